@@ -1,0 +1,61 @@
+/* The runtime: schedulers, the monitor thread, and what they share. One living runtime per process.
+ *
+ * Create, spawn the root, run, destroy. runtime_create refuses bad options with a sentence that names the field, the
+ * value and what would be right; nothing is started then.
+ */
+#ifndef COPPICE_RUNTIME_RUNTIME_H
+#define COPPICE_RUNTIME_RUNTIME_H
+
+#include "runtime/actor.h"
+
+struct runtime;
+
+struct runtime_options {
+    uint32_t schedulers;      /* 0: the CPUs this process may use; at most RUNTIME_SCHEDULERS_MAX */
+    struct env *env;          /* NULL: env_real() */
+    uint32_t actors_max;      /* per scheduler; 0: 2^22; at most 2^24 - 1 */
+    uint32_t names_max;       /* 0: 2^22 */
+    size_t message_bytes_max; /* all messages together; 0: 1 GiB */
+    uint64_t slice_ns;        /* 0: 1 ms; 100 us .. 1 s */
+    uint64_t runaway_ns;      /* 0: 1 s; at least the slice */
+    bool no_preemption;       /* for debuggers and sanitizers */
+    bool no_containment;      /* a fault ends the process, with a core if enabled */
+    void (*log)(const char *line, size_t size); /* one JSON object without the newline; NULL: standard error */
+};
+
+#define RUNTIME_SCHEDULERS_MAX 64
+#define RUNTIME_EXIT_EXHAUSTED 70
+
+struct runtime *runtime_create(const struct runtime_options *o, char *error, size_t error_size);
+/* Before runtime_run, or from any thread. The first one spawned is the root: when it ends, the runtime stops. */
+enum error runtime_spawn(struct runtime *rt, const struct spawn_options *o, actor_pid *ret_pid);
+/* Runs the schedulers (this thread is the first) until the root ends or runtime_stop. Returns the exit status: 0 after
+ * a stop or a root that ended normal/shutdown on request, 70 when the root ended by exhaustion or crash (last words were
+ * written as one JSON line on standard error). */
+int runtime_run(struct runtime *rt);
+/* Any thread, async-signal-safe: the root gets exit signal shutdown; a second call ends at once. */
+void runtime_stop(struct runtime *rt);
+void runtime_destroy(struct runtime *rt); /* after runtime_run; everything goes */
+
+/* From foreign threads: copy the bytes into a message for `to`. ERR_MEMORY, ERR_INVALID. */
+enum error runtime_post(struct runtime *rt, actor_pid to, uint32_t type, const void *bytes, size_t size);
+
+struct runtime *runtime_self(void); /* of the running actor */
+uint32_t runtime_schedulers(void);  /* of the running actor's runtime */
+
+struct runtime_stats {
+    uint32_t schedulers;
+    uint64_t actors, spawned, ended, crashed;
+    uint64_t messages_handled, messages_dropped, messages_remote;
+    uint64_t preemptions, overruns, wakes, polls, turns;
+    uint64_t stacks, stacks_in_use;
+    uint64_t message_bytes, record_bytes, actor_bytes;
+    uint64_t timers, records;
+};
+void runtime_stats(struct runtime *rt, struct runtime_stats *ret_stats); /* any thread; not one instant */
+
+/* Walk the living actors of one scheduler from inside an actor on it: bounded batches by a cursor (start at 0).
+ * Returns how many were stored; *cursor becomes 0 at the end. */
+size_t runtime_actors(uint32_t scheduler, uint32_t *cursor, actor_pid *pids, size_t count);
+
+#endif

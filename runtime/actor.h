@@ -59,7 +59,8 @@ struct actor_class {
 
 /* ---- birth ---- */
 
-#define SPAWN_HERE (-1)  /* on the spawner's scheduler */
+#define SPAWN_HERE  0        /* on the spawner's scheduler */
+#define SPAWN_ON(n) ((int)(n) + 1) /* on scheduler n */
 
 struct spawn_options {
     const struct actor_class *class;
@@ -69,7 +70,7 @@ struct spawn_options {
     bool link;             /* linked to the spawner from the first instant */
     bool monitor;          /* the spawner gets DOWN; see start_result.ref */
     uint64_t tag;          /* handed back in this link's EXIT and this monitor's DOWN */
-    int scheduler;         /* SPAWN_HERE, or 0..runtime_schedulers()-1 */
+    int scheduler;         /* SPAWN_HERE, or SPAWN_ON(0..runtime_schedulers()-1) */
 };
 
 /* Spawn without waiting for init. SPAWN_HERE doesn't block; another scheduler parks until the pid is known. */

@@ -89,10 +89,15 @@ static struct coro *coro_place(uintptr_t high)
     return (struct coro *)(high - colour * CACHE_LINE - sizeof(struct coro));
 }
 
-/* Where the first frame of a new coroutine goes. */
-static void *coro_top(struct coro *coro)
+/* The last thing a coroutine needs done, once nothing of its own runs any more. It may still stand on the stack which it
+ * gives back here: the thread cannot take that one before it has left it. */
+TOOLS_INLINE void coro_end(struct coro *coro)
 {
-    return coro;
+    struct coro_pool *pool = coro->pool;
+    coro->state = CORO_IDLE;
+    pool->in_use--;
+    tools_end(&coro->tools, coro->low, coro->high, pool->valgrind);
+    stack_give(pool->stacks, coro->high);
 }
 
 /* Runs on the new stack, called by coro_enter; answers the stack to go back to. */
@@ -101,25 +106,21 @@ __attribute__((used)) void *coro_main(struct coro *coro)
     tools_arrive(&here.tools);
     coro->entry(coro->arg);
     ASSERT(here.current == coro);
+    here.current = NULL;
+    if (!TOOLS_WATCH)
+        coro_end(coro);
     tools_leave_for_good(&here.tools);
     return here.sp;
 }
 
-/* Back on the thread's own stack. */
-TOOLS_INLINE bool coro_left(struct coro *coro, bool parked)
+/* Back on the thread's own stack. Watching tools want to be told here of a stack that has ended. */
+TOOLS_INLINE void coro_left(struct coro *coro, bool parked)
 {
     if (!parked)
         tools_follow(&here.tools);
     tools_return(&here.tools);
-    here.current = NULL;
-    if (parked)
-        return true;
-    struct coro_pool *pool = coro->pool;
-    coro->state = CORO_IDLE;
-    pool->in_use--;
-    tools_end(&coro->tools, coro->low, coro->high, pool->valgrind);
-    stack_give(pool->stacks, coro->high);
-    return false;
+    if (TOOLS_WATCH && !parked)
+        coro_end(coro);
 }
 
 struct coro *coro_start(struct coro_pool *pool, coro_entry *entry, void *arg)
@@ -139,17 +140,28 @@ struct coro *coro_start(struct coro_pool *pool, coro_entry *entry, void *arg)
     pool->in_use++;
     here.current = coro;
     tools_leave(&here.tools, &coro->tools);
-    return coro_left(coro, coro_enter(&here.sp, coro_top(coro), coro)) ? coro : CORO_FINISHED;
+    bool parked = coro_enter(&here.sp, coro, coro);
+    coro_left(coro, parked);
+    return parked ? coro : CORO_FINISHED;
 }
+
+/* Both ways of a switch do all their work before it, so that the call of coro_switch is the last thing here and becomes a
+ * jump: it goes back to the caller directly. A return of our own would be predicted wrong each time, since the processor
+ * expects returns in the order of the calls. That is half the cost of a switch. */
 
 void coro_park(void)
 {
     struct coro *coro = here.current;
     ASSERT(coro != NULL);
     coro->state = CORO_PARKED;
+    here.current = NULL;
+#if TOOLS_WATCH
     tools_leave(&coro->tools, &here.tools);
     coro_switch(&coro->sp, here.sp, true);
     tools_return(&coro->tools);
+#else
+    coro_switch(&coro->sp, here.sp, true);
+#endif
 }
 
 bool coro_resume(struct coro *coro)
@@ -158,8 +170,14 @@ bool coro_resume(struct coro *coro)
     ASSERT(coro->state == CORO_PARKED);
     coro->state = CORO_RUNNING;
     here.current = coro;
+#if TOOLS_WATCH
     tools_leave(&here.tools, &coro->tools);
-    return coro_left(coro, coro_switch(&here.sp, coro->sp, true));
+    bool parked = coro_switch(&here.sp, coro->sp, true);
+    coro_left(coro, parked);
+    return parked;
+#else
+    return coro_switch(&here.sp, coro->sp, true);
+#endif
 }
 
 struct coro *coro_self(void)

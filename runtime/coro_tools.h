@@ -45,6 +45,13 @@
 #include <valgrind/valgrind.h>
 #endif
 
+/* Does a tool want to be told more than what valgrind asks? */
+#if defined CORO_ASAN || defined CORO_TSAN
+#define TOOLS_WATCH 1
+#else
+#define TOOLS_WATCH 0
+#endif
+
 #define TOOLS_INLINE static inline __attribute__((always_inline))
 
 /* One for each stack: each coroutine's, and the thread's own. */

@@ -29,7 +29,7 @@
     .cfi_rel_offset %r15, 0
     .endm
 
-    .macro restore_registers_and_go
+    .macro restore_registers
     popq %r15
     .cfi_adjust_cfa_offset -8
     .cfi_restore %r15
@@ -48,10 +48,6 @@
     popq %rbp
     .cfi_adjust_cfa_offset -8
     .cfi_restore %rbp
-    popq %rcx
-    .cfi_adjust_cfa_offset -8
-    .cfi_register %rip, %rcx
-    jmp *%rcx
     .endm
 
 /* bool coro_switch(void **save, void *load, bool parked)
@@ -67,7 +63,11 @@ coro_switch:
     movq %rsp, (%rdi)
     movq %rsi, %rsp
     movl %edx, %eax
-    restore_registers_and_go
+    restore_registers
+    popq %rcx
+    .cfi_adjust_cfa_offset -8
+    .cfi_register %rip, %rcx
+    jmp *%rcx
     .cfi_endproc
     .size coro_switch, . - coro_switch
 
@@ -93,7 +93,8 @@ coro_enter:
     movq %rax, %rsp
     .cfi_restore_state
     xorl %eax, %eax
-    restore_registers_and_go
+    restore_registers
+    ret
     .cfi_endproc
     .size coro_enter, . - coro_enter
 

@@ -58,7 +58,7 @@ struct child_spec {
     enum child_type type;
     int64_t shutdown_ms;
     bool significant;
-    int scheduler;                    /* SPAWN_HERE or a scheduler's number; 0 is a number: set it */
+    int scheduler;                    /* SPAWN_HERE or SPAWN_ON(n) */
     struct backoff_spec backoff;
     struct quarantine_spec quarantine;
 };

@@ -1,0 +1,260 @@
+# Coppice. `make run` starts it, `make test` proves it, `make help` lists the rest.
+#
+#   make CC=clang        the other compiler
+#   make CORO=libdill    coroutines by libdill instead of the native switch
+#   make test TEST=word  only the tests whose path holds the word
+#   make V=1             every command as it runs
+#
+# Objects go to build/<variant>/, one folder per compiler and mode; sources are found by folder, so a new file needs no line
+# here. docs/decisions/0001-house-and-build.md says why things are as they are.
+
+VERSION := 0.1.0
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+OBJCOPY ?= objcopy
+OPT     ?= -O2
+CORO    ?= native
+MODE    ?=
+PREFIX  ?= /usr/local
+TEST    ?=
+V       ?=
+
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+ifneq ($(word 2,$(MAKECMDGOALS)),)
+.NOTPARALLEL: # several goals go one after the other: they share objects
+endif
+.DELETE_ON_ERROR:
+.SECONDARY:
+.DEFAULT_GOAL := build
+say := $(if $(V),@:,@echo)
+run := $(if $(V),,@)
+
+# --- variant: gcc, clang, asan, asan-clang, gcc-O0, gcc-libdill, ... ---------------------------------------------------
+
+COMPILER := $(notdir $(firstword $(CC)))
+VARIANT  := $(if $(MODE),$(MODE)$(if $(filter-out gcc,$(COMPILER)),-$(COMPILER)),$(COMPILER))
+VARIANT  := $(VARIANT)$(filter-out -O2,$(OPT))$(if $(filter-out native,$(CORO)),-$(CORO))
+B        := build/$(VARIANT)
+
+WARN := -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes -Wmissing-prototypes \
+	-Wpointer-arith -Wcast-qual -Wvla -Wundef -Werror
+CODE := -std=gnu17 $(OPT) -g -fno-omit-frame-pointer -ftls-model=initial-exec -fstack-protector-strong -fPIE
+
+ifeq ($(MODE),asan)
+CODE += -fsanitize=address,undefined -fno-sanitize-recover=all
+else ifeq ($(MODE),tsan)
+CODE += -fsanitize=thread
+else ifeq ($(MODE),fuzz)
+CODE += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-function-sections
+else ifeq ($(MODE),coverage)
+CODE += --coverage
+else ifeq ($(MODE),)
+CODE += $(if $(filter-out -O0,$(OPT)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+else
+$(error MODE is '$(MODE)'; it can be empty, asan, tsan, fuzz or coverage)
+endif
+
+# --- what comes from outside: .ci/deps brings it -----------------------------------------------------------------------
+
+PACKAGES := lmdb libcurl libcrypto libssl
+LLHTTP   := $(wildcard build/deps/llhttp/*.c)
+PARSON   := $(wildcard build/deps/parson/*.c)
+PACKAGES += $(if $(LLHTTP),,libllhttp)
+
+ifeq ($(CORO),libdill)
+ifneq ($(shell pkg-config --exists libdill && echo yes),yes)
+$(error CORO=libdill: pkg-config does not find libdill; install it, or leave CORO out for the native switch)
+endif
+CORO_CFLAGS := $(shell pkg-config --cflags libdill)
+CORO_LIBS   := $(shell pkg-config --libs libdill)
+else ifneq ($(CORO),native)
+$(error CORO is '$(CORO)'; it can be native or libdill)
+endif
+
+INCLUDE := -I. -isystem build/deps/llhttp -isystem build/deps/parson $(CORO_CFLAGS)
+INCLUDE += $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+LIBS    := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) $(if $(PARSON),,-lparson)
+
+# Whoever links libcoppice.a passes these as well: runtime/guard.c brackets each call of the allocator, so that a fault
+# inside it is known to be one. coppice.pc repeats them.
+WRAP  := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
+LINK   = $(CC) $(CODE) -pie -pthread -Wl,-z,relro,-z,now,--as-needed $(WRAP)
+COMPILE = $(CC) $(CODE) $(WARN) -pthread -MMD -MP $(INCLUDE) -DCOPPICE_VERSION='"$(VERSION)"'
+
+# --- sources, floor by floor -------------------------------------------------------------------------------------------
+
+MACHINE   := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+CORO_REST := $(if $(filter native,$(CORO)),runtime/coro_libdill.c,runtime/coro_native.c)
+
+RUNTIME := $(filter-out $(CORO_REST),$(wildcard runtime/*.c))
+RUNTIME += $(if $(filter native,$(CORO)),$(wildcard runtime/*_$(MACHINE).S))
+UPPER   := $(filter-out config/main.c,$(wildcard config/*.c http/*.c actors/*.c store/*.c))
+MAIN    := $(wildcard config/main.c)
+SUPPORT := $(wildcard tests/support/*.c)
+TESTS   := $(wildcard tests/*/*_test.c)
+BENCHES := $(wildcard tests/bench/*_bench.c)
+FUZZERS := $(wildcard tests/fuzz/*_fuzz.c)
+SCRIPTS := $(wildcard tests/*.sh)
+
+# These two look at the source tree, not at the program: once is enough.
+ifneq ($(MODE),)
+SCRIPTS := $(filter-out tests/house_test.sh tests/install_test.sh,$(SCRIPTS))
+endif
+ifneq ($(TEST),)
+TESTS   := $(foreach t,$(TESTS),$(if $(findstring $(TEST),$t),$t))
+SCRIPTS := $(foreach t,$(SCRIPTS),$(if $(findstring $(TEST),$t),$t))
+endif
+
+objects  = $(addprefix $(B)/,$(addsuffix .o,$(basename $(1))))
+programs = $(addprefix $(B)/,$(basename $(1)))
+
+RUNTIME_O := $(call objects,$(RUNTIME))
+UPPER_O   := $(call objects,$(UPPER))
+OUTSIDE_O := $(patsubst build/deps/%.c,$(B)/deps/%.o,$(LLHTTP) $(PARSON))
+SUPPORT_O := $(call objects,$(SUPPORT))
+LIBRARY   := $(B)/libcoppice.a
+HOUSE     := $(B)/libhouse.a
+PROGRAM   := $(if $(MAIN),$(B)/coppice)
+LINKED    := $(call programs,$(TESTS) $(BENCHES))
+FUZZED    := $(call programs,$(FUZZERS))
+
+# --- everyday ----------------------------------------------------------------------------------------------------------
+
+.PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit
+.PHONY: present check tests benches fuzzers
+
+build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
+	$(if $(PROGRAM),@ln -sfn $(VARIANT)/coppice build/coppice)
+
+run: deps ## install what is missing, build, start the server (ARGS= for its options)
+	@$(MAKE) --no-print-directory build
+	@$(if $(MAIN),exec build/coppice serve $(ARGS),echo "there is no program yet: config/main.c is missing"; exit 1)
+
+test: deps ## install what is missing, build, run every test
+	@$(MAKE) --no-print-directory check
+
+asan: deps ## the same tests with the address and undefined-behaviour sanitizers
+	@$(MAKE) --no-print-directory check MODE=asan
+
+tsan: deps ## the same tests with the thread sanitizer
+	@$(MAKE) --no-print-directory check MODE=tsan
+
+conformance: deps ## the rows of OTP's behaviour, each under SCHEDULES=1000 random schedules
+	@$(MAKE) --no-print-directory check TEST=tests/conformance/ SCHEDULES=$(or $(SCHEDULES),1000)
+
+lint: deps ## format, clang-tidy, cppcheck, and the house's own rules
+	@.ci/deps lint
+	@$(MAKE) --no-print-directory build
+	@LIBRARY=$(LIBRARY) INCLUDE='$(INCLUDE)' .ci/lint
+
+precommit: ## what to run before a commit: lint and tests
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory test
+
+bench: deps ## every figure as a line `name value unit`; bench-runtime and so on for one section
+	@$(MAKE) --no-print-directory benches
+	@for b in $(call programs,$(BENCHES)); do $$b || exit; done
+
+bench-%: deps
+	@$(MAKE) --no-print-directory benches
+	@for b in $(call programs,$(filter tests/bench/$*%,$(BENCHES))); do $$b || exit; done
+
+fuzz: deps ## every fuzzer for FUZZ_SECONDS=30 each, with clang
+	@.ci/deps clang
+	@$(MAKE) --no-print-directory fuzzers MODE=fuzz CC=clang
+
+coverage: deps ## run the tests and print the share of executed lines per file
+	@find build/coverage -name '*.gcda' -delete 2>/dev/null || true
+	@$(MAKE) --no-print-directory check MODE=coverage
+	@.ci/coverage build/coverage
+
+deps: ## install and unpack what is missing
+	@.ci/deps build test $(filter clang,$(COMPILER))
+
+clean: ## remove everything built (what was unpacked in build/deps stays)
+	@find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} + 2>/dev/null || true
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+
+install: build ## put program, library, headers and documents under DESTDIR PREFIX
+	@.ci/install '$(DESTDIR)' '$(PREFIX)' '$(B)' '$(VERSION)' '$(WRAP)' '$(CORO_LIBS)'
+
+# --- rules -------------------------------------------------------------------------------------------------------------
+
+present:
+	@.ci/deps --check build test
+
+check: tests $(PROGRAM)
+	@COPPICE='$(PROGRAM)' MODE='$(MODE)' CC='$(CC)' SCHEDULES='$(SCHEDULES)' \
+		.ci/run-tests $(B) $(call programs,$(TESTS)) $(SCRIPTS)
+
+tests: $(call programs,$(TESTS))
+
+benches: $(call programs,$(BENCHES))
+
+fuzzers: $(FUZZED)
+	@for f in $(FUZZED); do .ci/fuzz $$f $(or $(FUZZ_SECONDS),30) || exit; done
+
+$(RUNTIME_O) $(UPPER_O) $(SUPPORT_O) $(OUTSIDE_O): Makefile | present
+$(call objects,$(MAIN) $(TESTS) $(BENCHES) $(FUZZERS)): Makefile | present
+
+# All code of the runtime goes into a section of its own, so that "in the runtime" is a comparison of addresses: the linker
+# provides __start_coppice_text and __stop_coppice_text. Compilers spread code over these sections; .ci/lint-text finds what
+# a new one would leave outside.
+TEXT := $(foreach s,.text $(foreach p,hot unlikely startup exit asan.module_ctor asan.module_dtor tsan.module_ctor \
+	sancov.module_ctor_8bit_counters,.text.$p .text.$p.),--rename-section $s=coppice_text,alloc,load,readonly,code,contents)
+
+$(B)/runtime/%.o: runtime/%.c
+	$(say) "CC   $@"
+	@mkdir -p $(@D)
+	$(run)$(COMPILE) -c -o $@ $<
+	$(run)$(OBJCOPY) $(TEXT) $@
+
+$(B)/runtime/%.o: runtime/%.S
+	$(say) "AS   $@"
+	@mkdir -p $(@D)
+	$(run)$(COMPILE) -c -o $@ $<
+	$(run)$(OBJCOPY) $(TEXT) $@
+
+$(B)/deps/%.o: build/deps/%.c
+	$(say) "CC   $@"
+	@mkdir -p $(@D)
+	$(run)$(CC) $(CODE) -w -MMD -MP $(INCLUDE) -c -o $@ $<
+
+$(B)/tests/%.o: tests/%.c
+	$(say) "CC   $@"
+	@mkdir -p $(@D)
+	$(run)$(COMPILE) -isystem build/deps/acutest -c -o $@ $<
+
+$(B)/%.o: %.c
+	$(say) "CC   $@"
+	@mkdir -p $(@D)
+	$(run)$(COMPILE) -c -o $@ $<
+
+$(LIBRARY): $(RUNTIME_O)
+$(HOUSE): $(UPPER_O) $(OUTSIDE_O)
+$(LIBRARY) $(HOUSE):
+	$(say) "AR   $@"
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(run)$(AR) rcs $@ $^
+
+ARCHIVES := $(HOUSE) $(LIBRARY)
+
+$(PROGRAM): $(call objects,$(MAIN)) $(ARCHIVES)
+$(LINKED): $(B)/%: $(B)/%.o $(SUPPORT_O) $(ARCHIVES)
+$(PROGRAM) $(LINKED):
+	$(say) "LINK $@"
+	$(run)$(LINK) -o $@ $^ $(CORO_LIBS) $(LIBS)
+
+$(FUZZED): $(B)/%: $(B)/%.o $(ARCHIVES)
+	$(say) "LINK $@"
+	$(run)$(LINK) -fsanitize=fuzzer -o $@ $^ $(CORO_LIBS) $(LIBS)
+
+-include $(patsubst %.o,%.d,$(RUNTIME_O) $(UPPER_O) $(OUTSIDE_O) $(SUPPORT_O) \
+	$(call objects,$(MAIN) $(TESTS) $(BENCHES) $(FUZZERS)))

@@ -21,6 +21,49 @@ enum coro_state {
     CORO_RUNNING = 0x72756e21,
 };
 
+/* The controls of floating point: rounding, trapped exceptions, denormals. They stay with the thread; what a
+ * coroutine left changed when it ended (a crash in the middle of a computation ends it, too) must not reach
+ * the next one. */
+#if defined __x86_64__
+struct controls {
+    unsigned mxcsr;
+    unsigned short x87;
+};
+
+TOOLS_INLINE void controls_read(struct controls *ret_controls)
+{
+    __asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(ret_controls->mxcsr), "=m"(ret_controls->x87));
+}
+
+/* Whoever changes the x87 word through <fenv.h> changes MXCSR alike, so one look is enough. Its low six bits
+ * are flags. */
+TOOLS_INLINE void controls_restore(const struct controls *controls)
+{
+    unsigned mxcsr = __builtin_ia32_stmxcsr();
+    if (__builtin_expect(((mxcsr ^ controls->mxcsr) & ~0x3fu) != 0, 0))
+        __asm__ volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(controls->mxcsr), "m"(controls->x87));
+}
+#elif defined __aarch64__
+struct controls {
+    uint64_t fpcr;
+};
+
+TOOLS_INLINE void controls_read(struct controls *ret_controls)
+{
+    __asm__ volatile("mrs %0, fpcr" : "=r"(ret_controls->fpcr));
+}
+
+TOOLS_INLINE void controls_restore(const struct controls *controls)
+{
+    uint64_t fpcr;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+    if (__builtin_expect(fpcr != controls->fpcr, 0))
+        __asm__ volatile("msr fpcr, %0" : : "r"(controls->fpcr));
+}
+#else
+#error "no native switch for this machine: build with CORO=libdill"
+#endif
+
 /* At the top of its own stack: the frames begin right below, on the next cache line. */
 struct coro {
     void *sp; /* where it parked */
@@ -39,7 +82,7 @@ struct coro_pool {
     struct stack_pool *stacks;
     size_t in_use;
     size_t high_water;
-    bool valgrind;
+    struct controls controls; /* as they were when the pool was created */
 };
 
 struct coro coro_finished;
@@ -70,7 +113,8 @@ struct coro_pool *coro_pool_create(size_t stack_size, size_t count_max)
         errno = ENOMEM;
         return NULL;
     }
-    *pool = (struct coro_pool){.stacks = stacks, .valgrind = tools_valgrind()};
+    *pool = (struct coro_pool){.stacks = stacks};
+    controls_read(&pool->controls);
     return pool;
 }
 
@@ -89,14 +133,14 @@ static struct coro *coro_place(uintptr_t high)
     return (struct coro *)(high - colour * CACHE_LINE - sizeof(struct coro));
 }
 
-/* The last thing a coroutine needs done, once nothing of its own runs any more. It may still stand on the stack which it
- * gives back here: the thread cannot take that one before it has left it. */
+/* The last thing a coroutine needs done, once nothing of its own runs any more. It may still stand on the
+ * stack which it gives back here: the thread cannot take that one before it has left it. */
 TOOLS_INLINE void coro_end(struct coro *coro)
 {
     struct coro_pool *pool = coro->pool;
     coro->state = CORO_IDLE;
     pool->in_use--;
-    tools_end(&coro->tools, coro->low, coro->high, pool->valgrind);
+    tools_end(&coro->tools, coro->low, coro->high);
     stack_give(pool->stacks, coro->high);
 }
 
@@ -106,6 +150,7 @@ __attribute__((used)) void *coro_main(struct coro *coro)
     tools_arrive(&here.tools);
     coro->entry(coro->arg);
     ASSERT(here.current == coro);
+    controls_restore(&coro->pool->controls);
     here.current = NULL;
     if (!TOOLS_WATCH)
         coro_end(coro);
@@ -136,7 +181,7 @@ struct coro *coro_start(struct coro_pool *pool, coro_entry *entry, void *arg)
     coro->low = high - stack_pool_size(pool->stacks);
     coro->high = high;
     coro->state = CORO_RUNNING;
-    tools_begin(&coro->tools, coro->low, coro->high, pool->valgrind);
+    tools_begin(&coro->tools, coro->low, coro->high);
     pool->in_use++;
     here.current = coro;
     tools_leave(&here.tools, &coro->tools);
@@ -145,9 +190,9 @@ struct coro *coro_start(struct coro_pool *pool, coro_entry *entry, void *arg)
     return parked ? coro : CORO_FINISHED;
 }
 
-/* Both ways of a switch do all their work before it, so that the call of coro_switch is the last thing here and becomes a
- * jump: it goes back to the caller directly. A return of our own would be predicted wrong each time, since the processor
- * expects returns in the order of the calls. That is half the cost of a switch. */
+/* Both ways of a switch do all their work before it, so that the call of coro_switch is the last thing here
+ * and becomes a jump: it goes back to the caller directly. A return of our own would be predicted wrong each
+ * time, since the processor expects returns in the order of the calls. That is half the cost of a switch. */
 
 void coro_park(void)
 {

@@ -1,9 +1,9 @@
-/* What the tools that watch a program must be told when it changes stacks. Private to the coro_*.c files.
+/* What the sanitizers must be told when a program changes stacks. Private to the coro_*.c files. (What
+ * valgrind must be told is told once per stack, by stack.c.)
  *
  * ASan wants the bounds of the stack it is about to see, and to know when one has ended; TSan keeps a shadow
- * of each stack ("fiber") and must be switched in step; valgrind takes any jump of the stack pointer for a
- * very large frame unless both ends were registered. In an ordinary build all of this is empty, but for one
- * predictable branch for valgrind.
+ * of each stack
+ * ("fiber") and must be switched in step. In an ordinary build all of this is empty.
  *
  * Everything is always inlined: TSan counts the entries and exits of functions per stack, and a function
  * entered on one and left on the other would upset its books.
@@ -40,12 +40,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-#if __has_include(<valgrind/valgrind.h>) && !defined CORO_ASAN && !defined CORO_TSAN
-#define CORO_VALGRIND 1
-#include <valgrind/valgrind.h>
-#endif
-
-/* Does a tool want to be told more than what valgrind asks? */
+/* Is anything here not empty? */
 #if defined CORO_ASAN || defined CORO_TSAN
 #define TOOLS_WATCH 1
 #else
@@ -64,25 +59,12 @@ struct coro_tools {
 #ifdef CORO_TSAN
     void *fiber;
 #endif
-#ifdef CORO_VALGRIND
-    unsigned valgrind_id;
-#endif
 };
 
-/* Is the program run by valgrind? Asked once, when a pool is created. */
-TOOLS_INLINE bool tools_valgrind(void)
-{
-#ifdef CORO_VALGRIND
-    return RUNNING_ON_VALGRIND != 0;
-#else
-    return false;
-#endif
-}
-
 /* A coroutine is about to begin on [low, high). */
-TOOLS_INLINE void tools_begin(struct coro_tools *tools, uintptr_t low, uintptr_t high, bool valgrind)
+TOOLS_INLINE void tools_begin(struct coro_tools *tools, uintptr_t low, uintptr_t high)
 {
-    (void)tools, (void)low, (void)high, (void)valgrind;
+    (void)tools, (void)low, (void)high;
 #ifdef CORO_ASAN
     tools->fake = NULL;
     tools->bottom = (const void *)low;
@@ -91,25 +73,17 @@ TOOLS_INLINE void tools_begin(struct coro_tools *tools, uintptr_t low, uintptr_t
 #ifdef CORO_TSAN
     tools->fiber = __tsan_create_fiber(0);
 #endif
-#ifdef CORO_VALGRIND
-    if (__builtin_expect(valgrind, 0))
-        tools->valgrind_id = (unsigned)VALGRIND_STACK_REGISTER(low, high);
-#endif
 }
 
 /* It has ended, and the thread's own stack runs again. What its frames poisoned must not outlive them. */
-TOOLS_INLINE void tools_end(struct coro_tools *tools, uintptr_t low, uintptr_t high, bool valgrind)
+TOOLS_INLINE void tools_end(struct coro_tools *tools, uintptr_t low, uintptr_t high)
 {
-    (void)tools, (void)low, (void)high, (void)valgrind;
+    (void)tools, (void)low, (void)high;
 #ifdef CORO_ASAN
     __asan_unpoison_memory_region((const void *)low, high - low);
 #endif
 #ifdef CORO_TSAN
     __tsan_destroy_fiber(tools->fiber);
-#endif
-#ifdef CORO_VALGRIND
-    if (__builtin_expect(valgrind, 0))
-        VALGRIND_STACK_DEREGISTER(tools->valgrind_id);
 #endif
 }
 

@@ -1,10 +1,14 @@
 /* The stack switch on x86-64 (System V). Called by coro_native.c only, declared there.
  *
- * Both functions leave the same six registers and a return address on the stack they leave, so either is woken by
- * coro_switch, and the unwind tables hold on both sides of the exchange of %rsp. They go back by an indirect jump, since
- * the processor's stack of return addresses belongs to the other side and `ret` would be predicted wrong each time.
- * For the same reason nothing here may be built for hardware shadow stacks: this object carries no such property, and the
- * linker then leaves it off the whole program.
+ * Both functions push the same six registers on the stack they leave, so either is woken by coro_switch, and the unwind
+ * tables hold on both sides of the exchange of %rsp.
+ *
+ * coro_switch goes back by an indirect jump: the processor predicts a `ret` from the calls it has seen, and those belong to
+ * the other stack. coro_enter goes back by `ret`: when the coroutine ran to its end at once, as most do, calls and returns
+ * pair up. (A processor that checks returns or jump targets in hardware would object to both ways; this object claims
+ * support for neither, and the linker then leaves both off the whole program.)
+ *
+ * MXCSR and the x87 control word stay with the thread: saving and loading them takes as long as all the rest.
  */
     .text
 

@@ -8,6 +8,18 @@
 
 #include "runtime/assert.h"
 
+/* valgrind takes any jump of the stack pointer for a very large frame unless both ends are known to it as
+ * stacks. */
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define RUNNING_ON_VALGRIND                0
+#define VALGRIND_STACK_REGISTER(low, high) ((void)(low), (void)(high), 0)
+#define VALGRIND_STACK_DEREGISTER(id)      ((void)(id))
+#define VALGRIND_DISABLE_ERROR_REPORTING   ((void)0)
+#define VALGRIND_ENABLE_ERROR_REPORTING    ((void)0)
+#endif
+
 /* Values of the kernel's interface that older libc headers lack. */
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
@@ -36,6 +48,7 @@ struct stack_pool {
     size_t guard;
     size_t count_max;
     size_t carved;
+    unsigned *valgrind_ids; /* one for each carved stack; NULL unless valgrind runs the program */
     size_t slab_count;
     struct slab slabs[SLAB_MAX];
 };
@@ -124,6 +137,8 @@ struct stack_pool *stack_pool_create(size_t size, size_t count_max)
         return NULL;
     }
     pool->idle = idle;
+    if (RUNNING_ON_VALGRIND)
+        pool->valgrind_ids = calloc(count_max, sizeof *pool->valgrind_ids);
     return pool;
 }
 
@@ -132,6 +147,9 @@ void stack_pool_destroy(struct stack_pool *pool)
     if (pool == NULL)
         return;
     ASSERT(pool->idle_count == pool->carved);
+    for (size_t i = 0; pool->valgrind_ids != NULL && i < pool->carved; i++)
+        VALGRIND_STACK_DEREGISTER(pool->valgrind_ids[i]);
+    free(pool->valgrind_ids);
     for (size_t i = 0; i < pool->slab_count; i++)
         munmap((void *)pool->slabs[i].base, pool->slabs[i].count * pool->stride);
     if (guard_probe() == GUARD_MPROTECT)
@@ -181,6 +199,9 @@ static __attribute__((noinline)) uintptr_t stack_carve(struct stack_pool *pool)
     uintptr_t base = slab->base + slab->carved * pool->stride;
     if (!guard_install(base, pool->guard))
         return 0;
+    if (pool->valgrind_ids != NULL)
+        pool->valgrind_ids[pool->carved] =
+            (unsigned)VALGRIND_STACK_REGISTER(base + pool->guard, base + pool->stride);
     slab->carved++;
     pool->carved++;
     return base + pool->stride;
@@ -247,7 +268,7 @@ static UNJUDGED uintptr_t words_mark(uintptr_t low, uintptr_t high)
     return high;
 }
 
-uintptr_t stack_mark(uintptr_t low, uintptr_t high)
+static uintptr_t range_mark(uintptr_t low, uintptr_t high)
 {
     size_t page = page_size();
     unsigned char resident[MARK_PAGES];
@@ -271,9 +292,23 @@ uintptr_t stack_mark(uintptr_t low, uintptr_t high)
     return high;
 }
 
-/* The store is volatile so that no compiler makes it a call of memset, whose frame could lie in the range. */
-UNJUDGED void stack_paint(uintptr_t low, uintptr_t high)
+static UNJUDGED void words_clear(uintptr_t low, uintptr_t high)
 {
-    for (uintptr_t at = stack_mark(low, high); at < high; at += sizeof(uintptr_t))
-        *(volatile uintptr_t *)at = 0;
+    for (; low < high; low += sizeof(uintptr_t))
+        *(volatile uintptr_t *)low = 0;
+}
+
+uintptr_t stack_mark(uintptr_t low, uintptr_t high)
+{
+    VALGRIND_DISABLE_ERROR_REPORTING;
+    uintptr_t mark = range_mark(low, high);
+    VALGRIND_ENABLE_ERROR_REPORTING;
+    return mark;
+}
+
+void stack_paint(uintptr_t low, uintptr_t high)
+{
+    VALGRIND_DISABLE_ERROR_REPORTING;
+    words_clear(range_mark(low, high), high);
+    VALGRIND_ENABLE_ERROR_REPORTING;
 }

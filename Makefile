@@ -49,7 +49,7 @@ CODE += -fsanitize=address,undefined -fno-sanitize-recover=all
 else ifeq ($(MODE),tsan)
 CODE += -fsanitize=thread
 else ifeq ($(MODE),fuzz)
-CODE += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-function-sections
+CODE += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 else ifeq ($(MODE),coverage)
 CODE += --coverage
 else ifeq ($(MODE),)
@@ -124,7 +124,7 @@ FUZZED    := $(call programs,$(FUZZERS))
 
 # --- everyday ----------------------------------------------------------------------------------------------------------
 
-.PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit
+.PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit format
 .PHONY: present check tests benches fuzzers
 
 build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
@@ -143,13 +143,16 @@ asan: deps ## the same tests with the address and undefined-behaviour sanitizers
 tsan: deps ## the same tests with the thread sanitizer
 	@$(MAKE) --no-print-directory check MODE=tsan
 
-conformance: deps ## the rows of OTP's behaviour, each under SCHEDULES=1000 random schedules
-	@$(MAKE) --no-print-directory check TEST=tests/conformance/ SCHEDULES=$(or $(SCHEDULES),1000)
+conformance: deps ## the rows of OTP's behaviour, each under CONFORMANCE_SEEDS=1000 random schedules
+	@CONFORMANCE_SEEDS=$(or $(CONFORMANCE_SEEDS),1000) $(MAKE) --no-print-directory check TEST=tests/conformance/
 
 lint: deps ## format, clang-tidy, cppcheck, and the house's own rules
 	@.ci/deps lint
 	@$(MAKE) --no-print-directory build
 	@LIBRARY=$(LIBRARY) INCLUDE='$(INCLUDE)' .ci/lint
+
+format: ## rewrite every C file as .clang-format says
+	@find runtime store actors http config tests chaos -name '*.[ch]' 2>/dev/null | xargs -r clang-format -i
 
 precommit: ## what to run before a commit: lint and tests
 	@$(MAKE) --no-print-directory lint
@@ -190,7 +193,7 @@ present:
 	@.ci/deps --check build test
 
 check: tests $(PROGRAM)
-	@COPPICE='$(PROGRAM)' MODE='$(MODE)' CC='$(CC)' SCHEDULES='$(SCHEDULES)' \
+	@COPPICE='$(PROGRAM)' MODE='$(MODE)' CC='$(CC)' \
 		.ci/run-tests $(B) $(call programs,$(TESTS)) $(SCRIPTS)
 
 tests: $(call programs,$(TESTS))
@@ -206,8 +209,8 @@ $(call objects,$(MAIN) $(TESTS) $(BENCHES) $(FUZZERS)): Makefile | present
 # All code of the runtime goes into a section of its own, so that "in the runtime" is a comparison of addresses: the linker
 # provides __start_coppice_text and __stop_coppice_text. Compilers spread code over these sections; .ci/lint-text finds what
 # a new one would leave outside.
-TEXT := $(foreach s,.text $(foreach p,hot unlikely startup exit asan.module_ctor asan.module_dtor tsan.module_ctor \
-	sancov.module_ctor_8bit_counters,.text.$p .text.$p.),--rename-section $s=coppice_text,alloc,load,readonly,code,contents)
+TEXT := $(foreach s,.text $(foreach p,hot unlikely startup exit asan.module_ctor asan.module_dtor tsan.module_ctor,\
+	.text.$p .text.$p.),--rename-section $s=coppice_text,alloc,load,readonly,code,contents)
 
 $(B)/runtime/%.o: runtime/%.c
 	$(say) "CC   $@"
@@ -247,6 +250,7 @@ $(LIBRARY) $(HOUSE):
 ARCHIVES := $(HOUSE) $(LIBRARY)
 
 $(PROGRAM): $(call objects,$(MAIN)) $(ARCHIVES)
+$(filter $(B)/tests/conformance/%,$(LINKED)): $(B)/tests/conformance/harness.o
 $(LINKED): $(B)/%: $(B)/%.o $(SUPPORT_O) $(ARCHIVES)
 $(PROGRAM) $(LINKED):
 	$(say) "LINK $@"

@@ -211,8 +211,8 @@ void json_array_end(struct json *json)
     container_end(json, "]", false);
 }
 
-/* Length of the well-formed UTF-8 sequence of two or more bytes at `at` (Unicode 15, table 3-7), or 0. */
-static size_t utf8_sequence(const unsigned char *at, size_t left)
+/* Unicode 15, table 3-7. */
+size_t json_utf8_sequence(const unsigned char *at, size_t left)
 {
     unsigned char lead = at[0];
     size_t length = lead >= 0xc2 && lead <= 0xdf   ? 2
@@ -260,7 +260,7 @@ static size_t special_write(struct json_sink *sink, const unsigned char *at, siz
         escape_write(sink, at[0]);
         return 1;
     }
-    length = utf8_sequence(at, left);
+    length = json_utf8_sequence(at, left);
     if (length == 0)
         json_sink_text(sink, "\xef\xbf\xbd");
     else if (length == 2 && at[0] == 0xc2 && at[1] < 0xa0)

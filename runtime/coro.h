@@ -81,6 +81,9 @@ size_t coro_stack_high_water(const struct coro *coro);
 /* Forgets the old mark: from outside for a parked coroutine, or inside by the running one for itself. */
 void coro_stack_paint(struct coro *coro);
 
+/* Which implementation this is: "native" or "libdill". */
+extern const char coro_kind[];
+
 struct coro_stats {
     size_t stacks;          /* that exist */
     size_t idle;            /* waiting in the pool */

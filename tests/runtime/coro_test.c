@@ -717,7 +717,8 @@ static __attribute__((noinline)) bool resume_from_deep(struct coro *coro, int de
     return parked;
 }
 
-/* The unwinder sees the coroutine's own frames and stops at its bottom, whoever resumed it. */
+/* The unwinder sees the coroutine's own frames and stops at its bottom, whoever resumed it. (libdill's bottom
+ * says nothing to an unwinder: there it need only come back.) */
 static void backtrace_stops_at_the_bottom_of_the_coroutine(void)
 {
     struct coro_pool *pool = coro_pool_create(256 * KIB, 1);
@@ -725,10 +726,10 @@ static void backtrace_stops_at_the_bottom_of_the_coroutine(void)
     struct coro *coro = coro_start(pool, note_unwind_depth, depths);
     TEST_CHECK(!resume_from_deep(coro, 20));
     TEST_CHECK_(depths[0] >= 1 && depths[0] <= 64, "%d", depths[0]);
-#ifndef CORO_LIBDILL
-    TEST_CHECK_(depths[0] >= 3 && depths[0] <= 6, "%d", depths[0]);
-    TEST_CHECK_(depths[1] == depths[0], "%d and %d", depths[0], depths[1]);
-#endif
+    if (strcmp(coro_kind, "native") == 0) {
+        TEST_CHECK_(depths[0] >= 3 && depths[0] <= 6, "%d", depths[0]);
+        TEST_CHECK_(depths[1] == depths[0], "%d and %d", depths[0], depths[1]);
+    }
     coro_pool_destroy(pool);
 }
 

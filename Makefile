@@ -87,18 +87,19 @@ COMPILE = $(CC) $(CODE) $(WARN) -pthread -MMD -MP $(INCLUDE) -DCOPPICE_VERSION='
 
 # --- sources, floor by floor -------------------------------------------------------------------------------------------
 
-MACHINE   := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+MACHINE   := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
 CORO_REST := $(if $(filter native,$(CORO)),runtime/coro_libdill.c,runtime/coro_native.c)
 
 RUNTIME := $(filter-out $(CORO_REST),$(wildcard runtime/*.c))
 RUNTIME += $(if $(filter native,$(CORO)),$(wildcard runtime/*_$(MACHINE).S))
 UPPER   := $(filter-out config/main.c,$(wildcard config/*.c http/*.c actors/*.c store/*.c))
 MAIN    := $(wildcard config/main.c)
-SUPPORT := $(wildcard tests/support/*.c)
 TESTS   := $(wildcard tests/*/*_test.c)
 BENCHES := $(wildcard tests/bench/*_bench.c)
 FUZZERS := $(wildcard tests/fuzz/*_fuzz.c)
 SCRIPTS := $(wildcard tests/*.sh)
+# Any other file in a folder of tests helps the programs of that folder; one in tests/support helps all.
+HELPERS := $(filter-out %_test.c %_bench.c %_fuzz.c,$(wildcard tests/*/*.c))
 
 # These two look at the source tree, not at the program: once is enough.
 ifneq ($(MODE),)
@@ -111,11 +112,12 @@ endif
 
 objects  = $(addprefix $(B)/,$(addsuffix .o,$(basename $(1))))
 programs = $(addprefix $(B)/,$(basename $(1)))
+helpers  = $(call objects,$(filter tests/support/% $(dir $(1))%,$(HELPERS)))
 
 RUNTIME_O := $(call objects,$(RUNTIME))
 UPPER_O   := $(call objects,$(UPPER))
 OUTSIDE_O := $(patsubst build/deps/%.c,$(B)/deps/%.o,$(LLHTTP) $(PARSON))
-SUPPORT_O := $(call objects,$(SUPPORT))
+HELPERS_O := $(call objects,$(HELPERS))
 LIBRARY   := $(B)/libcoppice.a
 HOUSE     := $(B)/libhouse.a
 PROGRAM   := $(if $(MAIN),$(B)/coppice)
@@ -193,6 +195,7 @@ present:
 	@.ci/deps --check build test
 
 check: tests $(PROGRAM)
+	$(if $(TESTS)$(SCRIPTS),,$(if $(TEST),@echo "no test's path holds '$(TEST)'"; exit 1))
 	@COPPICE='$(PROGRAM)' MODE='$(MODE)' CC='$(CC)' \
 		.ci/run-tests $(B) $(call programs,$(TESTS)) $(SCRIPTS)
 
@@ -203,7 +206,7 @@ benches: $(call programs,$(BENCHES))
 fuzzers: $(FUZZED)
 	@for f in $(FUZZED); do .ci/fuzz $$f $(or $(FUZZ_SECONDS),30) || exit; done
 
-$(RUNTIME_O) $(UPPER_O) $(SUPPORT_O) $(OUTSIDE_O): Makefile | present
+$(RUNTIME_O) $(UPPER_O) $(HELPERS_O) $(OUTSIDE_O): Makefile | present
 $(call objects,$(MAIN) $(TESTS) $(BENCHES) $(FUZZERS)): Makefile | present
 
 # All code of the runtime goes into a section of its own, so that "in the runtime" is a comparison of addresses: the linker
@@ -251,14 +254,15 @@ ARCHIVES := $(HOUSE) $(LIBRARY)
 
 $(PROGRAM): $(call objects,$(MAIN)) $(ARCHIVES)
 $(filter $(B)/tests/conformance/%,$(LINKED)): $(B)/tests/conformance/harness.o
-$(LINKED): $(B)/%: $(B)/%.o $(SUPPORT_O) $(ARCHIVES)
+.SECONDEXPANSION:
+$(LINKED) $(FUZZED): $(B)/%: $(B)/%.o $$(call helpers,$$*) $(ARCHIVES)
 $(PROGRAM) $(LINKED):
 	$(say) "LINK $@"
 	$(run)$(LINK) -o $@ $^ $(CORO_LIBS) $(LIBS)
 
-$(FUZZED): $(B)/%: $(B)/%.o $(ARCHIVES)
+$(FUZZED):
 	$(say) "LINK $@"
 	$(run)$(LINK) -fsanitize=fuzzer -o $@ $^ $(CORO_LIBS) $(LIBS)
 
--include $(patsubst %.o,%.d,$(RUNTIME_O) $(UPPER_O) $(OUTSIDE_O) $(SUPPORT_O) \
+-include $(patsubst %.o,%.d,$(RUNTIME_O) $(UPPER_O) $(OUTSIDE_O) $(HELPERS_O) \
 	$(call objects,$(MAIN) $(TESTS) $(BENCHES) $(FUZZERS)))

@@ -310,7 +310,7 @@ last_line 'runner: the sum' '6 passed, 2 failed' "$checks/run-tests" out tests/x
 # --- .ci/run sums what the steps say ----------------------------------------------------------------------------------
 
 fresh
-mkdir -p .ci
+mkdir -p .ci tests/conformance
 cp "$checks/run" .ci/
 cat >.ci/deps <<'C'
 #!/bin/sh
@@ -468,9 +468,13 @@ file tests/runtime/where_test.c <<'C'
 int file_answer(void);
 static void inside(void) { TEST_CHECK(where_is_runtime((void (*)(void))where_is_runtime) && where_is_runtime(where_cold)); }
 static void outside(void) { TEST_CHECK(!where_is_runtime(outside) && !where_is_runtime((void (*)(void))file_answer)); }
-static void sound(void) { TEST_CHECK(where_begun() == 1 && file_answer() == 42); }
+int here(void);
+int everywhere(void);
+static void sound(void) { TEST_CHECK(where_begun() == 1 && file_answer() == 42 && here() == 1 && everywhere() == 2); }
 TEST_LIST = {{"inside", inside}, {"outside", outside}, {"sound", sound}, {NULL, NULL}};
 C
+echo 'int here(void); int here(void) { return 1; }' | file tests/runtime/here.c
+echo 'int everywhere(void); int everywhere(void) { return 2; }' | file tests/support/everywhere.c
 file tests/bench/runtime_bench.c <<'C'
 #include <stdio.h>
 int main(void) { return puts("runtime.nothing 1 ns") < 0; }
@@ -481,6 +485,7 @@ echo '[ "$("$COPPICE" serve)" = "coppice $(sed -n "s/^VERSION := //p" Makefile) 
 last_line 'make: test' '4 passed, 0 failed' make test CC="$compiler"
 accepts 'make: the runtime is gathered' .ci/lint-text "build/$compiler/libcoppice.a"
 last_line 'make: one test' '3 passed, 0 failed' make test CC="$compiler" TEST=where
+refuses 'make: no such test' "no test's path holds 'nosuch'" make test CC="$compiler" TEST=nosuch
 accepts 'make: run' make run CC="$compiler"
 last_line 'make: bench' 'runtime.nothing 1 ns' make bench-runtime CC="$compiler"
 last_line 'make: nothing is built twice' '' make CC="$compiler"

@@ -195,7 +195,7 @@ present:
 	@.ci/deps --check build test
 
 check: tests $(PROGRAM)
-	$(if $(TESTS)$(SCRIPTS),,$(if $(TEST),@echo "no test's path holds '$(TEST)'"; exit 1))
+	$(if $(strip $(TESTS) $(SCRIPTS)),,$(if $(TEST),@echo "no test's path holds '$(TEST)'"; exit 1))
 	@COPPICE='$(PROGRAM)' MODE='$(MODE)' CC='$(CC)' \
 		.ci/run-tests $(B) $(call programs,$(TESTS)) $(SCRIPTS)
 
@@ -250,12 +250,13 @@ $(LIBRARY) $(HOUSE):
 	@rm -f $@
 	$(run)$(AR) rcs $@ $^
 
-ARCHIVES := $(HOUSE) $(LIBRARY)
+# Tests of the runtime link as a user's program does: with the library alone.
+archives = $(if $(filter tests/runtime/% tests/conformance/%,$(1)),,$(HOUSE)) $(LIBRARY)
 
-$(PROGRAM): $(call objects,$(MAIN)) $(ARCHIVES)
+$(PROGRAM): $(call objects,$(MAIN)) $(HOUSE) $(LIBRARY)
 $(filter $(B)/tests/conformance/%,$(LINKED)): $(B)/tests/conformance/harness.o
 .SECONDEXPANSION:
-$(LINKED) $(FUZZED): $(B)/%: $(B)/%.o $$(call helpers,$$*) $(ARCHIVES)
+$(LINKED) $(FUZZED): $(B)/%: $(B)/%.o $$(call helpers,$$*) $$(call archives,$$*)
 $(PROGRAM) $(LINKED):
 	$(say) "LINK $@"
 	$(run)$(LINK) -o $@ $^ $(CORO_LIBS) $(LIBS)

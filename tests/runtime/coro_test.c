@@ -24,6 +24,12 @@
 #define SANITIZED 0
 #endif
 
+#if SANITIZED && __has_include(<sanitizer/asan_interface.h>)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
+#endif
+
 #if __has_include(<valgrind/valgrind.h>)
 #include <valgrind/valgrind.h>
 #else
@@ -246,6 +252,27 @@ static void a_finished_coroutines_stack_is_the_next_one_taken(void)
     struct coro_stats stats;
     coro_pool_stats(pool, &stats);
     TEST_CHECK(stats.stacks == 2);
+    coro_pool_destroy(pool);
+}
+
+static void write_below(void *arg)
+{
+    uintptr_t *at = arg;
+    if (*at == 0) {
+        *at = (uintptr_t)__builtin_frame_address(0) - 4 * KIB;
+        ASAN_POISON_MEMORY_REGION((const void *)*at, 64);
+    } else {
+        memset((void *)*at, 1, 64);
+    }
+}
+
+/* Under ASan: what one coroutine poisoned on its stack is not held against the next one there. */
+static void a_recycled_stack_is_free_to_use(void)
+{
+    struct coro_pool *pool = coro_pool_create(STACK_SIZE, 1);
+    uintptr_t at = 0;
+    for (int i = 0; i < 2; i++)
+        TEST_CHECK(coro_start(pool, write_below, &at) == CORO_FINISHED);
     coro_pool_destroy(pool);
 }
 
@@ -818,6 +845,7 @@ TEST_LIST
     {"coro_is_refused_beyond_count_max", coro_is_refused_beyond_count_max},
     {"coro_pool_refuses_absurd_sizes", coro_pool_refuses_absurd_sizes},
     {"a_finished_coroutines_stack_is_the_next_one_taken", a_finished_coroutines_stack_is_the_next_one_taken},
+    {"a_recycled_stack_is_free_to_use", a_recycled_stack_is_free_to_use},
     {"a_thread_may_have_pools_of_several_sizes", a_thread_may_have_pools_of_several_sizes},
     {"threads_do_not_meet", threads_do_not_meet},
     {"integers_and_floating_point_survive_switches", integers_and_floating_point_survive_switches},

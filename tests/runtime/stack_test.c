@@ -216,6 +216,20 @@ static void stack_mark_finds_the_deepest_word_of_a_large_stack(void)
     stack_pool_destroy(pool);
 }
 
+/* A large stack has room for huge pages; one touched byte must still cost one page. */
+static void stack_never_takes_a_huge_page(void)
+{
+    size_t size = (size_t)8 << 20;
+    struct stack_pool *pool = stack_pool_create(size, 1);
+    uintptr_t high = stack_take(pool);
+    uintptr_t middle = high - size / 2;
+    *(volatile unsigned char *)middle = 1;
+    TEST_CHECK(resident_pages(middle - SIZE, SIZE) == 0);
+    TEST_CHECK(resident_pages(middle, SIZE) == 1);
+    stack_give(pool, high);
+    stack_pool_destroy(pool);
+}
+
 /* Takes `count` stacks, checks what `refused` says of the next, gives all back. */
 static void take_many(size_t count, size_t count_max, int refused)
 {
@@ -246,7 +260,8 @@ static void stack_slabs_take_few_mappings(void)
         uintptr_t taken[COUNT];
         for (size_t i = 0; i < COUNT; i++)
             TEST_ASSERT((taken[i] = stack_take(pool)) != 0);
-        TEST_CHECK_(mapping_count() <= before + 9, "%zu mappings more", mapping_count() - before);
+        /* 9 slabs; TSan maps shadow beside each. */
+        TEST_CHECK_(mapping_count() <= before + 27, "%zu mappings more", mapping_count() - before);
         for (size_t i = 0; i < COUNT; i++)
             stack_give(pool, taken[i]);
     }
@@ -302,6 +317,7 @@ TEST_LIST
      stack_mark_finds_the_deepest_word_without_touching_pages},
     {"stack_mark_finds_the_deepest_word_of_a_large_stack",
      stack_mark_finds_the_deepest_word_of_a_large_stack},
+    {"stack_never_takes_a_huge_page", stack_never_takes_a_huge_page},
     {"stack_slabs_take_few_mappings", stack_slabs_take_few_mappings},
     {"stack_guards_by_mprotect_are_limited_on_older_kernels",
      stack_guards_by_mprotect_are_limited_on_older_kernels},

@@ -168,9 +168,14 @@ void actor_demonitor(uint64_t ref);  /* afterwards no DOWN with this ref arrives
 
 /* ---- names and groups ---- */
 
-enum error actor_register(const char *name, actor_pid pid, actor_pid *ret_holder); /* ret_holder: on ALREADY_REGISTERED */
+/* ERR_ALREADY_REGISTERED (*ret_holder, may be NULL), ERR_NOPROC, ERR_INVALID, ERR_LIMIT. Waits when pid lives elsewhere. */
+enum error actor_register(const char *name, actor_pid pid, actor_pid *ret_holder);
 enum error actor_unregister(const char *name); /* only one's own; a free name is fine */
 actor_pid actor_whereis(const char *name);     /* 0: nobody. Lock-free, any thread of the runtime */
+/* Calls visit for each name with this prefix ("": all) until it returns false; visit may call anything. A name held all
+ * the while is seen once, one that comes or goes meanwhile perhaps. The name is good during the call only. */
+void actor_each_name(const char *prefix, bool (*visit)(void *context, const char *name, size_t length, actor_pid pid),
+                     void *context);
 enum error actor_join(const char *group);
 enum error actor_leave(const char *group);
 size_t actor_members(const char *group, actor_pid *pids, size_t count); /* how many there are; up to count stored */
@@ -179,6 +184,8 @@ size_t actor_members(const char *group, actor_pid *pids, size_t count); /* how m
 
 uint64_t actor_now(void);        /* the scheduler's clock, ns; at most a slice old inside a computing handler */
 uint64_t actor_wall_now(void);   /* ns since 1970 */
+void actor_random_bytes(void *bytes, size_t size);
+uint64_t actor_random(void);     /* from the environment's generator: the same under the same seed */
 uint64_t actor_deadline_ms(uint64_t ms); /* now + ms, saturating */
 enum error actor_sleep(uint64_t deadline); /* ERR_TIMEOUT never: OK when the time has come */
 void actor_yield(void);          /* let the others go first */

@@ -52,6 +52,7 @@ struct message_exit {
     struct reason reason; /* first: see message.reasoned */
     actor_pid pid;        /* who ended */
     uint64_t tag;         /* the tag given when the link was made (spawn_options.tag), else 0 */
+    bool at_start;        /* over a link: it hadn't finished handling one message since its init */
 };
 
 struct message_down {

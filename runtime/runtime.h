@@ -27,7 +27,8 @@ struct runtime_options {
 #define RUNTIME_EXIT_EXHAUSTED 70
 
 struct runtime *runtime_create(const struct runtime_options *o, char *error, size_t error_size);
-/* Before runtime_run, or from any thread. The first one spawned is the root: when it ends, the runtime stops. */
+/* Before runtime_run only; link and monitor make no sense here. The first one spawned is the root: when it ends, the
+ * runtime stops. */
 enum error runtime_spawn(struct runtime *rt, const struct spawn_options *o, actor_pid *ret_pid);
 /* Runs the schedulers (this thread is the first) until the root ends or runtime_stop. Returns the exit status: 0 after
  * a stop or a root that ended normal/shutdown on request, 70 when the root ended by exhaustion or crash (last words were
@@ -41,6 +42,8 @@ void runtime_destroy(struct runtime *rt); /* after runtime_run; everything goes 
 enum error runtime_post(struct runtime *rt, actor_pid to, uint32_t type, const void *bytes, size_t size);
 
 struct runtime *runtime_self(void); /* of the running actor */
+struct telemetry;
+struct telemetry *runtime_telemetry(struct runtime *rt);
 uint32_t runtime_schedulers(void);  /* of the running actor's runtime */
 
 struct runtime_stats {

@@ -1,0 +1,165 @@
+/* The environment of this machine: its clocks, its randomness, epoll with an eventfd for waking. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+#include "runtime/assert.h"
+#include "runtime/env.h"
+
+#define TOKEN_WAKE UINT64_MAX
+
+struct poller {
+    int epoll, wake;
+};
+
+static uint64_t clock_read(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t real_now(struct env *env)
+{
+    (void)env;
+    return clock_read(CLOCK_MONOTONIC);
+}
+
+static uint64_t real_wall(struct env *env)
+{
+    (void)env;
+    return clock_read(CLOCK_REALTIME);
+}
+
+static void real_random(struct env *env, void *bytes, size_t size)
+{
+    (void)env;
+    for (size_t done = 0; done < size;) {
+        ssize_t n = getrandom((char *)bytes + done, size - done, 0);
+        ASSERT(n > 0 || errno == EINTR);
+        done += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static uint32_t real_pick(struct env *env, uint32_t count)
+{
+    (void)env;
+    (void)count;
+    return 0;
+}
+
+static void real_poller_close(struct poller *p)
+{
+    if (p->epoll >= 0)
+        close(p->epoll);
+    if (p->wake >= 0)
+        close(p->wake);
+    munmap(p, sizeof *p);
+}
+
+static struct poller *real_poller_open(struct env *env)
+{
+    (void)env;
+    struct poller *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    p->epoll = epoll_create1(EPOLL_CLOEXEC);
+    p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct epoll_event e = {.events = EPOLLIN | EPOLLET, .data.u64 = TOKEN_WAKE};
+    if (p->epoll < 0 || p->wake < 0 || epoll_ctl(p->epoll, EPOLL_CTL_ADD, p->wake, &e) != 0) {
+        int saved = errno;
+        real_poller_close(p);
+        errno = saved;
+        return NULL;
+    }
+    prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0); /* the default rounds every sleep up by 50 us */
+    return p;
+}
+
+static int real_poller_arm(struct poller *p, int fd, uint32_t events, bool once, uint64_t token)
+{
+    if (!events)
+        return epoll_ctl(p->epoll, EPOLL_CTL_DEL, fd, NULL);
+    struct epoll_event e = {.events = EPOLLRDHUP | (once ? (uint32_t)EPOLLONESHOT : (uint32_t)EPOLLET),
+                            .data.u64 = token};
+    if (events & WATCH_READ)
+        e.events |= EPOLLIN;
+    if (events & WATCH_WRITE)
+        e.events |= EPOLLOUT;
+    if (epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &e) == 0)
+        return 0;
+    return errno == EEXIST ? epoll_ctl(p->epoll, EPOLL_CTL_MOD, fd, &e) : -1;
+}
+
+static int wait_for_events(struct poller *p, struct epoll_event *events, int count, uint64_t deadline)
+{
+    if (deadline == DEADLINE_NONE)
+        return epoll_wait(p->epoll, events, count, -1);
+    uint64_t now = deadline ? clock_read(CLOCK_MONOTONIC) : 0;
+    uint64_t wait = deadline > now ? deadline - now : 0;
+    if (wait == 0)
+        return epoll_wait(p->epoll, events, count, 0);
+    struct timespec t = {.tv_sec = (time_t)(wait / NS_PER_S), .tv_nsec = (long)(wait % NS_PER_S)};
+    int n = epoll_pwait2(p->epoll, events, count, &t, NULL);
+    if (n < 0 && errno == ENOSYS) /* before Linux 5.11: whole milliseconds */
+        n = epoll_wait(p->epoll, events, count, (int)(wait / NS_PER_MS < 60000 ? (wait + NS_PER_MS - 1) / NS_PER_MS : 60000));
+    return n;
+}
+
+static size_t real_poller_wait(struct poller *p, struct env_event *events, size_t count, uint64_t deadline)
+{
+    struct epoll_event ready[64];
+    int n = wait_for_events(p, ready, count < 64 ? (int)count : 64, deadline);
+    size_t stored = 0;
+    for (int i = 0; i < n; i++) {
+        uint32_t e = ready[i].events, told = 0;
+        if (ready[i].data.u64 == TOKEN_WAKE)
+            continue; /* edge-triggered: nothing has to be read back */
+        if (e & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+            told |= WATCH_READ;
+        if (e & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+            told |= WATCH_WRITE;
+        if (e & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+            told |= WATCH_HANGUP;
+        events[stored++] = (struct env_event){.token = ready[i].data.u64, .events = told};
+    }
+    return stored;
+}
+
+static void real_poller_wake(struct poller *p)
+{
+    int saved = errno;
+    uint64_t one = 1;
+    ssize_t n = write(p->wake, &one, sizeof one);
+    (void)n; /* full means it is awake already */
+    errno = saved;
+}
+
+struct env *env_real(void)
+{
+    static struct env env = {
+        .name = "real",
+        .now = real_now,
+        .wall = real_wall,
+        .random = real_random,
+        .pick = real_pick,
+        .poller_open = real_poller_open,
+        .poller_close = real_poller_close,
+        .poller_arm = real_poller_arm,
+        .poller_wait = real_poller_wait,
+        .poller_wake = real_poller_wake,
+    };
+    return &env;
+}
+
+void env_thread_sleep(uint64_t deadline)
+{
+    struct timespec t = {.tv_sec = (time_t)(deadline / NS_PER_S), .tv_nsec = (long)(deadline % NS_PER_S)};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}

@@ -1,0 +1,252 @@
+/* Mailboxes: one bounded queue an actor, with a declared policy for when it is full. */
+#include "runtime/scheduler.h"
+
+static void mailbox_count(struct actor *a, uint32_t count)
+{
+    atomic_store_explicit(&a->mail_count, count, memory_order_relaxed);
+}
+
+static uint32_t mailbox_depth(const struct actor *a)
+{
+    return atomic_load_explicit(&a->mail_count, memory_order_relaxed);
+}
+
+void mailbox_append(struct scheduler *s, struct actor *a, struct message *m)
+{
+    m->next = NULL;
+    if (a->mail_tail)
+        a->mail_tail->next = m;
+    else
+        a->mail_head = m;
+    a->mail_tail = m;
+    mailbox_count(a, mailbox_depth(a) + 1);
+    if (a->status == ACTOR_IDLE)
+        run_ready(s, a);
+    else if (a->status == ACTOR_WAITING && a->worker->wait == WAIT_RECEIVE)
+        worker_wake(s, a);
+}
+
+static void drop(struct scheduler *s, struct message *m)
+{
+    COUNT(s, dropped);
+    if (m->kind == MESSAGE_CALL)
+        signal_reply_error(s, m->from, m->ref, ERR_FULL);
+    message_give(s, m);
+}
+
+/* The oldest ordinary message makes room; what the runtime itself has to say is never dropped. */
+static bool drop_oldest(struct scheduler *s, struct actor *a)
+{
+    struct message *previous = NULL;
+    for (struct message *m = a->mail_head; m; previous = m, m = m->next)
+        if (m->type <= MESSAGE_USER_MAX) {
+            drop(s, mailbox_unlink(s, a, previous));
+            return true;
+        }
+    return false;
+}
+
+enum error mailbox_deliver(struct scheduler *s, struct actor *a, struct message *m)
+{
+    if (__builtin_expect(mailbox_depth(a) >= a->mail_capacity, 0)) {
+        if (a->class->mailbox_policy != MAILBOX_DROP_OLDEST || !drop_oldest(s, a))
+            return ERR_FULL;
+    }
+    mailbox_append(s, a, m);
+    return OK;
+}
+
+/* A place has become free: the sender who has waited longest gets it. */
+static void admit_waiting(struct scheduler *s, struct actor *a)
+{
+    while (a->waiting && mailbox_depth(a) < a->mail_capacity) {
+        struct message *m = a->waiting;
+        a->waiting = m->next;
+        actor_pid sender = m->from;
+        uint64_t ref = m->ref;
+        m->ref = 0;
+        m->kind = MESSAGE_CAST;
+        mailbox_append(s, a, m);
+        signal_reply_error(s, sender, ref, OK);
+    }
+}
+
+void mailbox_admit(struct scheduler *s, struct actor *a, struct message *m)
+{
+    struct message **link = &a->waiting;
+    while (*link)
+        link = &(*link)->next;
+    m->next = NULL;
+    *link = m;
+    admit_waiting(s, a);
+}
+
+bool mailbox_withdraw(struct scheduler *s, struct actor *a, uint64_t ref)
+{
+    for (struct message **link = &a->waiting; *link; link = &(*link)->next)
+        if ((*link)->ref == ref) {
+            struct message *m = *link;
+            *link = m->next;
+            message_give(s, m);
+            return true;
+        }
+    return false;
+}
+
+struct message *mailbox_unlink(struct scheduler *s, struct actor *a, struct message *previous)
+{
+    struct message *m = previous ? previous->next : a->mail_head;
+    if (previous)
+        previous->next = m->next;
+    else
+        a->mail_head = m->next;
+    if (a->mail_tail == m)
+        a->mail_tail = previous;
+    if (a->worker && a->worker->scan == m) /* a parked receive goes on from the one before */
+        a->worker->scan = previous;
+    m->next = NULL;
+    mailbox_count(a, mailbox_depth(a) - 1);
+    if (__builtin_expect(a->waiting != NULL, 0))
+        admit_waiting(s, a);
+    return m;
+}
+
+struct message *mailbox_pop(struct scheduler *s, struct actor *a)
+{
+    struct message *m = a->mail_head;
+    if (!m)
+        return NULL;
+    a->mail_head = m->next;
+    if (!m->next)
+        a->mail_tail = NULL;
+    else
+        __builtin_prefetch(m->next);
+    m->next = NULL;
+    mailbox_count(a, mailbox_depth(a) - 1);
+    if (__builtin_expect(a->waiting != NULL, 0))
+        admit_waiting(s, a);
+    return m;
+}
+
+void mailbox_bury(struct scheduler *s, struct actor *a, const struct reason *why)
+{
+    struct message *chains[] = {a->waiting, a->mail_head};
+    a->waiting = a->mail_head = a->mail_tail = NULL;
+    mailbox_count(a, 0);
+    for (size_t i = 0; i < 2; i++)
+        for (struct message *m = chains[i], *next; m; m = next) {
+            next = m->next;
+            if (i == 0)
+                signal_reply_error(s, m->from, m->ref, ERR_NOPROC);
+            else if (m->kind == MESSAGE_CALL)
+                signal_reply_down(s, m->from, m->ref, actor_pid_of(a), why);
+            message_give(s, m);
+        }
+}
+
+/* ---- what actors call ---- */
+
+enum error actor_send(actor_pid to, struct message *m)
+{
+    struct scheduler *s = scheduler_enter();
+    if (!m)
+        return ERR_MEMORY;
+    message_unhold(s->current, m);
+    if (m->kind == MESSAGE_CALL && m->ref) { /* a call passed on: who gets it answers it */
+        actor_pid caller = m->from;
+        uint64_t ref = m->ref;
+        enum error e = scheduler_transmit(s, to, m);
+        if (e)
+            signal_reply_error(s, caller, ref, e);
+        return OK;
+    }
+    m->kind = MESSAGE_CAST;
+    m->ref = 0;
+    m->from = actor_pid_of(s->current);
+    enum error e = scheduler_transmit(s, to, m);
+    return e == ERR_NOPROC ? OK : e;
+}
+
+enum error actor_send_name(const char *name, struct message *m)
+{
+    actor_pid to = actor_whereis(name);
+    if (to)
+        return actor_send(to, m);
+    message_free(m);
+    return OK;
+}
+
+enum error actor_send_wait(actor_pid to, struct message *m, uint64_t deadline)
+{
+    struct scheduler *s = scheduler_enter();
+    struct worker *w = s->worker;
+    if (!m)
+        return ERR_MEMORY;
+    if (to == actor_pid_of(s->current)) {
+        message_free(m);
+        return ERR_CALLING_SELF;
+    }
+    message_unhold(s->current, m);
+    m->kind = MESSAGE_SIGNAL;
+    m->from = actor_pid_of(s->current);
+    uint64_t ref = call_ref(s);
+    m->ref = ref;
+    worker_expect(s, WAIT_SEND, ref);
+    signal_send(s, to, m);
+    if (!worker_wait(s, deadline)) { /* when the mailbox is on another scheduler it may still be accepted later */
+        struct actor *a = scheduler_local(s, to) ? actor_of(s, to) : NULL;
+        if (a)
+            mailbox_withdraw(s, a, ref);
+        return ERR_TIMEOUT;
+    }
+    uint32_t code;
+    __builtin_memcpy(&code, w->reply->payload, sizeof code);
+    message_give(s, w->reply);
+    w->reply = NULL;
+    return (enum error)code;
+}
+
+struct message *actor_receive(message_match *match, void *arg, uint64_t deadline)
+{
+    struct scheduler *s = scheduler_enter();
+    struct actor *a = s->current;
+    struct worker *w = s->worker;
+    w->scan = NULL;
+    for (;;) {
+        struct message *m = w->scan ? w->scan->next : a->mail_head;
+        s->matching++; /* it looks at the mailbox from inside the runtime */
+        bool wanted = m && (!match || match(m, arg));
+        s->matching--;
+        if (wanted) {
+            mailbox_unlink(s, a, w->scan);
+            w->scan = NULL;
+            m->to = 0;
+            message_hold(a, m);
+            return m;
+        }
+        if (m) {
+            w->scan = m;
+            continue;
+        }
+        worker_expect(s, WAIT_RECEIVE, 0);
+        if (!worker_wait(s, deadline)) {
+            w->scan = NULL;
+            return NULL;
+        }
+    }
+}
+
+struct message *actor_receive_down(struct scheduler *s, uint64_t ref, uint64_t deadline)
+{
+    struct actor *a = s->current;
+    struct worker *w = s->worker;
+    struct message *previous = NULL;
+    for (struct message *m = a->mail_head; m; previous = m, m = m->next) /* it may have come already */
+        if (m->type == MESSAGE_DOWN && m->ref == ref)
+            return mailbox_unlink(s, a, previous);
+    worker_expect(s, WAIT_DOWN, ref);
+    worker_wait(s, deadline);
+    struct message *m = w->reply;
+    w->reply = NULL;
+    return m;
+}

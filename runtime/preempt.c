@@ -1,0 +1,158 @@
+/* Preemption: a thread that looks at the schedulers' turns, and a signal for one that doesn't turn.
+ *
+ * The monitor compares each scheduler's turn number with the one it saw before. A callback that is still the same after
+ * its slice gets SIGURG; the handler, on the actor's own stack, looks whether it interrupted actor code with no guard
+ * open, and if so parks the worker right there, inside the signal handler. Resuming it returns from the handler, and the
+ * kernel restores every register. Where the moment is wrong (in the runtime, in a library, in a guarded section) nothing
+ * happens and the monitor tries again at its next look.
+ *
+ * The monitor sleeps without limit while all schedulers do.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ucontext.h>
+#include "runtime/scheduler.h"
+
+#define PREEMPT_SIGNAL SIGURG /* ignored by default, and used by nobody for out-of-band data any more */
+#define HOG_TICK_NS    (100 * NS_PER_US) /* how often it looks while somebody computes without end */
+
+struct preempt {
+    pthread_t thread;
+    struct runtime *rt;
+    _Atomic bool ending;
+    _Atomic bool resting;
+    pthread_mutex_t lock;
+    pthread_cond_t busy;
+};
+
+struct seen {
+    uint64_t seq, since;
+};
+
+static void on_preempt(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    (void)info;
+    struct scheduler *s = scheduler_current;
+    if (!s || !s->current || !s->worker || s->guard || s->in_fault || s->matching)
+        return;
+    ucontext_t *u = context;
+#if defined(__x86_64__)
+    uintptr_t pc = (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
+#else
+    uintptr_t pc = (uintptr_t)u->uc_mcontext.pc;
+#endif
+    if (!fault_in_actor_text(pc) || (uintptr_t)__builtin_frame_address(0) < s->stack_limit + 4096)
+        return;
+    int saved = errno;
+    worker_preempted(s);
+    errno = saved;
+}
+
+static uint64_t slice_of(const struct scheduler *s, uint64_t now)
+{
+    uint64_t slice = s->rt->options.slice_ns;
+    if (!atomic_load_explicit(&s->running_hog, memory_order_relaxed))
+        return slice;
+    bool others = atomic_load_explicit(&s->waiting_others, memory_order_relaxed) ||
+                  atomic_load_explicit(&s->inbox.tail, memory_order_relaxed) != &s->inbox.stub ||
+                  atomic_load_explicit(&s->alarm_at, memory_order_relaxed) <= now;
+    return others && slice > HOG_SLICE_NS ? HOG_SLICE_NS : slice;
+}
+
+/* Returns whether anybody is awake; *hogs whether somebody computes in slices. */
+static bool look(struct preempt *p, struct seen *seen, uint64_t now, bool *hogs)
+{
+    bool awake = false;
+    *hogs = false;
+    for (uint32_t i = 0; i < p->rt->schedulers_count; i++) {
+        struct scheduler *s = p->rt->schedulers[i];
+        uint64_t seq = atomic_load_explicit(&s->turn_seq, memory_order_relaxed);
+        awake |= !atomic_load_explicit(&s->sleeping, memory_order_relaxed);
+        *hogs |= atomic_load_explicit(&s->running_hog, memory_order_relaxed);
+        if (seq != seen[i].seq || !atomic_load_explicit(&s->running, memory_order_relaxed)) {
+            seen[i] = (struct seen){.seq = seq, .since = now};
+            continue;
+        }
+        if (now - seen[i].since >= slice_of(s, now) && s->thread)
+            pthread_kill((pthread_t)s->thread, PREEMPT_SIGNAL);
+    }
+    return awake;
+}
+
+static void rest(struct preempt *p)
+{
+    pthread_mutex_lock(&p->lock);
+    atomic_store(&p->resting, true);
+    bool all_asleep = true;
+    for (uint32_t i = 0; i < p->rt->schedulers_count; i++)
+        all_asleep &= atomic_load(&p->rt->schedulers[i]->sleeping);
+    while (all_asleep && atomic_load(&p->resting) && !atomic_load(&p->ending))
+        pthread_cond_wait(&p->busy, &p->lock);
+    atomic_store(&p->resting, false);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void *monitor(void *arg)
+{
+    struct preempt *p = arg;
+    struct env *env = p->rt->env;
+    struct seen seen[RUNTIME_SCHEDULERS_MAX] = {0};
+    uint64_t tick = p->rt->options.slice_ns / 2;
+    prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
+    while (!atomic_load_explicit(&p->ending, memory_order_relaxed)) {
+        uint64_t now = env->now(env);
+        bool hogs;
+        if (!look(p, seen, now, &hogs))
+            rest(p);
+        else
+            env_thread_sleep(now + (hogs && tick > HOG_TICK_NS ? HOG_TICK_NS : tick));
+    }
+    return NULL;
+}
+
+void preempt_busy(struct runtime *rt)
+{
+    struct preempt *p = rt->preempt;
+    if (p && atomic_load_explicit(&p->resting, memory_order_relaxed)) {
+        pthread_mutex_lock(&p->lock);
+        atomic_store(&p->resting, false);
+        pthread_cond_signal(&p->busy);
+        pthread_mutex_unlock(&p->lock);
+    }
+}
+
+struct preempt *preempt_start(struct runtime *rt)
+{
+    struct preempt *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    struct sigaction action = {.sa_sigaction = on_preempt, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(PREEMPT_SIGNAL, &action, NULL);
+    p->rt = rt;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->busy, NULL);
+    if (pthread_create(&p->thread, NULL, monitor, p) != 0) {
+        munmap(p, sizeof *p);
+        return NULL;
+    }
+    return p;
+}
+
+void preempt_end(struct preempt *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    atomic_store(&p->ending, true);
+    pthread_cond_signal(&p->busy);
+    pthread_mutex_unlock(&p->lock);
+    pthread_join(p->thread, NULL);
+    munmap(p, sizeof *p);
+}

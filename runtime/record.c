@@ -1,0 +1,52 @@
+/* Records: 64-byte entries in one table a scheduler, linked into their owner's lists by number. */
+#include "runtime/scheduler.h"
+
+struct record *record_new(struct scheduler *s, struct actor *owner, uint32_t *list, enum record_kind kind)
+{
+    uint32_t index = s->record_free;
+    if (index) {
+        s->record_free = s->records[index].next;
+    } else {
+        if (s->records_used == s->records_max)
+            return NULL;
+        index = s->records_used++;
+    }
+    struct record *r = &s->records[index];
+    r->index = index;
+    r->owner = actor_slot(s, owner);
+    r->kind = (uint8_t)kind;
+    r->type = 0;
+    r->prev = 0;
+    r->next = *list;
+    if (*list)
+        s->records[*list].prev = index;
+    *list = index;
+    s->records_living++;
+    return r;
+}
+
+void record_free(struct scheduler *s, struct actor *owner, uint32_t *list, struct record *r)
+{
+    ASSERT(r->kind != RECORD_FREE);
+    ASSERT(r->owner == actor_slot(s, owner));
+    if (r->prev)
+        s->records[r->prev].next = r->next;
+    else
+        *list = r->next;
+    if (r->next)
+        s->records[r->next].prev = r->prev;
+    r->kind = RECORD_FREE;
+    r->generation++;
+    r->next = s->record_free;
+    s->record_free = r->index;
+    s->records_living--;
+}
+
+struct record *record_of(struct scheduler *s, uint64_t ref)
+{
+    uint32_t index = pid_slot(ref);
+    if (!ref || (ref & REF_CALL) || pid_scheduler(ref) != s->index || index >= s->records_used)
+        return NULL;
+    struct record *r = &s->records[index];
+    return r->kind != RECORD_FREE && r->generation == (uint32_t)ref ? r : NULL;
+}

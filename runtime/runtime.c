@@ -1,0 +1,399 @@
+#include "runtime/runtime.h"
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "runtime/groups.h"
+#include "runtime/json.h"
+#include "runtime/names.h"
+#include "runtime/scheduler.h"
+#include "runtime/telemetry.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+/* Messages from threads that are no scheduler: pools of their own behind a lock. */
+struct runtime_foreign {
+    pthread_mutex_t lock;
+    struct pool messages[MESSAGE_BLOCKS];
+};
+
+/* ---- options ---- */
+
+static bool refuse(char *error, size_t size, const char *field, uint64_t value, const char *right)
+{
+    if (error && size)
+        snprintf(error, size, "%s is %llu; it must be %s", field, (unsigned long long)value, right);
+    return false;
+}
+
+static uint32_t cpus(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    int n = CPU_COUNT(&set);
+    return n < 1 ? 1 : n > RUNTIME_SCHEDULERS_MAX ? RUNTIME_SCHEDULERS_MAX : (uint32_t)n;
+}
+
+static bool options_fill(struct runtime_options *o, char *error, size_t size)
+{
+    if (o->schedulers > RUNTIME_SCHEDULERS_MAX)
+        return refuse(error, size, "schedulers", o->schedulers, "0 (the CPUs) to 64");
+    if (o->actors_max > PID_SLOTS_MAX - 1)
+        return refuse(error, size, "actors_max", o->actors_max, "0 (4194304) to 16777214");
+    if (o->names_max > NAMES_COUNT_MAX)
+        return refuse(error, size, "names_max", o->names_max, "0 (4194304) to 16777216");
+    if (o->slice_ns && (o->slice_ns < 100 * NS_PER_US || o->slice_ns > NS_PER_S))
+        return refuse(error, size, "slice_ns", o->slice_ns, "0 (1 ms) or 100000 to 1000000000");
+    if (!o->slice_ns)
+        o->slice_ns = NS_PER_MS;
+    if (o->runaway_ns && o->runaway_ns < o->slice_ns)
+        return refuse(error, size, "runaway_ns", o->runaway_ns, "0 (1 s) or at least the slice");
+    if (o->message_bytes_max && o->message_bytes_max < (16u << 20))
+        return refuse(error, size, "message_bytes_max", o->message_bytes_max, "0 (1 GiB) or at least 16 MiB");
+    if (!o->schedulers)
+        o->schedulers = cpus();
+    if (!o->env)
+        o->env = env_real();
+    if (!o->actors_max)
+        o->actors_max = 1u << 22;
+    if (!o->names_max)
+        o->names_max = 1u << 22;
+    if (!o->message_bytes_max)
+        o->message_bytes_max = 1ull << 30;
+    if (!o->runaway_ns)
+        o->runaway_ns = NS_PER_S;
+    return true;
+}
+
+/* ---- life ---- */
+
+static uint64_t telemetry_clock(void *context)
+{
+    struct env *env = context;
+    struct scheduler *s = scheduler_current;
+    return s ? s->now : env->now(env);
+}
+
+static bool make_shared(struct runtime *rt)
+{
+    for (uint32_t i = 0; i < MESSAGE_BLOCKS; i++)
+        if (!(rt->message_depots[i] = pool_depot_create((size_t)MESSAGE_BLOCK_MIN << i, rt->options.message_bytes_max)))
+            return false;
+    rt->chunk_depot = pool_depot_create(4096, rt->options.message_bytes_max);
+    rt->names = names_create(rt->options.names_max);
+    rt->groups = groups_create(65536, rt->options.names_max);
+    rt->telemetry = telemetry_create(
+        &(struct telemetry_options){.shards = rt->schedulers_count, .now = telemetry_clock, .context = rt->env});
+    if (!rt->chunk_depot || !rt->names || !rt->groups || !rt->telemetry)
+        return false;
+    telemetry_install(rt->telemetry);
+    rt->foreign = mmap(NULL, sizeof *rt->foreign, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (rt->foreign == MAP_FAILED) {
+        rt->foreign = NULL;
+        return false;
+    }
+    pthread_mutex_init(&rt->foreign->lock, NULL);
+    for (uint32_t i = 0; i < MESSAGE_BLOCKS; i++)
+        pool_init(&rt->foreign->messages[i], rt->message_depots[i]);
+    return true;
+}
+
+struct runtime *runtime_create(const struct runtime_options *options, char *error, size_t error_size)
+{
+    struct runtime_options o = *options;
+    if (!options_fill(&o, error, error_size))
+        return NULL;
+    struct runtime *rt = mmap(NULL, sizeof *rt, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (rt == MAP_FAILED) {
+        snprintf(error, error_size, "no memory for the runtime");
+        return NULL;
+    }
+    rt->options = o;
+    rt->env = o.env;
+    rt->schedulers_count = o.schedulers;
+    rt->contained = !o.no_containment;
+    bool ok = make_shared(rt);
+    for (uint32_t i = 0; ok && i < rt->schedulers_count; i++)
+        ok = (rt->schedulers[i] = scheduler_create(rt, i)) != NULL;
+    if (!ok) {
+        if (error && error_size)
+            snprintf(error, error_size,
+                     "memory or descriptors for the runtime can't be had: %u schedulers of %u actors; lower actors_max or "
+                     "raise the limits",
+                     (unsigned)rt->schedulers_count, (unsigned)o.actors_max);
+        runtime_destroy(rt);
+        return NULL;
+    }
+    if (rt->contained)
+        fault_install();
+    return rt;
+}
+
+void runtime_destroy(struct runtime *rt)
+{
+    if (!rt)
+        return;
+    for (uint32_t i = 0; i < rt->schedulers_count; i++)
+        scheduler_destroy(rt->schedulers[i]);
+    if (rt->foreign) {
+        for (uint32_t i = 0; i < MESSAGE_BLOCKS; i++)
+            pool_fini(&rt->foreign->messages[i]);
+        munmap(rt->foreign, sizeof *rt->foreign);
+    }
+    telemetry_destroy(rt->telemetry);
+    groups_destroy(rt->groups);
+    names_destroy(rt->names);
+    for (uint32_t i = 0; i < MESSAGE_BLOCKS; i++)
+        pool_depot_destroy(rt->message_depots[i]);
+    pool_depot_destroy(rt->chunk_depot);
+    munmap(rt, sizeof *rt);
+}
+
+enum error runtime_spawn(struct runtime *rt, const struct spawn_options *o, actor_pid *ret_pid)
+{
+    enum error e = actor_options_check(o);
+    if (e)
+        return e;
+    if (o->scheduler < 0 || (uint32_t)o->scheduler > rt->schedulers_count || o->link || o->monitor)
+        return ERR_INVALID;
+    struct scheduler *s = rt->schedulers[o->scheduler == SPAWN_HERE ? 0 : o->scheduler - 1];
+    struct message *birth = actor_birth_message(s, o);
+    if (!birth)
+        return ERR_MEMORY;
+    struct actor *a = actor_birth(s, o->class, 0, birth);
+    if (!a) {
+        message_give(s, birth);
+        return ERR_LIMIT;
+    }
+    if (!atomic_load(&rt->root)) {
+        a->flags |= ACTOR_ROOT;
+        atomic_store(&rt->root, actor_pid_of(a));
+    }
+    if (ret_pid)
+        *ret_pid = actor_pid_of(a);
+    return OK;
+}
+
+static void *scheduler_thread(void *arg)
+{
+    struct scheduler *s = arg;
+    s->thread = (uint64_t)pthread_self();
+    scheduler_loop(s);
+    return NULL;
+}
+
+static void wake_all(struct runtime *rt)
+{
+    for (uint32_t i = 0; i < rt->schedulers_count; i++)
+        if (rt->schedulers[i]->poller)
+            rt->env->poller_wake(rt->schedulers[i]->poller);
+}
+
+int runtime_run(struct runtime *rt)
+{
+    pthread_t threads[RUNTIME_SCHEDULERS_MAX];
+    uint32_t started = 1;
+    ASSERT(!rt->env->simulated);
+    sigset_t all, before;
+    sigfillset(&all); /* threads of ours leave the process's signals to the one that called us */
+    for (size_t i = 0; i < 6; i++)
+        sigdelset(&all, (int[]){SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}[i]);
+    sigdelset(&all, SIGURG);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    for (; started < rt->schedulers_count; started++)
+        if (pthread_create(&threads[started], NULL, scheduler_thread, rt->schedulers[started]) != 0)
+            fault_fatal("no threads", "a scheduler's thread could not be started");
+    if (!rt->options.no_preemption && !SANITIZED)
+        rt->preempt = preempt_start(rt);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    rt->schedulers[0]->thread = (uint64_t)pthread_self();
+    scheduler_loop(rt->schedulers[0]);
+    wake_all(rt);
+    for (uint32_t i = 1; i < started; i++)
+        pthread_join(threads[i], NULL);
+    preempt_end(rt->preempt);
+    rt->preempt = NULL;
+    return atomic_load(&rt->exit_status);
+}
+
+void runtime_stop(struct runtime *rt)
+{
+    int before = atomic_fetch_add(&rt->stopping, 1);
+    if (before >= 1)
+        atomic_store(&rt->ended, 1);
+    wake_all(rt);
+}
+
+/* The root's scheduler looks at this each turn; asking is a flag because the asker may be a signal handler. */
+void runtime_stop_asked(struct scheduler *s)
+{
+    struct runtime *rt = s->rt;
+    actor_pid root = atomic_load(&rt->root);
+    if (s->stop_told || pid_scheduler(root) != s->index)
+        return;
+    s->stop_told = true;
+    struct reason why = reason_of(REASON_SHUTDOWN);
+    signal_exit_send(s, root, 0, &why, false, 0);
+}
+
+static void last_words(struct runtime *rt, const char *msg, const char *domain, uint32_t count, uint64_t window_ms,
+                       const struct reason *why)
+{
+    char text[REASON_TEXT_MAX], line[1024];
+    struct json_sink sink;
+    struct json json;
+    reason_format(why, text, sizeof text);
+    json_sink_init(&sink, line, sizeof line, NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "level", string, "fatal");
+    JSON_MEMBER(&json, "msg", string, msg);
+    JSON_MEMBER(&json, "domain", string, domain);
+    JSON_MEMBER(&json, "restarts", uint, count);
+    JSON_MEMBER(&json, "window_ms", uint, window_ms);
+    JSON_MEMBER(&json, "reason", string, text);
+    JSON_MEMBER(&json, "exit_status", int, RUNTIME_EXIT_EXHAUSTED);
+    json_object_end(&json);
+    json_end(&json);
+    runtime_log(rt, line, sink.length);
+    atomic_store(&rt->exit_status, RUNTIME_EXIT_EXHAUSTED);
+}
+
+void runtime_exhausted(const char *domain, uint32_t count, uint64_t window_ms, const struct reason *last)
+{
+    struct runtime *rt = scheduler_current->rt;
+    if (!atomic_load(&rt->exit_status))
+        last_words(rt, "restart budget of the root is exhausted", domain, count, window_ms, last);
+}
+
+void runtime_root_ended(struct runtime *rt, struct scheduler *s, const struct reason *why)
+{
+    (void)s;
+    if (reason_abnormal(why) && !atomic_load(&rt->exit_status))
+        last_words(rt, "the root ended", "root", 0, 0, why);
+    atomic_store(&rt->ended, 1);
+    if (!rt->env->simulated)
+        wake_all(rt);
+}
+
+/* ---- from outside ---- */
+
+enum error runtime_post(struct runtime *rt, actor_pid to, uint32_t type, const void *bytes, size_t size)
+{
+    if (!to || pid_scheduler(to) >= rt->schedulers_count || type > MESSAGE_USER_MAX || size > MESSAGE_PAYLOAD_MAX)
+        return ERR_INVALID;
+    size_t whole = size + MESSAGE_HEAD;
+    uint32_t block = whole <= MESSAGE_BLOCK_MIN ? 0 : (uint32_t)(64 - __builtin_clzll(whole - 1)) - 6;
+    pthread_mutex_lock(&rt->foreign->lock);
+    struct message *m = pool_take(&rt->foreign->messages[block]);
+    pthread_mutex_unlock(&rt->foreign->lock);
+    if (!m)
+        return ERR_MEMORY;
+    *m = (struct message){.to = to, .type = type, .size = (uint32_t)size & 0xffffff, .block = block & 0xf};
+    if (size)
+        memcpy(m->payload, bytes, size);
+    inbox_push(rt->schedulers[pid_scheduler(to)], m, m);
+    return OK;
+}
+
+struct runtime *runtime_self(void)
+{
+    return scheduler_enter()->rt;
+}
+
+struct telemetry *runtime_telemetry(struct runtime *rt)
+{
+    return rt->telemetry;
+}
+
+uint32_t runtime_schedulers(void)
+{
+    return scheduler_enter()->rt->schedulers_count;
+}
+
+/* ---- words ---- */
+
+void runtime_log(struct runtime *rt, const char *line, size_t size)
+{
+    if (rt->options.log) {
+        rt->options.log(line, size);
+        return;
+    }
+    char out[2048];
+    size = size < sizeof out - 1 ? size : sizeof out - 1;
+    memcpy(out, line, size);
+    out[size] = '\n';
+    ssize_t n = write(2, out, size + 1);
+    (void)n; /* a log that nobody reads doesn't stop the server */
+}
+
+void runtime_crash_report(struct scheduler *s, const struct actor *a, const char *why)
+{
+    char line[1024];
+    struct json_sink sink;
+    struct json json;
+    json_sink_init(&sink, line, sizeof line, NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "level", string, "error");
+    JSON_MEMBER(&json, "msg", string, "actor crashed");
+    JSON_MEMBER(&json, "actor", hex_string, actor_pid_of(a));
+    JSON_MEMBER(&json, "class", string, a->class->name);
+    JSON_MEMBER(&json, "err", string, why);
+    JSON_MEMBER(&json, "last_message_type", uint, a->held ? a->held->type : 0);
+    JSON_MEMBER(&json, "messages_handled", uint, a->handled);
+    JSON_MEMBER(&json, "mailbox", uint, atomic_load_explicit(&a->mail_count, memory_order_relaxed));
+    json_key(&json, "state");
+    char hex[65];
+    size_t n = a->class->state_size < 32 ? a->class->state_size : 32;
+    for (size_t i = 0; i < n; i++)
+        snprintf(hex + 2 * i, 3, "%02x", ((const unsigned char *)a->state)[i]);
+    json_string_n(&json, hex, 2 * n);
+    json_object_end(&json);
+    json_end(&json);
+    runtime_log(s->rt, line, sink.length);
+}
+
+void runtime_stats(struct runtime *rt, struct runtime_stats *ret)
+{
+    *ret = (struct runtime_stats){.schedulers = rt->schedulers_count};
+    for (uint32_t i = 0; i < rt->schedulers_count; i++) {
+        struct scheduler *s = rt->schedulers[i];
+#define GET(field) atomic_load_explicit(&s->field, memory_order_relaxed)
+        ret->spawned += GET(spawned);
+        ret->ended += GET(ended);
+        ret->crashed += GET(crashed);
+        ret->messages_handled += GET(handled);
+        ret->messages_dropped += GET(dropped);
+        ret->messages_remote += GET(remote);
+        ret->preemptions += GET(preemptions);
+        ret->overruns += GET(overruns);
+        ret->wakes += GET(wakes);
+        ret->polls += GET(polls);
+        ret->turns += GET(turns);
+#undef GET
+        ret->records += __atomic_load_n(&s->records_living, __ATOMIC_RELAXED);
+        ret->record_bytes += (uint64_t)__atomic_load_n(&s->records_used, __ATOMIC_RELAXED) * sizeof(struct record);
+        ret->actor_bytes += (uint64_t)__atomic_load_n(&s->slots_used, __ATOMIC_RELAXED) * sizeof(struct actor);
+        ret->timers += __atomic_load_n(&s->wheel.count, __ATOMIC_RELAXED);
+    }
+    ret->actors = ret->spawned - ret->ended;
+    for (uint32_t i = 0; i < MESSAGE_BLOCKS; i++) {
+        struct pool_stats p;
+        pool_depot_stats(rt->message_depots[i], &p);
+        ret->message_bytes += p.bytes;
+    }
+}

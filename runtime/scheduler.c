@@ -1,0 +1,372 @@
+/* Schedulers: the turn (inbox, clock, actors, outbox, descriptors) and the way from one to another. */
+#include "runtime/scheduler.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "runtime/telemetry.h"
+
+/* ---- making one ---- */
+
+static void *region(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static size_t records_for(size_t actors)
+{
+    size_t n = actors * 4; /* link, name, timer, monitor each: the rest of the room is shared */
+    return n > PID_SLOTS_MAX ? PID_SLOTS_MAX : n;
+}
+
+/* mmap gives zeroed pages that cost nothing until they are touched: boot stays small. */
+struct scheduler *scheduler_create(struct runtime *rt, uint32_t index)
+{
+    struct scheduler *s = region(sizeof *s);
+    if (!s)
+        return NULL;
+    s->rt = rt;
+    s->env = rt->env;
+    s->index = index;
+    s->canary = WORKER_CANARY;
+    s->slots_max = rt->options.actors_max + 1; /* slot 0 is nobody */
+    s->records_max = (uint32_t)records_for(s->slots_max);
+    s->slots_used = s->records_used = 1;
+    s->actors = region(s->slots_max * sizeof(struct actor));
+    s->records = region(s->records_max * sizeof(struct record));
+    s->inbox.head = &s->inbox.stub;
+    atomic_init(&s->inbox.tail, &s->inbox.stub);
+    s->now = s->env->now(s->env);
+    atomic_init(&s->alarm_at, UINT64_MAX);
+    wheel_init(&s->wheel, s->now);
+    for (uint32_t i = 0; i < MESSAGE_BLOCKS; i++)
+        pool_init(&s->messages[i], rt->message_depots[i]);
+    pool_init(&s->chunks, rt->chunk_depot);
+    s->telemetry = telemetry_shard(rt->telemetry, index);
+    if (s->env->poller_open)
+        s->poller = s->env->poller_open(s->env);
+    if (!s->actors || !s->records || worker_create_stacks(s) != 0 || (s->env->poller_open && !s->poller)) {
+        scheduler_destroy(s);
+        return NULL;
+    }
+    return s;
+}
+
+void scheduler_destroy(struct scheduler *s)
+{
+    if (!s)
+        return;
+    scheduler_current = s;
+    worker_destroy_stacks(s);
+    scheduler_current = NULL;
+    for (uint32_t i = 0; i < MESSAGE_BLOCKS; i++)
+        pool_fini(&s->messages[i]);
+    pool_fini(&s->chunks);
+    if (s->poller)
+        s->env->poller_close(s->poller);
+    if (s->actors)
+        munmap(s->actors, s->slots_max * sizeof(struct actor));
+    if (s->records)
+        munmap(s->records, s->records_max * sizeof(struct record));
+    munmap(s, sizeof *s);
+}
+
+/* ---- from one scheduler to another ---- */
+
+/* Any thread. One exchange makes the chain the inbox's end; linking it to what was the end before makes it visible.
+ * Pairs with the acquire loads in inbox_take. Order is kept per producer because a producer's chains go in one by one. */
+void inbox_push(struct scheduler *to, struct message *first, struct message *last)
+{
+    __atomic_store_n(&last->next, NULL, __ATOMIC_RELAXED);
+    struct message *previous = atomic_exchange_explicit(&to->inbox.tail, last, memory_order_acq_rel);
+    __atomic_store_n(&previous->next, first, __ATOMIC_RELEASE);
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence between `sleeping` and the last look */
+    if (atomic_load_explicit(&to->sleeping, memory_order_relaxed)) {
+        atomic_store_explicit(&to->sleeping, false, memory_order_relaxed);
+        to->env->poller_wake(to->poller);
+    }
+}
+
+bool inbox_empty(struct scheduler *s)
+{
+    struct inbox *in = &s->inbox;
+    return in->head == &in->stub && atomic_load_explicit(&in->tail, memory_order_acquire) == &in->stub;
+}
+
+/* NULL: empty, or a producer is between its exchange and its link; it will be there in a moment. */
+static struct message *inbox_take(struct inbox *in)
+{
+    struct message *m = in->head;
+    struct message *next = __atomic_load_n(&m->next, __ATOMIC_ACQUIRE);
+    if (m == &in->stub) {
+        if (!next)
+            return NULL;
+        in->head = m = next;
+        next = __atomic_load_n(&m->next, __ATOMIC_ACQUIRE);
+    }
+    if (next) {
+        in->head = next;
+        return m;
+    }
+    if (atomic_load_explicit(&in->tail, memory_order_acquire) != m)
+        return NULL;
+    __atomic_store_n(&in->stub.next, NULL, __ATOMIC_RELAXED);
+    struct message *previous = atomic_exchange_explicit(&in->tail, &in->stub, memory_order_acq_rel);
+    __atomic_store_n(&previous->next, &in->stub, __ATOMIC_RELEASE);
+    next = __atomic_load_n(&m->next, __ATOMIC_ACQUIRE);
+    if (!next)
+        return NULL;
+    in->head = next;
+    return m;
+}
+
+size_t inbox_drain(struct scheduler *s, size_t count_max)
+{
+    size_t n = 0;
+    struct message *m;
+    while (n < count_max && (m = inbox_take(&s->inbox))) {
+        n++;
+        scheduler_arrive(s, m);
+    }
+    return n;
+}
+
+void scheduler_post(struct scheduler *s, actor_pid to, struct message *m)
+{
+    uint32_t d = pid_scheduler(to);
+    if (d >= s->rt->schedulers_count) { /* not a pid of ours */
+        message_give(s, m);
+        return;
+    }
+    m->to = to;
+    m->next = NULL;
+    struct message_queue *q = &s->outbox[d];
+    if (q->tail)
+        q->tail->next = m;
+    else
+        q->head = m;
+    q->tail = m;
+    s->outbox_dirty |= 1ull << d;
+    if (++s->outbox_count[d] >= OUTBOX_BATCH && !s->env->simulated)
+        scheduler_flush(s, d);
+}
+
+void scheduler_flush(struct scheduler *s, uint32_t to)
+{
+    struct message_queue *q = &s->outbox[to];
+    if (!q->head)
+        return;
+    struct message *first = q->head, *last = q->tail;
+    atomic_store_explicit(&s->remote,
+                          atomic_load_explicit(&s->remote, memory_order_relaxed) + s->outbox_count[to],
+                          memory_order_relaxed);
+    q->head = q->tail = NULL;
+    s->outbox_count[to] = 0;
+    s->outbox_dirty &= ~(1ull << to);
+    inbox_push(s->rt->schedulers[to], first, last);
+}
+
+void scheduler_flush_all(struct scheduler *s)
+{
+    while (s->outbox_dirty)
+        scheduler_flush(s, (uint32_t)__builtin_ctzll(s->outbox_dirty));
+}
+
+/* A remote mailbox that looks full is refused here, so that the sender learns of it; what slips through in the meantime
+ * meets the same bound on arrival (see docs/runtime.md, delivery). */
+static bool remote_full(const struct scheduler *s, actor_pid to)
+{
+    if (pid_scheduler(to) >= s->rt->schedulers_count)
+        return false;
+    const struct scheduler *there = s->rt->schedulers[pid_scheduler(to)];
+    if (pid_slot(to) >= there->slots_max)
+        return false;
+    const struct actor *a = &there->actors[pid_slot(to)];
+    if (atomic_load_explicit(&a->pid, memory_order_acquire) != to)
+        return false;
+    uint32_t capacity = __atomic_load_n(&a->mail_capacity, __ATOMIC_RELAXED);
+    const struct actor_class *class = __atomic_load_n(&a->class, __ATOMIC_RELAXED);
+    return class->mailbox_policy != MAILBOX_DROP_OLDEST &&
+           atomic_load_explicit(&a->mail_count, memory_order_relaxed) >= capacity;
+}
+
+enum error scheduler_transmit(struct scheduler *s, actor_pid to, struct message *m)
+{
+    if (__builtin_expect(scheduler_local(s, to), 1)) {
+        struct actor *a = actor_of(s, to);
+        enum error e = OK;
+        if (!a)
+            e = ERR_NOPROC;
+        else if (__builtin_expect(m->type > MESSAGE_USER_MAX, 0))
+            mailbox_append(s, a, m);
+        else
+            e = mailbox_deliver(s, a, m);
+        if (__builtin_expect(e, 0)) {
+            COUNT(s, dropped);
+            message_give(s, m);
+        }
+        return e;
+    }
+    if (m->type <= MESSAGE_USER_MAX && remote_full(s, to)) {
+        COUNT(s, dropped);
+        message_give(s, m);
+        return ERR_FULL;
+    }
+    scheduler_post(s, to, m);
+    return OK;
+}
+
+void scheduler_arrive(struct scheduler *s, struct message *m)
+{
+    m->next = NULL;
+    if (m->kind == MESSAGE_SIGNAL) {
+        signal_handle(s, m);
+        return;
+    }
+    if (m->kind == MESSAGE_REPLY) {
+        reply_deliver(s, m);
+        return;
+    }
+    sim_trace(s, TRACE_DELIVER, m->to, m->type);
+    struct actor *a = actor_of(s, m->to);
+    enum error e = OK;
+    if (!a)
+        e = ERR_NOPROC;
+    else if (m->type > MESSAGE_USER_MAX)
+        mailbox_append(s, a, m);
+    else
+        e = mailbox_deliver(s, a, m);
+    if (__builtin_expect(e, 0)) {
+        COUNT(s, dropped);
+        if (m->kind == MESSAGE_CALL)
+            signal_reply_error(s, m->from, m->ref, e);
+        message_give(s, m);
+    }
+}
+
+/* ---- the turn ---- */
+
+static void poll_descriptors(struct scheduler *s, uint64_t deadline)
+{
+    struct env_event events[64];
+    size_t n = s->env->poller_wait(s->poller, events, 64, deadline);
+    COUNT(s, polls);
+    s->now = s->env->now(s->env);
+    s->last_poll = s->now;
+    for (size_t i = 0; i < n; i++)
+        resource_ready(s, events[i].token, events[i].events);
+}
+
+static void turn(struct scheduler *s)
+{
+    s->now = s->env->now(s->env);
+    ASSERT(s->canary == WORKER_CANARY);
+    if (!inbox_empty(s) && inbox_drain(s, 4096))
+        s->last_remote = s->now;
+    if (wheel_due(&s->wheel, s->now))
+        timer_fire_due(s);
+    atomic_store_explicit(&s->alarm_at, wheel_bound(&s->wheel), memory_order_relaxed);
+    if (__builtin_expect(atomic_load_explicit(&s->rt->stopping, memory_order_relaxed), 0))
+        runtime_stop_asked(s);
+    s->budget = TURN_DISPATCHES;
+    while (s->budget && worker_dispatch(s))
+        ;
+    if (s->outbox_dirty)
+        scheduler_flush_all(s);
+    if (s->watches && s->now - s->last_poll >= POLL_INTERVAL_NS && (s->ready.count || s->hogs.count))
+        poll_descriptors(s, 0);
+    COUNT(s, turns);
+}
+
+static bool idle(struct scheduler *s)
+{
+    return !s->ready.count && !s->hogs.count && inbox_empty(s);
+}
+
+/* While others keep writing to us, looking at the inbox for a moment is cheaper than being woken by the kernel. */
+static bool spin(struct scheduler *s)
+{
+    uint64_t end = s->now + SPIN_NS;
+    if (s->now - s->last_remote > SPIN_NS * 4 || s->rt->schedulers_count == 1)
+        return false;
+    do {
+        for (int i = 0; i < 64; i++) {
+            if (!inbox_empty(s))
+                return true;
+            __asm__ volatile("" ::: "memory");
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        }
+        s->now = s->env->now(s->env);
+        if (wheel_due(&s->wheel, s->now))
+            return true;
+    } while (s->now < end);
+    return false;
+}
+
+static void sleep_until_needed(struct scheduler *s)
+{
+    if (spin(s))
+        return;
+    worker_trim(s, 64);
+    atomic_store_explicit(&s->sleeping, true, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (inbox_empty(s) && !atomic_load(&s->rt->ended)) {
+        COUNT(s, wakes);
+        poll_descriptors(s, wheel_bound(&s->wheel));
+    }
+    atomic_store_explicit(&s->sleeping, false, memory_order_relaxed);
+    preempt_busy(s->rt);
+}
+
+static void drop_all(struct scheduler *s)
+{
+    struct message *m;
+    while ((m = inbox_take(&s->inbox)))
+        message_give(s, m);
+    for (uint32_t d = 0; d < s->rt->schedulers_count; d++) {
+        for (m = s->outbox[d].head; m;) {
+            struct message *next = m->next;
+            message_give(s, m);
+            m = next;
+        }
+        s->outbox[d] = (struct message_queue){0};
+        s->outbox_count[d] = 0;
+    }
+    s->outbox_dirty = 0;
+}
+
+/* Whoever still lives is killed here, on its own thread, so that everything it owns is released. Each pass buries at least
+ * those that were alive when it began; what release functions can't do is spawn. */
+void scheduler_wind_down(struct scheduler *s)
+{
+    struct reason killed = reason_of(REASON_KILLED);
+    for (uint32_t i = 1; i < s->slots_used; i++) {
+        actor_pid pid = actor_pid_of(&s->actors[i]);
+        if (!pid)
+            continue;
+        s->actors[i].flags &= (uint8_t)~ACTOR_ROOT;
+        signal_exit_send(s, pid, 0, &killed, false, 0);
+    }
+    do
+        s->budget = TURN_DISPATCHES;
+    while (worker_dispatch(s));
+    drop_all(s);
+}
+
+void scheduler_loop(struct scheduler *s)
+{
+    scheduler_current = s;
+    fault_thread_begin(s);
+    telemetry_shard_enter(s->telemetry);
+    while (!atomic_load_explicit(&s->rt->ended, memory_order_relaxed)) {
+        turn(s);
+        if (idle(s))
+            sleep_until_needed(s);
+    }
+    scheduler_wind_down(s);
+    telemetry_shard_enter(NULL);
+    fault_thread_end(s);
+    scheduler_current = NULL;
+}

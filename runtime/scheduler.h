@@ -1,0 +1,586 @@
+/* Inside the runtime: the structures behind actor.h. Private to runtime/; nothing above includes it.
+ *
+ * A scheduler is one thread (or one virtual one, in simulation) with everything it needs of its own: actors, records,
+ * run queues, wheel, pools, stacks. Others reach it only through its inbox. `scheduler_current` names the scheduler whose
+ * code runs on this thread.
+ *
+ * How a stack is bound only while working: a worker is a coroutine whose loop takes runnable actors and calls their
+ * handlers on its own stack. While handlers return without blocking, one worker serves everybody and no stack is
+ * switched. When a handler blocks, its worker parks with it and the scheduler's main loop goes on with another worker.
+ *
+ *    thread stack: scheduler_loop -> coro_resume(worker) --.
+ *    worker stack: worker_loop -> actor_turn -> handle() --'-> wait: coro_park, back to the thread stack
+ *
+ * How an actor ends: whatever ends it (return, actor_exit, a trap, a signal that dooms it) reaches worker_loop's mark by
+ * return or by longjmp, terminate runs where the ending allows it, and actor_bury releases everything, tells everybody
+ * and frees the slot. Nobody is buried in the middle of somebody else's handler.
+ */
+#ifndef COPPICE_RUNTIME_SCHEDULER_H
+#define COPPICE_RUNTIME_SCHEDULER_H
+
+#include <setjmp.h>
+#include <stdatomic.h>
+#include "runtime/actor.h"
+#include "runtime/coro.h"
+#include "runtime/pool.h"
+#include "runtime/runtime.h"
+#include "runtime/wheel.h"
+
+#define CACHE_LINE 64
+
+/* ---- pids and references ---- */
+
+#define PID_SLOT_BITS 24
+#define PID_SLOTS_MAX ((1u << PID_SLOT_BITS) - 1)
+
+static inline actor_pid pid_make(uint32_t scheduler, uint32_t slot, uint32_t generation)
+{
+    return (uint64_t)scheduler << 56 | (uint64_t)slot << 32 | generation;
+}
+static inline uint32_t pid_scheduler(actor_pid p)
+{
+    return (uint32_t)(p >> 56);
+}
+static inline uint32_t pid_slot(actor_pid p)
+{
+    return (uint32_t)(p >> 32) & PID_SLOTS_MAX;
+}
+
+/* References of records look like pids (scheduler < 64, so bit 63 is clear); those of calls have bit 63 set. */
+#define REF_CALL (1ull << 63)
+
+/* ---- records: what an actor owns or is tied by ---- */
+
+#define RECORD_KINDS(X)                                                                                      \
+    X(RECORD_FREE)                                                                                           \
+    X(RECORD_TIMER)                                                                                          \
+    X(RECORD_IDLE)    /* the idle timeout */                                                                  \
+    X(RECORD_MONITOR) /* I watch peer */                                                                      \
+    X(RECORD_WATCHER) /* peer watches me */                                                                   \
+    X(RECORD_LINK)                                                                                           \
+    X(RECORD_NAME)                                                                                           \
+    X(RECORD_GROUP)                                                                                          \
+    X(RECORD_WATCH)   /* a descriptor */                                                                      \
+    X(RECORD_OWN)                                                                                            \
+    X(RECORD_PROMISE) /* a deferred call */                                                                   \
+    X(RECORD_REQUEST) /* an open request of mine */
+
+enum record_kind {
+#define X(name) name,
+    RECORD_KINDS(X)
+#undef X
+};
+
+/* A timer in the wheel knows what it belongs to by `what`. */
+enum alarm_kind { ALARM_RECORD, ALARM_WAIT };
+struct alarm {
+    struct wheel_timer wheel;
+    uint64_t what;
+};
+
+struct record {
+    uint32_t next, prev; /* in one of the owner's lists; 0: end (index 0 is never used) */
+    uint32_t generation;
+    uint32_t owner;      /* the owner's slot */
+    uint32_t kind : 8;
+    uint32_t type : 24;  /* timer: the message's type */
+    uint32_t index;
+    union {
+        struct {
+            struct alarm alarm;
+            uint64_t value;
+        } timer;
+        struct {
+            actor_pid peer;
+            uint64_t peer_ref; /* the other side's record, 0 when not known */
+            uint64_t tag;
+            struct blob *name; /* monitors by name: what was asked for */
+        } tie;
+        struct {
+            struct blob *blob;
+        } name; /* and groups */
+        struct {
+            int fd;
+            uint32_t events;
+            bool waiting; /* actor_wait_fd: wake the worker instead of a message */
+        } watch;
+        struct {
+            void (*release)(void *);
+            void *arg;
+        } own;
+        struct {
+            actor_pid from;
+            uint64_t ref;
+        } promise;
+        struct {
+            struct message *reply; /* NULL while open */
+            actor_pid to;
+        } request;
+    };
+};
+_Static_assert(sizeof(struct record) == 64, "a record is one cache line: the price of a timer, a link, a name");
+
+/* ---- actors ---- */
+
+enum actor_status {
+#define X(name) ACTOR_##name,
+    ACTOR_STATUSES(X)
+#undef X
+};
+
+enum {
+    ACTOR_TRAPS = 1,      /* exit signals become messages */
+    ACTOR_QUEUED = 2,     /* in a run queue */
+    ACTOR_HOG = 4,        /* was switched out in the middle of computing */
+    ACTOR_ROOT = 8,       /* its end is the runtime's */
+    ACTOR_DYING = 16,     /* its ending has begun: terminate runs or it is being buried */
+    ACTOR_PROCEEDS = 32,  /* init asked for proceed */
+    ACTOR_HELD_BACK = 64, /* suspended */
+    ACTOR_BORN = 128,     /* init has succeeded */
+};
+
+struct class_stats;
+struct arena;
+struct worker;
+
+struct actor {
+    /* What every message touches. */
+    struct actor *run_next;
+    _Atomic actor_pid pid; /* 0: free slot. Other threads may look. */
+    const struct actor_class *class;
+    struct message *mail_head, *mail_tail;
+    _Atomic uint32_t mail_count; /* written here, read by remote senders */
+    uint32_t mail_capacity;
+    void *state;
+    uint8_t status, flags, state_block, stack_class;
+    uint32_t generation;
+
+    struct worker *worker; /* while it has a stack of its own */
+    struct message *held;  /* messages it holds; see message.h */
+    uint32_t resources, watchers, links, idle; /* records, newest first */
+    struct arena *arena;
+    struct message *doom; /* the exit signal that ends it, first one wins */
+    struct class_stats *stats;
+    actor_pid parent;
+
+    struct message *birth;   /* until init has run: its arguments and who waits for it */
+    struct message *waiting; /* messages of parked senders (MAILBOX_WAIT), oldest first */
+    uint64_t handled;
+    _Alignas(8) unsigned char small_state[ACTOR_STATE_INLINE];
+};
+_Static_assert(sizeof(struct actor) == 192, "three cache lines: an idle actor costs this and nothing more");
+
+/* One per class and scheduler: figures for operators. */
+struct class_stats {
+    const struct actor_class *class;
+    uint64_t spawned, ended, crashed, handled, stack_high_water, preempted, overrun;
+};
+#define CLASSES_MAX 256u /* classes a process has; the rest share the last entry */
+
+/* ---- workers ---- */
+
+#define WAITS(X)                                                                                             \
+    X(WAIT_NONE, "")                                                                                         \
+    X(WAIT_REPLY, "call")                                                                                    \
+    X(WAIT_RECEIVE, "receive")                                                                               \
+    X(WAIT_SLEEP, "sleep")                                                                                   \
+    X(WAIT_FD, "fd")                                                                                         \
+    X(WAIT_START, "start")                                                                                   \
+    X(WAIT_SEND, "send")                                                                                     \
+    X(WAIT_REQUEST, "request")                                                                               \
+    X(WAIT_DOWN, "down")                                                                                     \
+    X(WAIT_YIELD, "yield")                                                                                   \
+    X(WAIT_SLICE, "slice")
+
+enum wait_kind {
+#define X(name, text) name,
+    WAITS(X)
+#undef X
+};
+
+enum phase { PHASE_NONE, PHASE_INIT, PHASE_HANDLE, PHASE_TERMINATE };
+enum landing { LAND_NONE, LAND_EXIT, LAND_REFUSE, LAND_DOOM, LAND_FAULT };
+
+#define WORKER_CANARY 0x636f70706963652eull
+
+struct worker {
+    uint64_t canary;
+    struct coro *coro;
+    struct worker *idle_next;
+    struct actor *actor;
+    jmp_buf mark;            /* where endings land */
+    uintptr_t landing_sp;    /* a place on this stack from which the landing may run */
+    uintptr_t stack_limit;   /* API calls below this are an overflow in the making */
+    uint8_t stack_class, phase;
+    uint8_t wait;            /* enum wait_kind */
+    bool fired;              /* what was waited for has come */
+    uint64_t wait_ref;
+    struct message *reply;
+    struct message *scan;    /* receive: last message looked at and left */
+    struct alarm alarm;
+    struct reason ending;    /* LAND_EXIT, LAND_REFUSE */
+    struct start_result start; /* actor_start */
+    bool start_awaited;        /* it is init's answer that is waited for, not the pid alone */
+    uint64_t computed_ns;    /* of the running callback, in slices already cut off */
+    uint64_t resumed_at;
+    uint64_t canary_end;
+};
+
+#define STACK_CLASSES 3 /* 64 KiB, 256 KiB, 1 MiB */
+
+/* ---- schedulers ---- */
+
+struct message_queue {
+    struct message *head, *tail;
+};
+
+/* Many producers, one consumer; a producer hands over a chain with one exchange. */
+struct inbox {
+    _Alignas(CACHE_LINE) _Atomic(struct message *) tail;
+    _Alignas(CACHE_LINE) struct message *head;
+    struct message stub;
+};
+
+#define FAULT_FRAMES 16
+struct fault {
+    int signal;
+    int crash; /* CRASH_... */
+    uintptr_t address, pc;
+    uint32_t frames;
+    uintptr_t frame[FAULT_FRAMES];
+    char text[160]; /* a failed assertion's */
+};
+
+struct run_queue {
+    struct actor *head, *tail;
+    uint32_t count;
+};
+
+struct telemetry_shard;
+
+#define TURN_DISPATCHES 128u /* actors served between two looks at inbox, clock and descriptors */
+#define TURN_MESSAGES   64u  /* messages of one actor in a row */
+#define OUTBOX_BATCH    64u  /* messages for one other scheduler before they are handed over mid-turn */
+#define POLL_INTERVAL_NS (50 * NS_PER_US) /* a busy scheduler looks at its descriptors this often */
+#define SPIN_NS         (50 * NS_PER_US)  /* looks at the inbox this long before it sleeps, while others write to it */
+#define HOG_SLICE_NS    (200 * NS_PER_US) /* of a hog while others want to run */
+
+struct scheduler {
+    /* hot */
+    struct actor *current; /* whose callback runs now */
+    struct worker *worker;
+    uintptr_t stack_limit;
+    uint32_t guard;        /* depth of guarded sections */
+    uint32_t matching;     /* a callback of the actor runs inside the runtime: no preemption */
+    bool stop_told;
+    uint32_t index;
+    uint32_t budget;       /* dispatches left in this turn */
+    struct run_queue ready, hogs;
+    uint64_t now;          /* the clock at the start of the turn or later */
+    struct actor *actors;  /* base of the slots */
+    struct record *records;
+    uint64_t next_ref;
+    struct worker *idle_workers[STACK_CLASSES];
+    struct actor *next_actor; /* what the worker being resumed shall run */
+    struct coro_pool *stacks[STACK_CLASSES];
+    struct pool messages[MESSAGE_BLOCKS];
+    struct pool chunks; /* arena chunks of 4 KiB */
+    struct runtime *rt;
+    struct env *env;
+
+    /* slots and records */
+    uint32_t slots_used, slot_free, slots_max, living;
+    uint32_t records_used, record_free, records_max, records_living;
+    struct class_stats classes[CLASSES_MAX];
+    uint32_t classes_used;
+
+    /* others */
+    struct message_queue outbox[RUNTIME_SCHEDULERS_MAX];
+    uint32_t outbox_count[RUNTIME_SCHEDULERS_MAX];
+    uint64_t outbox_dirty; /* bit per destination */
+    uint64_t last_remote, last_poll, hog_turn_at, served_since;
+    uint32_t watches;
+    struct poller *poller;
+    struct telemetry_shard *telemetry;
+    struct wheel wheel;
+
+    /* figures; written here, read by anybody without order */
+    _Atomic uint64_t spawned, ended, crashed, handled, dropped, remote, preemptions, overruns, wakes, polls, turns;
+
+    /* faults */
+    struct fault fault;
+    volatile int in_fault;
+    void *signal_stack;
+    uint64_t thread; /* pthread_t */
+    uint64_t canary;
+
+    /* looked at by other threads */
+    _Alignas(CACHE_LINE) _Atomic uint64_t turn_seq; /* changes with every callback: what the monitor compares */
+    _Atomic bool running;                           /* a callback runs */
+    _Atomic bool running_hog;
+    _Atomic uint32_t waiting_others;                /* normal actors wait while a hog runs */
+    _Atomic uint64_t alarm_at;                      /* wheel bound when the turn began */
+    _Alignas(CACHE_LINE) _Atomic bool sleeping;
+    struct inbox inbox;
+};
+
+struct names;
+struct groups;
+struct telemetry;
+
+struct runtime {
+    struct runtime_options options;
+    struct env *env;
+    uint32_t schedulers_count;
+    struct scheduler *schedulers[RUNTIME_SCHEDULERS_MAX];
+    struct pool_depot *message_depots[MESSAGE_BLOCKS];
+    struct pool_depot *chunk_depot;
+    struct names *names;
+    struct groups *groups;
+    struct telemetry *telemetry;
+    _Atomic actor_pid root;
+    _Atomic int stopping; /* 0 no, 1 asked, 2 at once */
+    _Atomic int ended;    /* the schedulers shall return */
+    _Atomic int exit_status;
+    struct runtime_foreign *foreign;
+    struct preempt *preempt;
+    bool contained;
+};
+
+extern _Thread_local struct scheduler *scheduler_current __attribute__((tls_model("initial-exec")));
+
+/* Every public function begins with this: who calls, and is there stack left for the runtime to work on? */
+static inline struct scheduler *scheduler_enter(void)
+{
+    struct scheduler *s = scheduler_current;
+    ASSERT(s && s->current);
+    if (__builtin_expect((uintptr_t)__builtin_frame_address(0) < s->stack_limit, 0)) {
+        extern _Noreturn void fault_stack_exhausted(struct scheduler *);
+        fault_stack_exhausted(s);
+    }
+    return s;
+}
+
+static inline bool scheduler_local(const struct scheduler *s, actor_pid pid)
+{
+    return pid_scheduler(pid) == s->index;
+}
+
+/* The living actor behind a local pid, or NULL. */
+static inline struct actor *actor_of(const struct scheduler *s, actor_pid pid)
+{
+    struct actor *a = &s->actors[pid_slot(pid)];
+    return __builtin_expect(atomic_load_explicit(&a->pid, memory_order_relaxed) == pid, 1) && pid ? a : NULL;
+}
+static inline actor_pid actor_pid_of(const struct actor *a)
+{
+    return atomic_load_explicit(&a->pid, memory_order_relaxed);
+}
+static inline uint32_t actor_slot(const struct scheduler *s, const struct actor *a)
+{
+    return (uint32_t)(a - s->actors);
+}
+#define COUNT(s, field)                                                                                      \
+    atomic_store_explicit(&(s)->field, atomic_load_explicit(&(s)->field, memory_order_relaxed) + 1,          \
+                          memory_order_relaxed)
+
+/* ---- record.c ---- */
+struct record *record_new(struct scheduler *s, struct actor *owner, uint32_t *list, enum record_kind kind);
+void record_free(struct scheduler *s, struct actor *owner, uint32_t *list, struct record *r);
+struct record *record_of(struct scheduler *s, uint64_t ref); /* NULL when gone */
+static inline uint64_t record_ref(const struct scheduler *s, const struct record *r)
+{
+    return pid_make(s->index, r->index, r->generation);
+}
+static inline struct record *record_at(const struct scheduler *s, uint32_t index)
+{
+    return index ? &s->records[index] : NULL;
+}
+
+/* ---- message.c ---- */
+struct message *message_take(struct scheduler *s, uint32_t type, size_t size); /* held by nobody */
+void message_give(struct scheduler *s, struct message *m);                     /* drops its reason, too */
+void message_hold(struct actor *a, struct message *m);
+void message_unhold(struct actor *a, struct message *m); /* it must be held */
+bool message_is_held(const struct actor *a, const struct message *m);
+/* An unanswered call among them is answered: unanswered, or with the reason of the holder's end. */
+void message_release_held(struct scheduler *s, struct actor *a, const struct reason *why);
+
+/* ---- mailbox.c ---- */
+enum error mailbox_deliver(struct scheduler *s, struct actor *a, struct message *m); /* takes m unless it fails */
+void mailbox_append(struct scheduler *s, struct actor *a, struct message *m);        /* without looking at the capacity */
+struct message *mailbox_pop(struct scheduler *s, struct actor *a);
+struct message *mailbox_unlink(struct scheduler *s, struct actor *a, struct message *previous); /* the one after it */
+void mailbox_admit(struct scheduler *s, struct actor *a, struct message *m); /* of a parked sender */
+bool mailbox_withdraw(struct scheduler *s, struct actor *a, uint64_t ref);
+void mailbox_bury(struct scheduler *s, struct actor *a, const struct reason *why);
+
+/* ---- signal.c: what schedulers tell each other about actors ---- */
+enum signal_type {
+    SIGNAL_EXIT = 0x00f10001,
+    SIGNAL_LINK,
+    SIGNAL_UNLINK,
+    SIGNAL_MONITOR,
+    SIGNAL_DEMONITOR,
+    SIGNAL_DOWN,
+    SIGNAL_SPAWN,
+    SIGNAL_SPAWNED,
+    SIGNAL_SUSPEND,
+    SIGNAL_RESUME,
+    SIGNAL_INSPECT,
+    SIGNAL_REGISTER, /* payload: the name; answered with REPLY_ERROR */
+    MESSAGE_STOP = 0x00f20001, /* in mailbox order: end with this reason */
+    REPLY_ERROR = 0x00f30001,  /* payload: uint32_t enum error */
+    REPLY_STARTED,             /* payload: struct reply_started */
+    REPLY_INFO,                /* payload: struct actor_info */
+};
+struct signal_exit {
+    struct reason reason;
+    uint64_t link; /* the receiver's record when it comes over a link; 0: sent by hand */
+    bool linked;
+    bool at_start; /* see struct message_exit */
+};
+struct reply_started {
+    struct reason why;
+    actor_pid pid;
+    uint64_t info;
+    uint32_t error;
+};
+struct signal_spawned {
+    actor_pid pid; /* 0: no slot */
+    uint64_t link_ref, peer_link_ref; /* the starter's record, the newcomer's */
+    uint64_t monitor_ref, peer_watcher_ref;
+};
+struct signal_tie {
+    uint64_t ref;      /* the sender's record */
+    uint64_t peer_ref; /* the receiver's record, if known */
+};
+void signal_send(struct scheduler *s, actor_pid to, struct message *m);
+void signal_handle(struct scheduler *s, struct message *m); /* takes m */
+void actor_doom(struct scheduler *s, struct actor *a, struct message *exit);
+void signal_exit_send(struct scheduler *s, actor_pid to, actor_pid from, const struct reason *why, bool linked, uint64_t link);
+void signal_reply_error(struct scheduler *s, actor_pid to, uint64_t ref, enum error e);
+void signal_reply_down(struct scheduler *s, actor_pid to, uint64_t ref, actor_pid who, const struct reason *why);
+void monitor_bury(struct scheduler *s, struct actor *a, struct record *r);
+void link_bury(struct scheduler *s, struct actor *a, const struct reason *why);
+struct record *link_add(struct scheduler *s, struct actor *a, actor_pid peer, uint64_t peer_ref, uint64_t tag);
+
+/* ---- call.c ---- */
+void reply_deliver(struct scheduler *s, struct message *m); /* takes m */
+void promise_bury(struct scheduler *s, struct actor *a, struct record *r, const struct reason *why);
+void request_bury(struct scheduler *s, struct record *r);
+static inline uint64_t call_ref(struct scheduler *s)
+{
+    return REF_CALL | (uint64_t)s->index << 56 | (s->next_ref++ & 0x00ffffffffffffffull);
+}
+
+/* The DOWN with this reference, straight from the signal; NULL at the deadline. Held by nobody. */
+struct message *actor_receive_down(struct scheduler *s, uint64_t ref, uint64_t deadline);
+
+/* ---- timer.c ---- */
+void timer_fire_due(struct scheduler *s);
+bool timer_fire_one(struct scheduler *s);
+void timer_bury(struct scheduler *s, struct record *r);
+void timer_idle_cancel(struct scheduler *s, struct actor *a);
+
+/* ---- resource.c ---- */
+enum error resource_name(struct scheduler *s, struct actor *a, const char *name, actor_pid *ret_holder);
+void resource_bury(struct scheduler *s, struct actor *a, const struct reason *why); /* all of them, newest first */
+void resource_ready(struct scheduler *s, uint64_t token, uint32_t events);
+
+/* ---- arena.c ---- */
+void arena_drop(struct scheduler *s, struct actor *a);
+size_t arena_bytes(const struct actor *a);
+
+/* ---- worker.c ---- */
+void run_ready(struct scheduler *s, struct actor *a);       /* put it into the run queue unless it is there */
+void run_ready_first(struct scheduler *s, struct actor *a); /* ahead of the others */
+void worker_wake(struct scheduler *s, struct actor *a);     /* what its worker waits for has come */
+/* Who serves it now: its own worker while it is parked, the running one if it runs. */
+static inline struct worker *worker_of(const struct scheduler *s, const struct actor *a)
+{
+    return a->worker ? a->worker : a == s->current ? s->worker : NULL;
+}
+/* Say what is going to be waited for before asking for it: the answer may come before the wait begins. */
+static inline struct worker *worker_expect(struct scheduler *s, enum wait_kind kind, uint64_t ref)
+{
+    struct worker *w = s->worker;
+    w->wait = (uint8_t)kind;
+    w->wait_ref = ref;
+    w->fired = false;
+    w->reply = NULL;
+    return w;
+}
+/* Park the running actor (after worker_expect) until woken or past the deadline. False: the deadline passed. Doomed actors don't return. */
+bool worker_wait(struct scheduler *s, uint64_t deadline);
+void worker_check_doom(struct scheduler *s); /* after something that may have doomed the running actor */
+_Noreturn void worker_land(struct scheduler *s, enum landing how);
+bool worker_dispatch(struct scheduler *s); /* serve one runnable actor (a worker may go on with more); false: none */
+void worker_trim(struct scheduler *s, size_t keep);
+const char *wait_name(enum wait_kind w);
+
+void worker_preempted(struct scheduler *s); /* in the signal handler */
+int worker_create_stacks(struct scheduler *s);
+void worker_destroy_stacks(struct scheduler *s);
+uint8_t worker_stack_class(size_t size);
+
+/* ---- actor.c ---- */
+
+/* The payload of a birth message: what init gets and who waits for it (message.from with reference message.ref). */
+struct spawn_birth {
+    const struct actor_class *class;
+    uint64_t info;
+    uint64_t link_ref, monitor_ref; /* the starter's records, for remote spawns */
+    uint32_t args_size;
+    uint16_t name_size; /* with its NUL, rounded up to 8; 0: no name */
+    bool awaited;       /* the starter waits in actor_start */
+    bool placed;        /* came from another scheduler, which is told the pid */
+    unsigned char bytes[]; /* name, then args */
+};
+struct actor *actor_birth(struct scheduler *s, const struct actor_class *class, actor_pid parent, struct message *birth);
+struct message *actor_birth_message(struct scheduler *s, const struct spawn_options *o);
+enum error actor_options_check(const struct spawn_options *o);
+void actor_bury(struct scheduler *s, struct actor *a, struct reason why); /* takes the reason */
+void actor_born(struct scheduler *s, struct actor *a, enum error e, const struct reason *why, uint64_t info);
+void actor_spawn_remote(struct scheduler *s, struct message *m); /* SIGNAL_SPAWN */
+void actor_spawned(struct scheduler *s, struct message *m);      /* SIGNAL_SPAWNED */
+void actor_inspected(struct scheduler *s, struct actor *a, struct message *m);
+struct class_stats *class_stats_of(struct scheduler *s, const struct actor_class *class);
+
+/* ---- scheduler.c ---- */
+struct scheduler *scheduler_create(struct runtime *rt, uint32_t index);
+void scheduler_destroy(struct scheduler *s);
+void scheduler_loop(struct scheduler *s);
+void scheduler_wind_down(struct scheduler *s); /* kill and bury all its actors */
+void scheduler_post(struct scheduler *s, actor_pid to, struct message *m); /* to another scheduler; takes m */
+void scheduler_flush(struct scheduler *s, uint32_t to);
+void scheduler_flush_all(struct scheduler *s);
+bool inbox_empty(struct scheduler *s);
+size_t inbox_drain(struct scheduler *s, size_t count_max);
+void inbox_push(struct scheduler *to, struct message *first, struct message *last); /* any thread */
+/* Hand a message to whoever it is for: local delivery or outbox. */
+enum error scheduler_transmit(struct scheduler *s, actor_pid to, struct message *m);
+void scheduler_arrive(struct scheduler *s, struct message *m); /* from the inbox; takes m */
+
+/* ---- fault.c, preempt.c ---- */
+void fault_install(void);
+void fault_thread_begin(struct scheduler *s);
+void fault_thread_end(struct scheduler *s);
+struct reason fault_reason(const struct fault *f);
+_Noreturn void fault_stack_exhausted(struct scheduler *s);
+_Noreturn void fault_fatal(const char *what, const char *detail); /* one JSON line, exit */
+bool fault_in_actor_text(uintptr_t pc);
+struct preempt *preempt_start(struct runtime *rt);
+void preempt_end(struct preempt *p);
+void preempt_busy(struct runtime *rt); /* a scheduler leaves its sleep */
+
+/* ---- runtime.c ---- */
+void runtime_stop_asked(struct scheduler *s);
+void runtime_root_ended(struct runtime *rt, struct scheduler *s, const struct reason *why);
+void runtime_crash_report(struct scheduler *s, const struct actor *a, const char *why);
+void runtime_log(struct runtime *rt, const char *line, size_t size);
+void runtime_exhausted(const char *domain, uint32_t count, uint64_t window_ms, const struct reason *last);
+void sim_trace(struct scheduler *s, uint32_t what, uint64_t a, uint64_t b); /* no-op outside a simulation */
+enum { TRACE_DISPATCH = 1, TRACE_DELIVER, TRACE_TIMER, TRACE_BIRTH, TRACE_DEATH, TRACE_SIGNAL, TRACE_CLOCK };
+
+#endif

@@ -1,0 +1,569 @@
+/* Workers: coroutines that serve runnable actors, and the run queues they serve them from. */
+#include <stddef.h>
+#include "runtime/scheduler.h"
+
+_Thread_local struct scheduler *scheduler_current __attribute__((tls_model("initial-exec")));
+
+static const size_t stack_sizes[STACK_CLASSES] = {64 * 1024, 256 * 1024, 1024 * 1024};
+
+const char *wait_name(enum wait_kind w)
+{
+    static const char *const names[] = {
+#define X(name, text) [name] = text,
+        WAITS(X)
+#undef X
+    };
+    return names[w];
+}
+
+/* ---- run queues ---- */
+
+static void queue_push(struct run_queue *q, struct actor *a)
+{
+    a->run_next = NULL;
+    if (q->tail)
+        q->tail->run_next = a;
+    else
+        q->head = a;
+    q->tail = a;
+    q->count++;
+}
+
+static struct actor *queue_pop(struct run_queue *q)
+{
+    struct actor *a = q->head;
+    q->head = a->run_next;
+    if (!q->head)
+        q->tail = NULL;
+    q->count--;
+    return a;
+}
+
+/* In simulation the seed says who is next; the walk is as long as the queue, which is short there. */
+static struct actor *queue_pick(struct scheduler *s, struct run_queue *q)
+{
+    uint32_t n = s->env->pick(s->env, q->count);
+    struct actor *previous = NULL, *a = q->head;
+    for (; n; n--)
+        previous = a, a = a->run_next;
+    if (previous)
+        previous->run_next = a->run_next;
+    else
+        q->head = a->run_next;
+    if (q->tail == a)
+        q->tail = previous;
+    q->count--;
+    return a;
+}
+
+void run_ready(struct scheduler *s, struct actor *a)
+{
+    if (a->flags & ACTOR_QUEUED)
+        return;
+    a->flags |= ACTOR_QUEUED;
+    if (a->status != ACTOR_STARTING)
+        a->status = ACTOR_READY;
+    queue_push(&s->ready, a);
+}
+
+void run_ready_first(struct scheduler *s, struct actor *a)
+{
+    if (a->flags & ACTOR_QUEUED)
+        return;
+    a->flags |= ACTOR_QUEUED;
+    if (a->status != ACTOR_STARTING)
+        a->status = ACTOR_READY;
+    a->run_next = s->ready.head;
+    s->ready.head = a;
+    if (!s->ready.tail)
+        s->ready.tail = a;
+    s->ready.count++;
+}
+
+void worker_wake(struct scheduler *s, struct actor *a)
+{
+    worker_of(s, a)->fired = true;
+    if (a->status == ACTOR_WAITING)
+        run_ready(s, a);
+}
+
+/* ---- endings ---- */
+
+void worker_land(struct scheduler *s, enum landing how)
+{
+    struct worker *w = s->worker;
+    ASSERT(w && w->canary == WORKER_CANARY && w->canary_end == WORKER_CANARY);
+    s->guard = 0;
+    s->matching = 0;
+    longjmp(w->mark, (int)how);
+}
+
+void worker_check_doom(struct scheduler *s)
+{
+    if (__builtin_expect(s->current->doom != NULL, 0) && s->worker)
+        worker_land(s, LAND_DOOM);
+}
+
+static void leave(struct scheduler *s, struct worker *w)
+{
+    s->current = NULL;
+    s->worker = NULL;
+    w->actor = NULL;
+    w->phase = PHASE_NONE;
+}
+
+static void end(struct scheduler *s, struct worker *w, struct actor *a, struct reason why)
+{
+    a->worker = NULL;
+    leave(s, w);
+    actor_bury(s, a, why);
+}
+
+/* The ending that lets the actor speak: terminate runs, and may itself end badly (then that is the reason). */
+static void end_with_terminate(struct scheduler *s, struct worker *w, struct actor *a, struct reason why)
+{
+    w->ending = why;
+    if ((a->flags & ACTOR_BORN) && a->class->terminate) {
+        w->phase = PHASE_TERMINATE;
+        w->computed_ns = w->resumed_at = 0;
+        a->class->terminate(a->state, &w->ending);
+    }
+    why = w->ending;
+    w->ending = reason_of(REASON_NORMAL);
+    end(s, w, a, why);
+}
+
+static void end_in_init(struct scheduler *s, struct worker *w, struct actor *a, enum error e, struct reason why)
+{
+    actor_born(s, a, e, &why, 0);
+    end(s, w, a, why);
+}
+
+static void landed(struct scheduler *s, struct worker *w, enum landing how)
+{
+    struct actor *a = w->actor;
+    struct reason why = w->ending;
+    w->ending = reason_of(REASON_NORMAL);
+    s->current = a;
+    s->worker = w;
+    a->status = ACTOR_RUNNING;
+    a->worker = NULL;
+    if (wheel_pending(&w->alarm.wheel))
+        wheel_cancel(&s->wheel, &w->alarm.wheel);
+    if (w->reply) {
+        message_give(s, w->reply);
+        w->reply = NULL;
+    }
+    w->wait = WAIT_NONE;
+    if (how == LAND_DOOM) {
+        reason_drop(&why); /* terminate was interrupted: the signal that doomed it is the reason */
+        why = reason_copy((struct reason *)(void *)a->doom->payload);
+    }
+    if (w->phase == PHASE_INIT)
+        end_in_init(s, w, a, ERR_INIT, why);
+    else if (how == LAND_EXIT && w->phase == PHASE_HANDLE)
+        end_with_terminate(s, w, a, why);
+    else
+        end(s, w, a, why);
+}
+
+/* ---- turns ---- */
+
+static void callback_begins(struct scheduler *s, struct worker *w, enum phase phase)
+{
+    w->phase = (uint8_t)phase;
+    w->computed_ns = 0;
+    w->resumed_at = 0;
+    atomic_store_explicit(&s->turn_seq, atomic_load_explicit(&s->turn_seq, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+/* What the runtime itself understands of a mailbox; true: the message was an ending. */
+static bool system_message(struct scheduler *s, struct worker *w, struct actor *a, struct message *m)
+{
+    if (m->type == MESSAGE_STOP) {
+        struct reason why = reason_copy((struct reason *)(void *)m->payload);
+        message_give(s, m);
+        end_with_terminate(s, w, a, why);
+        return true;
+    }
+    if (m->type == MESSAGE_EXIT && ((struct message_exit *)(void *)m->payload)->pid == a->parent) {
+        struct reason why = reason_copy((struct reason *)(void *)m->payload);
+        message_give(s, m);
+        w->phase = PHASE_HANDLE;
+        end_with_terminate(s, w, a, why);
+        return true;
+    }
+    return false;
+}
+
+/* False: the actor has ended. */
+static bool after_callback(struct scheduler *s, struct worker *w, struct actor *a, enum actor_step step)
+{
+    if (__builtin_expect(a->doom != NULL, 0)) {
+        end(s, w, a, reason_copy((struct reason *)(void *)a->doom->payload));
+        return false;
+    }
+    if (__builtin_expect(step != ACTOR_CONTINUE, 0)) {
+        if (step == ACTOR_STOP)
+            end_with_terminate(s, w, a, reason_of(REASON_NORMAL));
+        else
+            end_with_terminate(s, w, a, reason_of(REASON_BAD_RETURN));
+        return false;
+    }
+    if (a->held)
+        message_release_held(s, a, NULL);
+    return true;
+}
+
+static bool turn_message(struct scheduler *s, struct worker *w, struct actor *a, struct message *m)
+{
+    callback_begins(s, w, PHASE_HANDLE);
+    if (__builtin_expect(m->type > MESSAGE_USER_MAX, 0) && system_message(s, w, a, m))
+        return false;
+    if (__builtin_expect(a->idle != 0, 0))
+        timer_idle_cancel(s, a);
+    m->to = 0;
+    message_hold(a, m);
+    if (!after_callback(s, w, a, a->class->handle(a->state, m)))
+        return false;
+    a->handled++;
+    return true;
+}
+
+/* False: the start was refused and answered. */
+static bool take_name(struct scheduler *s, struct worker *w, struct actor *a, const char *name)
+{
+    actor_pid holder = 0;
+    enum error e = resource_name(s, a, name, &holder);
+    if (!e)
+        return true;
+    struct reason why = reason_error((int)e);
+    actor_born(s, a, e, &why, holder);
+    end(s, w, a, why);
+    return false;
+}
+
+static bool init_refused(struct scheduler *s, struct worker *w, struct actor *a, enum actor_step step)
+{
+    if (a->doom) {
+        end_in_init(s, w, a, ERR_INIT, reason_copy((struct reason *)(void *)a->doom->payload));
+        return true;
+    }
+    if (step == ACTOR_CONTINUE || step == ACTOR_PROCEED)
+        return false;
+    if (step == ACTOR_IGNORE)
+        end_in_init(s, w, a, ERR_IGNORED, reason_of(REASON_NORMAL));
+    else
+        end_in_init(s, w, a, ERR_INIT, reason_of(step == ACTOR_STOP ? REASON_NORMAL : REASON_BAD_RETURN));
+    return true;
+}
+
+static bool turn_init(struct scheduler *s, struct worker *w, struct actor *a)
+{
+    callback_begins(s, w, PHASE_INIT);
+    struct spawn_birth *b = a->birth ? (struct spawn_birth *)(void *)a->birth->payload : NULL;
+    if (b && b->name_size && !take_name(s, w, a, (char *)b->bytes))
+        return false;
+    enum actor_step step = ACTOR_CONTINUE;
+    if (a->class->init)
+        step = a->class->init(a->state, b && b->args_size ? b->bytes + b->name_size : NULL, b ? b->args_size : 0);
+    if (init_refused(s, w, a, step))
+        return false;
+    a->flags |= ACTOR_BORN;
+    actor_born(s, a, OK, NULL, b ? b->info : 0);
+    if (a->held)
+        message_release_held(s, a, NULL);
+    if (step == ACTOR_PROCEED && a->class->proceed) {
+        callback_begins(s, w, PHASE_HANDLE);
+        return after_callback(s, w, a, a->class->proceed(a->state));
+    }
+    return true;
+}
+
+static void turn(struct scheduler *s, struct worker *w, struct actor *a)
+{
+    bool starting = a->status == ACTOR_STARTING;
+    s->current = a;
+    s->worker = w;
+    s->stack_limit = w->stack_limit;
+    w->actor = a;
+    a->status = ACTOR_RUNNING;
+    if (__builtin_expect(starting, 0) && !turn_init(s, w, a))
+        return;
+    uint64_t before = a->handled;
+    for (uint32_t n = s->env->simulated ? 1 : TURN_MESSAGES; n; n--) {
+        struct message *m = mailbox_pop(s, a);
+        if (!m)
+            break;
+        if (!turn_message(s, w, a, m))
+            return;
+    }
+    atomic_store_explicit(&s->handled, atomic_load_explicit(&s->handled, memory_order_relaxed) + a->handled - before,
+                          memory_order_relaxed);
+    a->status = ACTOR_IDLE;
+    leave(s, w);
+    if (a->mail_head)
+        run_ready(s, a);
+}
+
+/* ---- the worker's loop ---- */
+
+/* Who this worker may serve next without going back to the main loop: an actor without a stack of its own. */
+static struct actor *take_next(struct scheduler *s, struct worker *w)
+{
+    struct actor *a = s->next_actor;
+    if (a) {
+        s->next_actor = NULL;
+        return a;
+    }
+    a = s->ready.head;
+    if (!a || !s->budget || a->worker || a->doom || a->stack_class != w->stack_class ||
+        (a->flags & ACTOR_HELD_BACK) || s->hogs.count)
+        return NULL;
+    s->budget--;
+    a->flags &= (uint8_t)~ACTOR_QUEUED;
+    return queue_pop(&s->ready);
+}
+
+static void worker_loop(struct scheduler *s, struct worker *w)
+{
+    w->landing_sp = (uintptr_t)__builtin_frame_address(0);
+    for (;;) {
+        struct actor *a = take_next(s, w);
+        if (a) {
+            sim_trace(s, TRACE_DISPATCH, actor_pid_of(a), a->handled);
+            turn(s, w, a);
+            continue;
+        }
+        w->idle_next = s->idle_workers[w->stack_class];
+        s->idle_workers[w->stack_class] = w;
+        coro_park();
+        if (!s->next_actor)
+            return;
+    }
+}
+
+static void worker_entry(void *arg)
+{
+    struct scheduler *s = arg;
+    uintptr_t low, high;
+    struct worker w = {.canary = WORKER_CANARY, .canary_end = WORKER_CANARY, .coro = coro_self()};
+    w.alarm.what = ALARM_WAIT;
+    w.stack_class = s->next_actor->stack_class;
+    coro_stack_bounds(w.coro, &low, &high);
+    w.stack_limit = low + 4096; /* the runtime's own calls fit below, and so does a signal frame */
+    int how = setjmp(w.mark);
+    if (how)
+        landed(scheduler_current, &w, (enum landing)how);
+    worker_loop(scheduler_current, &w);
+}
+
+/* ---- waiting ---- */
+
+static void note_depth(struct actor *a, struct worker *w)
+{
+    uint64_t depth = w->landing_sp - (uintptr_t)__builtin_frame_address(0);
+    if (depth > a->stats->stack_high_water)
+        a->stats->stack_high_water = depth;
+}
+
+static void park(struct scheduler *s, struct worker *w, struct actor *a)
+{
+    a->worker = w;
+    s->current = NULL;
+    s->worker = NULL;
+    note_depth(a, w);
+    coro_park();
+    ASSERT(w->canary == WORKER_CANARY && w->canary_end == WORKER_CANARY);
+    a->worker = NULL;
+    a->status = ACTOR_RUNNING;
+    s->current = a;
+    s->worker = w;
+    s->stack_limit = w->stack_limit;
+    atomic_store_explicit(&s->turn_seq, atomic_load_explicit(&s->turn_seq, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+bool worker_wait(struct scheduler *s, uint64_t deadline)
+{
+    struct actor *a = s->current;
+    struct worker *w = s->worker;
+    ASSERT(s->guard == 0); /* waiting inside a guarded section would hold its lock */
+    ASSERT(w->phase != PHASE_NONE);
+    worker_check_doom(s);
+    if (!w->fired && deadline > s->now) {
+        if (deadline != DEADLINE_NONE)
+            wheel_add(&s->wheel, &w->alarm.wheel, deadline);
+        a->status = ACTOR_WAITING;
+        w->computed_ns = 0;
+        w->resumed_at = 0;
+        park(s, w, a);
+        if (wheel_pending(&w->alarm.wheel))
+            wheel_cancel(&s->wheel, &w->alarm.wheel);
+        worker_check_doom(s);
+    }
+    w->wait = WAIT_NONE;
+    w->wait_ref = 0;
+    return w->fired;
+}
+
+void actor_yield(void)
+{
+    struct scheduler *s = scheduler_enter();
+    struct actor *a = s->current;
+    ASSERT(s->guard == 0);
+    if (a->doom)
+        worker_land(s, LAND_DOOM);
+    s->worker->wait = WAIT_YIELD;
+    a->status = ACTOR_READY;
+    run_ready(s, a);
+    park(s, s->worker, a);
+    s->worker->wait = WAIT_NONE;
+    worker_check_doom(s);
+}
+
+/* From the preemption signal, on the actor's own stack, in the middle of its code. */
+void worker_preempted(struct scheduler *s)
+{
+    struct actor *a = s->current;
+    struct worker *w = s->worker;
+    uint8_t wait = w->wait;
+    uint64_t now = s->env->now(s->env);
+    uint64_t slice = a->class->slice_ns ? a->class->slice_ns : s->rt->options.slice_ns;
+    uint64_t runaway = a->class->runaway_ns ? a->class->runaway_ns : s->rt->options.runaway_ns;
+    w->computed_ns += w->resumed_at ? now - w->resumed_at : slice;
+    COUNT(s, preemptions);
+    a->stats->preempted++;
+    if (runaway != DEADLINE_NONE && w->computed_ns >= runaway) {
+        COUNT(s, overruns);
+        a->stats->overrun++;
+        w->ending = reason_of(REASON_OVERRUN);
+        worker_land(s, LAND_FAULT);
+    }
+    w->wait = WAIT_SLICE;
+    a->flags |= ACTOR_HOG | ACTOR_QUEUED;
+    a->status = ACTOR_READY;
+    queue_push(&s->hogs, a);
+    s->budget = 0; /* a slice is a turn: clock and inbox first */
+    park(s, w, a);
+    w->wait = wait;
+    w->resumed_at = s->env->now(s->env);
+    if (a->doom)
+        worker_land(s, LAND_DOOM);
+}
+
+/* ---- dispatch ---- */
+
+/* Those who compute without end get a slice when nobody else wants to run, and one now and then when others do. */
+static struct actor *next_runnable(struct scheduler *s)
+{
+    if (s->hogs.count && (!s->ready.count || s->now - s->hog_turn_at >= HOG_SLICE_NS)) {
+        struct actor *a = queue_pop(&s->hogs);
+        s->hog_turn_at = s->now;
+        return a;
+    }
+    if (!s->ready.count)
+        return NULL;
+    return s->env->simulated ? queue_pick(s, &s->ready) : queue_pop(&s->ready);
+}
+
+static bool run_on_worker(struct scheduler *s, struct actor *a)
+{
+    struct worker *w = s->idle_workers[a->stack_class];
+    s->next_actor = a;
+    if (w) {
+        s->idle_workers[a->stack_class] = w->idle_next;
+        coro_resume(w->coro);
+        return true;
+    }
+    if (coro_start(s->stacks[a->stack_class], worker_entry, s))
+        return true;
+    s->next_actor = NULL; /* no stack to be had: it waits its turn until somebody gives one back */
+    run_ready(s, a);
+    return false;
+}
+
+bool worker_dispatch(struct scheduler *s)
+{
+    struct actor *a = next_runnable(s);
+    if (!a)
+        return false;
+    bool hog = a->flags & ACTOR_HOG;
+    a->flags &= (uint8_t) ~(ACTOR_QUEUED | ACTOR_HOG);
+    if (s->budget)
+        s->budget--;
+    if (a->doom && !a->worker) {
+        struct reason why = reason_copy((struct reason *)(void *)a->doom->payload);
+        if (a->status == ACTOR_STARTING || !(a->flags & ACTOR_BORN))
+            actor_born(s, a, ERR_INIT, &why, 0);
+        actor_bury(s, a, why);
+        return true;
+    }
+    if ((a->flags & ACTOR_HELD_BACK) && !a->doom) {
+        if (a->status != ACTOR_STARTING)
+            a->status = ACTOR_SUSPENDED;
+        return true;
+    }
+    if (hog) {
+        atomic_store_explicit(&s->waiting_others, s->ready.count, memory_order_relaxed);
+        atomic_store_explicit(&s->running_hog, true, memory_order_relaxed);
+    }
+    atomic_store_explicit(&s->running, true, memory_order_relaxed);
+    bool served = true;
+    if (a->worker) {
+        sim_trace(s, TRACE_DISPATCH, actor_pid_of(a), a->handled);
+        coro_resume(a->worker->coro);
+    } else {
+        served = run_on_worker(s, a);
+    }
+    atomic_store_explicit(&s->running, false, memory_order_relaxed);
+    if (hog)
+        atomic_store_explicit(&s->running_hog, false, memory_order_relaxed);
+    return served;
+}
+
+void worker_trim(struct scheduler *s, size_t keep)
+{
+    for (int c = 0; c < STACK_CLASSES; c++) {
+        size_t kept = 0;
+        struct worker **link = &s->idle_workers[c];
+        while (*link && kept < keep)
+            link = &(*link)->idle_next, kept++;
+        struct worker *w = *link;
+        *link = NULL;
+        while (w) {
+            struct worker *next = w->idle_next;
+            s->next_actor = NULL;
+            coro_resume(w->coro);
+            w = next;
+        }
+        coro_pool_trim(s->stacks[c], keep);
+    }
+}
+
+int worker_create_stacks(struct scheduler *s)
+{
+    static const size_t counts[STACK_CLASSES] = {1 << 20, 1 << 16, 1 << 14};
+    for (int c = 0; c < STACK_CLASSES; c++) {
+        s->stacks[c] = coro_pool_create(stack_sizes[c], counts[c]);
+        if (!s->stacks[c])
+            return -1;
+    }
+    return 0;
+}
+
+uint8_t worker_stack_class(size_t size)
+{
+    for (uint8_t c = 0; c < STACK_CLASSES; c++)
+        if (size <= stack_sizes[c])
+            return c;
+    return STACK_CLASSES - 1;
+}
+
+void worker_destroy_stacks(struct scheduler *s)
+{
+    worker_trim(s, 0);
+    for (int c = 0; c < STACK_CLASSES; c++)
+        coro_pool_destroy(s->stacks[c]);
+}

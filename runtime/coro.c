@@ -50,6 +50,13 @@ void coro_stack_bounds(const struct coro *coro, uintptr_t *ret_low, uintptr_t *r
     *ret_high = (uintptr_t)coro;
 }
 
+void coro_controls_reset(void)
+{
+    struct coro *coro = coro_self();
+    ASSERT(coro != NULL);
+    controls_restore(&coro->pool->controls);
+}
+
 static size_t depth_note(struct coro_pool *pool, uintptr_t low, uintptr_t top)
 {
     size_t depth = top - stack_mark(low, top);

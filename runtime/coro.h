@@ -9,9 +9,9 @@
  * Two implementations stand behind it and pass the same tests: a native switch in assembly (coro_native.c),
  * and libdill (coro_libdill.c, `make CORO=libdill`).
  *
- * What a switch carries: the registers that the calling convention makes the callee save, the stack, errno
- * not. Rounding mode and other floating-point controls belong to the thread: who changes them restores them
- * before it parks or returns.
+ * A switch carries the stack and the registers that the calling convention makes the callee save. errno and
+ * the floating-point controls (rounding, trapped exceptions) belong to the thread: who reads errno reads it
+ * before it parks, who changes the controls puts them back. When an entry returns they are put back anyway.
  *
  * longjmp within one coroutine's own stack is allowed, also out of a signal handler which runs on an
  * alternate stack: no record here is in flux while a coroutine's own code runs. A jump from one stack to
@@ -80,6 +80,11 @@ size_t coro_stack_high_water(const struct coro *coro);
 
 /* Forgets the old mark: from outside for a parked coroutine, or inside by the running one for itself. */
 void coro_stack_paint(struct coro *coro);
+
+/* Inside: puts the floating-point controls back to what they were when the coroutine's pool was created. For
+ * whoever recovers from a fault in the middle of somebody else's computation and then goes on in the same
+ * coroutine. */
+void coro_controls_reset(void);
 
 /* Which implementation this is: "native" or "libdill". */
 extern const char coro_kind[];

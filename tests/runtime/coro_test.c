@@ -46,9 +46,7 @@
 /* Sanitizers need more stack for the same frames. */
 #define STACK_SIZE (SANITIZED ? 256 * KIB : CORO_STACK_SIZE_DEFAULT)
 
-/* --- order
- * ----------------------------------------------------------------------------------------------------------
- */
+/* Order. */
 
 static char trace[64];
 
@@ -131,9 +129,7 @@ static void coro_self_is_the_running_one_and_null_outside(void)
     coro_pool_destroy(pool);
 }
 
-/* --- many
- * -----------------------------------------------------------------------------------------------------------
- */
+/* Many. */
 
 static void count_rounds(void *arg)
 {
@@ -330,8 +326,7 @@ static void threads_do_not_meet(void)
     }
 }
 
-/* --- what survives a switch
- * ----------------------------------------------------------------------------------------- */
+/* What survives a switch. */
 
 #define EIGHT(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 
@@ -460,8 +455,27 @@ static void rounding_left_changed_by_a_coroutine_ends_with_it(void)
     coro_pool_destroy(pool);
 }
 
-/* --- the stack
- * ------------------------------------------------------------------------------------------------------ */
+static void change_rounding_then_reset(void *arg)
+{
+    bool *ret_reset = arg;
+    double nearest = third();
+    long double long_nearest = long_third();
+    round_upward();
+    bool changed = third() > nearest || RUNNING_ON_VALGRIND;
+    coro_controls_reset();
+    *ret_reset = changed && third() == nearest && long_third() == long_nearest;
+}
+
+static void rounding_is_put_back_on_request(void)
+{
+    struct coro_pool *pool = coro_pool_create(STACK_SIZE, 1);
+    bool reset = false;
+    TEST_CHECK(coro_start(pool, change_rounding_then_reset, &reset) == CORO_FINISHED);
+    TEST_CHECK(reset);
+    coro_pool_destroy(pool);
+}
+
+/* The stack. */
 
 static void coro_bounds_hold_its_frames_and_the_promised_size(void)
 {
@@ -573,9 +587,7 @@ static void stats_see_the_depth_of_idle_stacks_and_trim_does_not_forget_it(void)
     coro_pool_destroy(pool);
 }
 
-/* --- faults
- * ---------------------------------------------------------------------------------------------------------
- */
+/* Faults. */
 
 struct crash {
     sigjmp_buf entry;
@@ -718,8 +730,7 @@ static void longjmp_within_a_coroutine_works_across_parks(void)
     coro_pool_destroy(pool);
 }
 
-/* --- unwinding
- * ------------------------------------------------------------------------------------------------------ */
+/* Unwinding. */
 
 static __attribute__((noinline)) int unwind_depth(void)
 {
@@ -760,9 +771,7 @@ static void backtrace_stops_at_the_bottom_of_the_coroutine(void)
     coro_pool_destroy(pool);
 }
 
-/* --- misuse
- * ---------------------------------------------------------------------------------------------------------
- */
+/* Misuse. */
 
 static struct coro_pool *misused;
 static struct coro *misused_coro;
@@ -851,6 +860,7 @@ TEST_LIST
     {"integers_and_floating_point_survive_switches", integers_and_floating_point_survive_switches},
     {"the_resumers_values_survive_too", the_resumers_values_survive_too},
     {"rounding_left_changed_by_a_coroutine_ends_with_it", rounding_left_changed_by_a_coroutine_ends_with_it},
+    {"rounding_is_put_back_on_request", rounding_is_put_back_on_request},
     {"coro_bounds_hold_its_frames_and_the_promised_size", coro_bounds_hold_its_frames_and_the_promised_size},
     {"high_water_is_the_deepest_use_since_the_paint", high_water_is_the_deepest_use_since_the_paint},
     {"stats_see_the_depth_of_idle_stacks_and_trim_does_not_forget_it",

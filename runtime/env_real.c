@@ -1,4 +1,5 @@
 /* The environment of this machine: its clocks, its randomness, epoll with an eventfd for waking. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -10,6 +10,7 @@
  * that returning from the signal continues in fault_lands, on the actor's own stack near its bottom, where longjmp takes
  * over. The kernel restores the signal mask on the way.
  */
+#define _GNU_SOURCE
 #include "runtime/scheduler.h"
 #include <fcntl.h>
 #include <link.h>

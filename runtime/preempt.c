@@ -8,6 +8,7 @@
  *
  * The monitor sleeps without limit while all schedulers do.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

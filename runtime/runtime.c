@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "runtime/runtime.h"
 #include <pthread.h>
 #include <sched.h>

@@ -1,4 +1,5 @@
 /* The simulated environment and the driver that makes every choice in a node from one seed. */
+#define _GNU_SOURCE
 #include "runtime/sim.h"
 #include <stdio.h>
 #include <string.h>

@@ -196,7 +196,7 @@ static enum error which_part(actor_pid sup, size_t first, size_t wanted, struct 
 enum error supervisor_which_children(actor_pid sup, size_t first, struct child_info *infos, size_t count,
                                      size_t *ret_stored, size_t *ret_total, uint64_t deadline)
 {
-    size_t stored = 0, total = 0, part;
+    size_t stored = 0, total = 0, part = 0;
     do {
         enum error e =
             which_part(sup, first + stored, count - stored, infos + stored, &part, &total, deadline);

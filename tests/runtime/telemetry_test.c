@@ -1,6 +1,7 @@
 #include "acutest.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,19 @@ static struct telemetry_record newest(void)
 
     telemetry_recent(telemetry, NULL, keep_newest, &record);
     return record;
+}
+
+static char text_out[131072];
+
+static const char *metrics(void)
+{
+    struct json_sink sink;
+
+    json_sink_init(&sink, text_out, sizeof(text_out) - 1, NULL, NULL);
+    telemetry_write_metrics(telemetry, &sink);
+    TEST_ASSERT(json_sink_flush(&sink) == JSON_OK);
+    text_out[sink.length] = 0;
+    return text_out;
 }
 
 /* The contract as it is written: name and required dimensions of every event it has. */
@@ -397,10 +411,16 @@ static void test_labels_are_bounded(void)
 /* A class may be called "other": it shares the place, nothing is counted twice. */
 static void test_a_value_called_other(void)
 {
+    const char *series;
+
     begin();
     TELEMETRY(ACTOR_START, 1, DIM(CLASS, "other"));
     TEST_CHECK(telemetry_counter_label(telemetry, TELEMETRY_ACTOR_START, "other") == 1);
     TEST_CHECK(telemetry_counter_sum(telemetry, TELEMETRY_ACTOR_START) == 1);
+    series = strstr(metrics(), "coppice_actor_starts_total{");
+    TEST_ASSERT(series != NULL);
+    TEST_CHECK(strncmp(series, "coppice_actor_starts_total{class=\"other\"} 1\n", 44) == 0);
+    TEST_CHECK(strstr(series + 1, "coppice_actor_starts_total{") == NULL);
     end();
 }
 
@@ -857,19 +877,6 @@ static void test_stricter_thresholds_are_in_force(void)
     end();
 }
 
-static char text_out[131072];
-
-static const char *metrics(void)
-{
-    struct json_sink sink;
-
-    json_sink_init(&sink, text_out, sizeof(text_out) - 1, NULL, NULL);
-    telemetry_write_metrics(telemetry, &sink);
-    TEST_ASSERT(json_sink_flush(&sink) == JSON_OK);
-    text_out[sink.length] = 0;
-    return text_out;
-}
-
 #define HAS_LINE(text, line) TEST_CHECK_(strstr((text), "\n" line "\n") != NULL, "%s", line)
 
 static void test_metrics_start_at_zero_with_help_and_type(void)
@@ -976,7 +983,7 @@ static void test_a_record_as_json(void)
     end();
 }
 
-enum { THREADS = 3, EMISSIONS = 5000 };
+enum { THREADS = 3, EMISSIONS = 20000 };
 
 static uint64_t clock_still(void *unused)
 {
@@ -1047,49 +1054,153 @@ static void test_readers_beside_writers(void)
     end();
 }
 
+static _Atomic int inside, inside_max;
+
+/* Called while the shard is being written: gives others every chance to come in as well. */
+static uint64_t clock_crowded(void *unused)
+{
+    int others = atomic_fetch_add(&inside, 1);
+
+    (void)unused;
+    if (others > atomic_load(&inside_max))
+        atomic_store(&inside_max, others);
+    for (int i = 0; i < 3; i++)
+        sched_yield();
+    atomic_fetch_sub(&inside, 1);
+    return 1;
+}
+
+static void *emit_some(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 200; i++)
+        TELEMETRY(ACTOR_START, 1, DIM(CLASS, "room"));
+    return NULL;
+}
+
+static void test_foreign_threads_write_the_shared_shard_one_at_a_time(void)
+{
+    pthread_t threads[4];
+
+    telemetry = telemetry_create(&(struct telemetry_options){.shards = 1, .now = clock_crowded});
+    TEST_ASSERT(telemetry != NULL);
+    telemetry_install(telemetry);
+    for (int i = 0; i < 4; i++)
+        TEST_ASSERT(pthread_create(&threads[i], NULL, emit_some, NULL) == 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    TEST_CHECK(atomic_load(&inside_max) == 0);
+    TEST_CHECK(telemetry_counter_sum(telemetry, TELEMETRY_ACTOR_START) == 800);
+    end();
+}
+
+static bool check_first_few(void *context, const struct telemetry_record *record)
+{
+    return check_whole(context, record) && record->n % 4 != 0;
+}
+
+/* The oldest records are those which the writer overwrites next. */
+static void test_the_oldest_records_are_whole_while_they_are_overwritten(void)
+{
+    pthread_t thread;
+
+    telemetry = telemetry_create(&(struct telemetry_options){.shards = 1, .now = clock_still});
+    TEST_ASSERT(telemetry != NULL);
+    for (int i = 0; i < 5; i++) {
+        atomic_store(&finished, 0);
+        TEST_ASSERT(pthread_create(&thread, NULL, emit_many, telemetry_shard(telemetry, 0)) == 0);
+        while (atomic_load(&finished) == 0)
+            telemetry_recent(telemetry, NULL, check_first_few, NULL);
+        pthread_join(thread, NULL);
+    }
+    telemetry_destroy(telemetry);
+}
+
+/* Overwrites the whole ring when it has seen the first record. */
+static bool overwrite(void *context, const struct telemetry_record *record)
+{
+    uint64_t *last = context;
+
+    if (*last == UINT64_MAX)
+        for (int64_t i = 0; i < TELEMETRY_RING_SIZE; i++)
+            emit_number(1000000);
+    TEST_CHECK(record->measurement != 1000000);
+    *last = record->n;
+    return true;
+}
+
+static void test_what_is_overwritten_during_the_walk_is_left_out(void)
+{
+    uint64_t last = UINT64_MAX;
+
+    begin();
+    for (int64_t i = 0; i < 10; i++)
+        emit_number(i);
+    TEST_CHECK(telemetry_recent(telemetry, NULL, overwrite, &last) == 1);
+    TEST_CHECK(last == 0);
+    end();
+}
+
 struct guest {
-    _Atomic bool gone;
-    _Atomic unsigned calls, late_calls;
+    _Atomic unsigned calls;
+    _Atomic bool staying, asked_to_leave, unsubscribed, left_in_time;
+    int handle;
 };
 
-static struct guest guests[4096];
-
+/* The first call stays inside until it is asked to leave. */
 static void visit_guest(void *context, const struct telemetry_record *record)
 {
     struct guest *guest = context;
 
     (void)record;
-    if (atomic_load(&guest->gone))
-        atomic_fetch_add(&guest->late_calls, 1);
-    atomic_fetch_add(&guest->calls, 1);
+    if (atomic_fetch_add(&guest->calls, 1) > 0)
+        return;
+    atomic_store(&guest->staying, true);
+    while (!atomic_load(&guest->asked_to_leave))
+        sched_yield();
+    atomic_store(&guest->left_in_time, !atomic_load(&guest->unsubscribed));
 }
 
-/* After telemetry_unsubscribe has returned the subscriber is never called again, on whatever thread. */
-static void test_unsubscribed_is_not_called_any_more(void)
+static void *emit_one(void *unused)
 {
-    pthread_t threads[2];
-    size_t count = 0;
+    (void)unused;
+    TELEMETRY(ACTOR_START, 1, DIM(CLASS, "room"));
+    return NULL;
+}
 
-    telemetry = telemetry_create(&(struct telemetry_options){.shards = 2, .now = clock_still});
-    TEST_ASSERT(telemetry != NULL);
-    telemetry_install(telemetry);
-    atomic_store(&finished, 0);
-    for (uint32_t i = 0; i < 2; i++)
-        TEST_ASSERT(pthread_create(&threads[i], NULL, emit_many, telemetry_shard(telemetry, i)) == 0);
-    while (atomic_load(&finished) < 2 && count < sizeof(guests) / sizeof(*guests)) {
-        struct guest *guest = &guests[count++];
-        int handle = telemetry_subscribe(telemetry, NULL, visit_guest, guest);
+static void *unsubscribe(void *context)
+{
+    struct guest *guest = context;
 
-        TEST_ASSERT(handle >= 0);
-        while (atomic_load(&guest->calls) == 0 && atomic_load(&finished) < 2)
-            ;
-        telemetry_unsubscribe(telemetry, handle);
-        atomic_store(&guest->gone, true);
-    }
-    for (uint32_t i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
-    for (size_t i = 0; i < count; i++)
-        TEST_CHECK(atomic_load(&guests[i].late_calls) == 0);
+    telemetry_unsubscribe(telemetry, guest->handle);
+    atomic_store(&guest->unsubscribed, true);
+    return NULL;
+}
+
+/* telemetry_unsubscribe returns when the call in progress on another thread is over, and no call follows. */
+static void test_unsubscribe_waits_for_a_call_in_progress(void)
+{
+    struct guest guest = {0};
+    pthread_t caller, leaver;
+    unsigned calls;
+
+    begin();
+    guest.handle = telemetry_subscribe(telemetry, NULL, visit_guest, &guest);
+    TEST_ASSERT(pthread_create(&caller, NULL, emit_one, NULL) == 0);
+    while (!atomic_load(&guest.staying))
+        sched_yield();
+    TEST_ASSERT(pthread_create(&leaver, NULL, unsubscribe, &guest) == 0);
+    do { /* until the subscription has no effect any more */
+        calls = atomic_load(&guest.calls);
+        TELEMETRY(ACTOR_START, 1, DIM(CLASS, "room"));
+    } while (atomic_load(&guest.calls) > calls);
+    for (int i = 0; i < 1000; i++) /* the other thread had every chance to return too early */
+        sched_yield();
+    atomic_store(&guest.asked_to_leave, true);
+    pthread_join(caller, NULL);
+    pthread_join(leaver, NULL);
+    TEST_CHECK(atomic_load(&guest.left_in_time));
+    TEST_CHECK(atomic_load(&guest.unsubscribed));
     end();
 }
 
@@ -1138,6 +1249,11 @@ TEST_LIST
     {"every metrics line is well formed", test_every_metrics_line_is_well_formed},
     {"a record as JSON", test_a_record_as_json},
     {"readers beside writers", test_readers_beside_writers},
-    {"unsubscribed is not called any more", test_unsubscribed_is_not_called_any_more},
+    {"foreign threads write the shared shard one at a time",
+     test_foreign_threads_write_the_shared_shard_one_at_a_time},
+    {"the oldest records are whole while they are overwritten",
+     test_the_oldest_records_are_whole_while_they_are_overwritten},
+    {"what is overwritten during the walk is left out", test_what_is_overwritten_during_the_walk_is_left_out},
+    {"unsubscribe waits for a call in progress", test_unsubscribe_waits_for_a_call_in_progress},
     {NULL, NULL},
 };

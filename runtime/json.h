@@ -104,7 +104,8 @@ enum json_status json_end_line(struct json *json);
 
 const char *json_status_name(enum json_status status);
 
-/* How many bytes (2 to 4) the well-formed UTF-8 sequence at `at` has; 0 if there is none, or only one byte of ASCII. */
+/* How many bytes (2 to 4) the well-formed UTF-8 sequence at `at` has; 0 if there is none, or only one byte of
+ * ASCII. */
 size_t json_utf8_sequence(const unsigned char *at, size_t left);
 
 #endif

@@ -131,7 +131,8 @@
     X(TELEMETRY_REJECTED, "telemetry.rejected", "count", COUNT, "telemetry_rejected", EVENT, "",             \
       HAS(EVENT) | HAS(REASON), "Events refused because they lacked what their contract requires.")          \
     X(SUPERVISOR_START_ERROR, "supervisor.start_error", "count", COUNT, "supervisor_start_errors",           \
-      SUPERVISOR, "", HAS(SUPERVISOR) | HAS(CHILD) | HAS(REASON), "Restarts that failed in the child's init.")
+      SUPERVISOR, "", HAS(SUPERVISOR) | HAS(CHILD) | HAS(REASON),                                            \
+      "Restarts that failed in the child's init.")
 
 /* X(event, class): the class that the event's failure_class must name; any other value is refused. */
 #define TELEMETRY_FAILURES(X)                   \

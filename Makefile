@@ -97,7 +97,7 @@ MAIN    := $(wildcard config/main.c)
 TESTS   := $(wildcard tests/*/*_test.c)
 BENCHES := $(wildcard tests/bench/*_bench.c)
 FUZZERS := $(wildcard tests/fuzz/*_fuzz.c)
-SCRIPTS := $(wildcard tests/*.sh)
+SCRIPTS := $(wildcard tests/*.sh tests/api/*_test.sh)
 # Any other file in a folder of tests helps the programs of that folder; one in tests/support helps all.
 HELPERS := $(filter-out %_test.c %_bench.c %_fuzz.c,$(wildcard tests/*/*.c))
 
@@ -227,10 +227,11 @@ $(B)/runtime/%.o: runtime/%.S
 	$(run)$(COMPILE) -c -o $@ $<
 	$(run)$(OBJCOPY) $(TEXT) $@
 
+# parson has a json_string, and so has runtime/json.h: parson's is called parson_json_string here.
 $(B)/deps/%.o: build/deps/%.c
 	$(say) "CC   $@"
 	@mkdir -p $(@D)
-	$(run)$(CC) $(CODE) -w -MMD -MP $(INCLUDE) -c -o $@ $<
+	$(run)$(CC) $(CODE) -w -MMD -MP $(INCLUDE) -Djson_string=parson_json_string -c -o $@ $<
 
 $(B)/tests/%.o: tests/%.c
 	$(say) "CC   $@"

@@ -1,0 +1,113 @@
+#include "config/guardian.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "config/log.h"
+#include "runtime/restart_window.h"
+#include "runtime/runtime.h"
+
+struct guardian {
+    sigset_t before;  /* the mask that children get */
+    sigset_t watched; /* SIGTERM, SIGINT, SIGCHLD */
+    pid_t child;
+    bool stopping;
+    int (*serve)(void *arg);
+    void *arg;
+};
+
+static bool start(struct guardian *g)
+{
+    pid_t guardian = getpid();
+    g->child = fork();
+    if (g->child < 0)
+        LOG(LOG_ERROR, "guardian", "the server could not be started", {"err", strerror(errno), 0});
+    if (g->child != 0)
+        return g->child > 0;
+    setpgid(0, 0); /* a terminal's interrupt comes through the guardian, once: the second one would end it at once */
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    sigprocmask(SIG_SETMASK, &g->before, NULL);
+    if (getppid() != guardian)
+        exit(EXIT_SUCCESS); /* it went before we asked to be told */
+    exit(g->serve(g->arg));
+}
+
+/* Until the child has ended: its wait status. */
+static int watch(struct guardian *g)
+{
+    int status;
+    for (;;) {
+        siginfo_t info;
+        int signal = sigwaitinfo(&g->watched, &info);
+        if (signal == SIGTERM || signal == SIGINT) {
+            g->stopping = true;
+            kill(g->child, signal);
+        } else if (signal == SIGCHLD && waitpid(g->child, &status, WNOHANG) == g->child) {
+            return status;
+        }
+    }
+}
+
+static int exit_status(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static bool ended_by(int status, int signal)
+{
+    return WIFSIGNALED(status) && WTERMSIG(status) == signal;
+}
+
+/* True: it is final, with *ret_status. */
+static bool final(const struct guardian *g, int status, int *ret_status)
+{
+    int code = exit_status(status);
+    /* A stop that came before the server could listen for it is a stop all the same. */
+    if (g->stopping && (ended_by(status, SIGTERM) || ended_by(status, SIGINT)))
+        code = 0;
+    *ret_status = code;
+    return g->stopping || code == 0 || code == EXIT_USAGE || code == EXIT_CONFIG;
+}
+
+static void report(const struct guardian *g, int status, bool again)
+{
+    const char *what = again ? "the server ended and is started again" : "the server ended";
+    if (WIFSIGNALED(status))
+        LOG(LOG_WARN, "guardian", what, {"server", NULL, g->child}, {"signal", strsignal(WTERMSIG(status)), 0});
+    else
+        LOG(LOG_WARN, "guardian", what, {"server", NULL, g->child}, {"status", NULL, WEXITSTATUS(status)});
+}
+
+int guardian_run(struct intensity intensity, struct env *env, int (*serve)(void *arg), void *arg)
+{
+    static uint64_t ring[1000]; /* as many restarts as an intensity may have */
+    struct guardian g = {.serve = serve, .arg = arg};
+    struct restart_window window;
+    int status, code;
+    if (!restart_window_init(&window, intensity.restarts, intensity.period_ns, ring))
+        return EXIT_CONFIG;
+    sigemptyset(&g.watched);
+    sigaddset(&g.watched, SIGTERM);
+    sigaddset(&g.watched, SIGINT);
+    sigaddset(&g.watched, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &g.watched, &g.before);
+    for (;;) {
+        if (!start(&g))
+            return EXIT_FAILURE;
+        status = watch(&g);
+        if (final(&g, status, &code))
+            return code;
+        if (!restart_window_grant(&window, env->now(env)))
+            break;
+        report(&g, status, true);
+    }
+    report(&g, status, false);
+    LOG(LOG_ERROR, "guardian", "restart budget spent", {"restarts", NULL, intensity.restarts},
+        {"window_s", NULL, (int64_t)(intensity.period_ns / NS_PER_S)}, {"last_status", NULL, code});
+    return RUNTIME_EXIT_EXHAUSTED;
+}

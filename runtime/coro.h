@@ -47,7 +47,8 @@ struct coro_pool *coro_pool_create(size_t stack_size, size_t count_max);
 /* Every coroutine must have finished. Accepts NULL. */
 void coro_pool_destroy(struct coro_pool *pool);
 
-/* Gives the memory of idle stacks beyond `keep` back to the system; the warmest are kept. */
+/* Gives the memory of idle stacks beyond `keep` back to the system; the warmest are kept. Takes some
+ * microseconds for each stack that it empties: whoever has many brings `keep` down in steps. */
 void coro_pool_trim(struct coro_pool *pool, size_t keep);
 
 /* Outside a coroutine: takes a stack (the last one that was given back, when there is one) and runs

@@ -1,0 +1,1096 @@
+#include "acutest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/sim.h"
+#include "runtime/supervisor.h"
+#include "runtime/supervisor_calls.h"
+#include "runtime/supervisor_children.h"
+#include "runtime/telemetry.h"
+
+/* What OTP's table says about supervisors is in tests/conformance. Here is what the table doesn't know:
+ * quarantine, backoff, memory, events, limits, and the parts on their own. Each body runs in the root actor
+ * of a simulated node. */
+
+/* ---- a node ---- */
+
+static struct sim *sim;
+static bool body_done;
+static void (*body_now)(void);
+
+static enum actor_step root_init(void *state, const void *args, size_t size)
+{
+    (void)state, (void)args, (void)size;
+    return ACTOR_PROCEED;
+}
+
+static enum actor_step root_proceed(void *state)
+{
+    (void)state;
+    body_now();
+    body_done = true;
+    return ACTOR_STOP;
+}
+
+static enum actor_step root_handle(void *state, struct message *m)
+{
+    (void)state, (void)m;
+    return ACTOR_CONTINUE;
+}
+
+static const struct actor_class root_class = {.name = "test_root",
+                                              .init = root_init,
+                                              .proceed = root_proceed,
+                                              .handle = root_handle,
+                                              .trap_exits = true,
+                                              .arena_quota = (size_t)1 << 32,
+                                              .runaway_ns = DEADLINE_NONE,
+                                              .stack_size = 256 * 1024};
+
+static char log_text[65536];
+static size_t log_used;
+
+static void log_line(const char *line, size_t size)
+{
+    if (log_used + size + 2 < sizeof log_text) {
+        memcpy(log_text + log_used, line, size);
+        log_used += size;
+        log_text[log_used++] = '\n';
+        log_text[log_used] = 0;
+    }
+}
+
+#define WORKERS 8u
+static struct {
+    uint32_t begun[WORKERS], fails[WORKERS];
+    actor_pid pid[WORKERS];
+} seen;
+
+static void simulate(uint64_t seed, void (*body)(void))
+{
+    memset(&seen, 0, sizeof seen);
+    body_now = body;
+    body_done = false;
+    log_used = 0;
+    log_text[0] = 0;
+    sim = sim_create(&(struct sim_options){.seed = seed,
+                                           .schedulers = 1 + (uint32_t)(seed % 3),
+                                           .order = (enum sim_order)(seed / 3 % 3),
+                                           .runtime = {.log = log_line}});
+    TEST_ASSERT(sim != NULL);
+    actor_pid root;
+    TEST_CHECK(runtime_spawn(sim_runtime(sim), &(struct spawn_options){.class = &root_class}, &root) == OK);
+    sim_run(sim, 100000000);
+    TEST_CHECK(body_done);
+    TEST_MSG("seed %llu, log: %s", (unsigned long long)seed, log_text);
+    sim_destroy(sim);
+}
+
+static void simulate_many(void (*body)(void))
+{
+    for (uint64_t seed = 1; seed <= 30; seed++)
+        simulate(seed, body);
+}
+
+static void settle(void)
+{
+    actor_sleep(actor_now() + NS_PER_US);
+}
+
+static void pass_ms(uint64_t ms)
+{
+    actor_sleep(actor_deadline_ms(ms));
+}
+
+static uint64_t counted(enum telemetry_event event, const char *label)
+{
+    return telemetry_counter_label(runtime_telemetry(runtime_self()), event, label);
+}
+
+/* ---- workers ---- */
+
+enum { ORDER_PING = 1, ORDER_CRASH, ORDER_FAIL, ORDER_END, ORDER_UNLINK };
+
+struct plan {
+    uint32_t number;
+    bool deaf;       /* doesn't end when asked */
+    uint32_t end_ms; /* terminate takes this long */
+};
+
+static enum actor_step worker_init(void *state, const void *args, size_t size)
+{
+    const struct plan *p = args;
+    ASSERT(size >= sizeof *p && p->number < WORKERS);
+    memcpy(state, p, sizeof *p);
+    seen.begun[p->number]++;
+    if (seen.fails[p->number]) {
+        seen.fails[p->number]--;
+        actor_refuse(reason_error(7));
+    }
+    seen.pid[p->number] = actor_self();
+    return ACTOR_CONTINUE;
+}
+
+static enum actor_step worker_handle(void *state, struct message *m)
+{
+    (void)state;
+    switch (m->type) {
+    case ORDER_CRASH:
+        actor_exit(reason_of(REASON_CRASH));
+    case ORDER_FAIL:
+        actor_fail(12, "out of cheese");
+    case ORDER_UNLINK:
+        actor_unlink(actor_parent());
+        return ACTOR_CONTINUE;
+    case ORDER_END:
+        return ACTOR_STOP;
+    case ORDER_PING:
+        actor_reply_bytes(m, ORDER_PING, NULL, 0);
+        return ACTOR_CONTINUE;
+    case MESSAGE_EXIT:
+        return ((struct plan *)state)->deaf ? ACTOR_CONTINUE : ACTOR_STOP;
+    default:
+        return ACTOR_CONTINUE;
+    }
+}
+
+static void worker_terminate(void *state, const struct reason *why)
+{
+    const struct plan *p = state;
+    (void)why;
+    while (p->deaf)
+        actor_sleep(actor_deadline_ms(1000000));
+    if (p->end_ms)
+        pass_ms(p->end_ms);
+}
+
+static const struct actor_class worker_class = {
+    .name = "worker", .state_size = sizeof(struct plan), .init = worker_init, .handle = worker_handle};
+static const struct actor_class trapper_class = {.name = "trapper",
+                                                 .state_size = sizeof(struct plan),
+                                                 .init = worker_init,
+                                                 .handle = worker_handle,
+                                                 .terminate = worker_terminate,
+                                                 .trap_exits = true};
+
+#define WORKER(id_, number_, ...)                                     \
+    ((struct child_spec){.id = (id_),                                 \
+                         .class = &worker_class,                      \
+                         .args = &(struct plan){.number = (number_)}, \
+                         .args_size = sizeof(struct plan),            \
+                         __VA_ARGS__})
+
+static void ping(actor_pid pid)
+{
+    TEST_CHECK(actor_call(pid, message_new(ORDER_PING, 0), NULL, DEADLINE_NONE) == OK);
+}
+
+static actor_pid start(const struct supervisor_spec *spec)
+{
+    struct start_result r;
+    enum error e = supervisor_start(spec, SPAWN_HERE, &r, DEADLINE_NONE);
+    TEST_CHECK(e == OK);
+    TEST_MSG("start: %s", error_name(e));
+    return r.pid;
+}
+
+static struct child_info info_of(actor_pid sup, const char *id)
+{
+    struct child_info info = {.state = CHILD_STATE_COUNT};
+    TEST_CHECK(supervisor_which_child(sup, id, &info, DEADLINE_NONE) == OK);
+    return info;
+}
+
+static struct supervisor_info inspect(actor_pid sup)
+{
+    struct supervisor_info info = {.restarts = UINT64_MAX};
+    TEST_CHECK(supervisor_inspect(sup, &info, DEADLINE_NONE) == OK);
+    return info;
+}
+
+static struct child_counts counts(actor_pid sup)
+{
+    struct child_counts c = {.specs = UINT64_MAX};
+    TEST_CHECK(supervisor_count_children(sup, &c, DEADLINE_NONE) == OK);
+    return c;
+}
+
+static size_t arena_of(actor_pid pid)
+{
+    struct actor_info info = {0};
+    TEST_CHECK(actor_inspect(pid, &info, DEADLINE_NONE) == OK);
+    return info.arena_bytes;
+}
+
+/* The reason of this pid's EXIT, without detail. */
+static struct reason wait_exit(actor_pid pid)
+{
+    struct reason why = reason_of(REASON_KIND_COUNT);
+    for (;;) {
+        struct message *m = actor_receive(NULL, NULL, actor_deadline_ms(1000000));
+        if (!m)
+            return why;
+        struct message_exit *x = message_body(m, sizeof *x);
+        bool found = m->type == MESSAGE_EXIT && x && x->pid == pid;
+        if (found) {
+            why = x->reason;
+            why.detail = NULL;
+        }
+        message_free(m);
+        if (found)
+            return why;
+    }
+}
+
+static void expect_state(actor_pid sup, const char *id, enum child_state state, int line)
+{
+    struct child_info info = info_of(sup, id);
+    TEST_CHECK_(info.state == state, "line %d: '%s' is %s, not %s", line, id, child_state_name(info.state),
+                child_state_name(state));
+}
+#define EXPECT_STATE(sup, id, state) expect_state(sup, id, state, __LINE__)
+
+/* ---- the table ---- */
+
+static struct child *table_add(struct children *t, uint32_t number)
+{
+    char id[32];
+    snprintf(id, sizeof id, "child %u", number);
+    struct child_plan *plan =
+        children_block(t, sizeof *plan + strlen(id) + 1); /* as plan_new does, for a class that isn't there */
+    *plan = (struct child_plan){.id_size = (uint8_t)(strlen(id) + 1), .significant = number % 2};
+    memcpy(plan->text, id, strlen(id) + 1);
+    struct child *c = child_new(t, plan, true);
+    TEST_ASSERT(c != NULL);
+    TEST_CHECK(child_keep_args(t, c, id, number % 700));
+    child_hash_id(t, c);
+    return c;
+}
+
+static struct child *table_find(struct children *t, uint32_t number)
+{
+    char id[32];
+    snprintf(id, sizeof id, "child %u", number);
+    return child_of_id(t, id);
+}
+
+static void table_body(void)
+{
+    enum { MANY = 3000 };
+    static struct children t;
+    static uint64_t tags[MANY];
+    TEST_CHECK(children_init(&t));
+    TEST_CHECK(child_of_tag(&t, 0) == NULL && child_of_tag(&t, UINT64_MAX) == NULL &&
+               !child_of_id(&t, "child 0"));
+    size_t full = 0;
+    for (unsigned round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < MANY; i++)
+            tags[i] = child_tag(table_add(&t, i));
+        size_t bytes = arena_of(actor_self());
+        TEST_CHECK(round == 0 || bytes == full); /* everything is used again */
+        full = bytes;
+        TEST_CHECK(t.count == MANY);
+        uint32_t place = 0;
+        for (uint32_t i = t.oldest; i != CHILD_NONE; i = child_at(&t, i)->newer, place++)
+            TEST_CHECK(child_tag(child_at(&t, i)) == tags[place]);
+        TEST_CHECK(place == MANY);
+        for (uint32_t i = 0; i < MANY; i++)
+            TEST_CHECK(table_find(&t, i) == child_of_tag(&t, tags[i]) && table_find(&t, i));
+        for (uint32_t i = 0; i < MANY; i++) { /* in another order than they came */
+            uint32_t which = i * 7 % MANY;
+            child_free(&t, table_find(&t, which));
+            TEST_CHECK(child_of_tag(&t, tags[which]) == NULL && table_find(&t, which) == NULL);
+            if (i == MANY / 2)
+                for (uint32_t j = i + 1; j < MANY; j++)
+                    TEST_CHECK(table_find(&t, j * 7 % MANY) != NULL);
+        }
+        TEST_CHECK(t.count == 0 && t.oldest == CHILD_NONE && t.newest == CHILD_NONE &&
+                   t.significant_left == 0);
+    }
+}
+
+static void test_table(void)
+{
+    simulate(1, table_body);
+}
+
+static void blocks_body(void)
+{
+    static struct children t;
+    TEST_CHECK(children_init(&t));
+    for (size_t size = 1; size <= CHILD_BLOCK_MAX; size += size / 7 + 1) {
+        unsigned char *a = children_block(&t, size);
+        TEST_ASSERT(a != NULL);
+        TEST_CHECK((uintptr_t)a % 16 == 0);
+        memset(a, 0x5a, size);
+        children_block_free(&t, a, size);
+        TEST_CHECK(children_block(&t, size) == a);
+    }
+}
+
+static void test_blocks(void)
+{
+    simulate(1, blocks_body);
+}
+
+static void counts_body(void)
+{
+    static struct children t;
+    TEST_CHECK(children_init(&t));
+    struct child *a = table_add(&t, 1), *b = table_add(&t, 2); /* 1 is significant */
+    child_become(&t, a, CHILD_STARTING);
+    TEST_CHECK(t.running == 0 && t.significant_left == 1);
+    child_become(&t, a, CHILD_RUNNING);
+    child_become(&t, b, CHILD_RUNNING);
+    TEST_CHECK(t.running == 2 && t.significant_left == 1);
+    child_become(&t, a, CHILD_QUARANTINED);
+    TEST_CHECK(t.running == 1 && t.significant_left == 1);
+    uint64_t tag = child_tag(b);
+    child_outdate(b);
+    TEST_CHECK(child_of_tag(&t, tag) == NULL && child_of_tag(&t, child_tag(b)) == b);
+    child_free(&t, a);
+    child_free(&t, b);
+    TEST_CHECK(t.running == 0 && t.significant_left == 0);
+}
+
+static void test_counts(void)
+{
+    simulate(1, counts_body);
+}
+
+/* ---- quarantine: AMB-T-07 ---- */
+
+#define SHY                                                  \
+    {                                                        \
+        .failures = 5, .window_ms = 60000, .retry_ms = 60000 \
+    }
+
+static void quarantine_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){
+        .name = "rooms",
+        .intensity = 20,
+        .period_ms = 60000,
+        .children = (struct child_spec[]){WORKER("a", 0, .quarantine = SHY), WORKER("b", 1)},
+        .children_count = 2});
+    for (unsigned i = 0; i < 5; i++) { /* dead before its first message */
+        EXPECT_STATE(sup, "a", CHILD_RUNNING);
+        actor_kill(seen.pid[0]);
+        settle();
+    }
+    EXPECT_STATE(sup, "a", CHILD_QUARANTINED);
+    struct child_info info = info_of(sup, "a");
+    TEST_CHECK(info.pid == 0 && info.last_pid == seen.pid[0] && !strcmp(info.last_reason, "killed"));
+    TEST_CHECK(seen.begun[0] == 5);
+    TEST_CHECK(inspect(sup).budget_used == 4);
+    TEST_CHECK(counted(TELEMETRY_SUPERVISOR_QUARANTINE, "rooms") == 1);
+    TEST_CHECK(supervisor_delete_child(sup, "a", DEADLINE_NONE) == ERR_QUARANTINED);
+    struct child_result r = {0};
+    TEST_CHECK(supervisor_start_child(sup, &WORKER("a", 0), &r, DEADLINE_NONE) == ERR_QUARANTINED);
+    pass_ms(59999);
+    EXPECT_STATE(sup, "a", CHILD_QUARANTINED);
+    pass_ms(2);
+    EXPECT_STATE(sup, "a", CHILD_RUNNING);
+    TEST_CHECK(seen.begun[0] == 6);
+    TEST_CHECK(inspect(sup).restarts == 4); /* the way out costs no budget */
+    actor_kill(seen.pid[0]);                /* on probation one failure suffices */
+    settle();
+    EXPECT_STATE(sup, "a", CHILD_QUARANTINED);
+    TEST_CHECK(inspect(sup).restarts == 4);
+    TEST_CHECK(supervisor_resume_child(sup, "a", DEADLINE_NONE) == OK);
+    ping(seen.pid[0]); /* proves itself */
+    actor_kill(seen.pid[0]);
+    settle();
+    EXPECT_STATE(sup, "a", CHILD_RUNNING);
+    TEST_CHECK(inspect(sup).restarts == 5);
+    TEST_CHECK(seen.begun[1] == 1);
+    TEST_CHECK(supervisor_resume_child(sup, "a", DEADLINE_NONE) == ERR_RUNNING);
+}
+
+static void test_quarantine(void)
+{
+    simulate_many(quarantine_body);
+}
+
+/* Who has handled a message failed later, not at start. */
+static void quarantine_spares_body(void)
+{
+    actor_pid sup =
+        start(&(struct supervisor_spec){.intensity = 100,
+                                        .period_ms = 60000,
+                                        .children = &WORKER("a", 0, .quarantine = {.failures = 3}),
+                                        .children_count = 1});
+    for (unsigned i = 0; i < 10; i++) {
+        ping(seen.pid[0]);
+        actor_kill(seen.pid[0]);
+        settle();
+        EXPECT_STATE(sup, "a", CHILD_RUNNING);
+    }
+    for (unsigned i = 0; i < 3; i++) { /* ended by the first message: never got through one */
+        EXPECT_STATE(sup, "a", CHILD_RUNNING);
+        actor_cast(seen.pid[0], ORDER_CRASH, NULL, 0);
+        settle();
+    }
+    EXPECT_STATE(sup, "a", CHILD_QUARANTINED);
+}
+
+static void test_quarantine_spares(void)
+{
+    simulate_many(quarantine_spares_body);
+}
+
+/* Failures that lie further apart than the window are forgotten; the window is closed. */
+static void quarantine_window_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){
+        .intensity = 100,
+        .period_ms = 60000,
+        .children = &WORKER("a", 0, .quarantine = {.failures = 2, .window_ms = 1000, .retry_ms = 500}),
+        .children_count = 1});
+    for (unsigned i = 0; i < 4; i++) {
+        actor_kill(seen.pid[0]);
+        settle();
+        EXPECT_STATE(sup, "a", CHILD_RUNNING);
+        pass_ms(1001);
+    }
+    actor_kill(seen.pid[0]);
+    pass_ms(900);
+    EXPECT_STATE(sup, "a", CHILD_RUNNING);
+    actor_kill(seen.pid[0]);
+    settle();
+    EXPECT_STATE(sup, "a", CHILD_QUARANTINED);
+    TEST_CHECK(supervisor_terminate_child(sup, "a", DEADLINE_NONE) ==
+               OK); /* for good: the timer finds nobody */
+    pass_ms(10000);
+    EXPECT_STATE(sup, "a", CHILD_STOPPED);
+    TEST_CHECK(supervisor_resume_child(sup, "a", DEADLINE_NONE) == ERR_INVALID);
+    TEST_CHECK(supervisor_delete_child(sup, "a", DEADLINE_NONE) == OK);
+}
+
+static void test_quarantine_window(void)
+{
+    simulate_many(quarantine_window_body);
+}
+
+/* In a group the one set aside is out of it: the others live on, and start without it. */
+static void quarantine_group_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){
+        .strategy = ONE_FOR_ALL,
+        .intensity = 100,
+        .period_ms = 60000,
+        .children = (struct child_spec[]){WORKER("a", 0),
+                                          WORKER("b", 1, .quarantine = {.failures = 2, .retry_ms = 1000}),
+                                          WORKER("c", 2)},
+        .children_count = 3});
+    seen.fails[1] = 2;
+    actor_kill(seen.pid[0]);
+    settle();
+    EXPECT_STATE(sup, "a", CHILD_RUNNING);
+    EXPECT_STATE(sup, "b", CHILD_QUARANTINED);
+    EXPECT_STATE(sup, "c", CHILD_RUNNING);
+    TEST_CHECK(counted(TELEMETRY_SUPERVISOR_START_ERROR, "unnamed") == 2);
+    uint32_t begun = seen.begun[0];
+    pass_ms(1001);
+    EXPECT_STATE(sup, "b", CHILD_RUNNING);
+    TEST_CHECK(seen.begun[0] == begun); /* it joins them, they needn't start again */
+}
+
+static void test_quarantine_group(void)
+{
+    simulate_many(quarantine_group_body);
+}
+
+static void quarantine_dynamic_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){
+        .strategy = DYNAMIC,
+        .intensity = 100,
+        .period_ms = 60000,
+        .max_children = 1,
+        .template = &WORKER(NULL, 0, .quarantine = {.failures = 1, .retry_ms = 3600000})});
+    struct child_result r;
+    TEST_CHECK(supervisor_start_dynamic(sup, NULL, 0, NULL, &r, DEADLINE_NONE) == OK);
+    actor_pid last = r.pid;
+    actor_kill(last);
+    settle();
+    struct child_counts c = counts(sup);
+    TEST_CHECK(c.specs == 1 && c.active == 0 && c.workers == 1);
+    TEST_CHECK(supervisor_start_dynamic(sup, NULL, 0, NULL, &r, DEADLINE_NONE) == ERR_MAX_CHILDREN);
+    struct child_info info;
+    size_t stored, total;
+    TEST_CHECK(supervisor_which_children(sup, 0, &info, 1, &stored, &total, DEADLINE_NONE) == OK);
+    TEST_CHECK(stored == 1 && total == 1 && info.state == CHILD_QUARANTINED && info.last_pid == last);
+    TEST_CHECK(supervisor_resume_pid(sup, last, DEADLINE_NONE) == OK);
+    TEST_CHECK(seen.pid[0] != last && counts(sup).active == 1);
+    TEST_CHECK(supervisor_resume_pid(sup, last, DEADLINE_NONE) == ERR_NOT_FOUND); /* it has a new pid now */
+    TEST_CHECK(supervisor_resume_pid(sup, seen.pid[0], DEADLINE_NONE) == ERR_RUNNING);
+    actor_kill(seen.pid[0]);
+    settle();
+    TEST_CHECK(supervisor_terminate_pid(sup, seen.pid[0], DEADLINE_NONE) == OK); /* by the last pid */
+    TEST_CHECK(counts(sup).workers == 0);
+}
+
+static void test_quarantine_dynamic(void)
+{
+    simulate_many(quarantine_dynamic_body);
+}
+
+/* ---- backoff ---- */
+
+static void backoff_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){
+        .intensity = 1,
+        .period_ms = 1000,
+        .children = &WORKER("a", 0, .backoff = {.first_ms = 1000000, .max_ms = 4000000, .reset_ms = 5000}),
+        .children_count = 1});
+    const uint64_t limits[] = {1000000, 2000000, 4000000, 4000000};
+    for (unsigned i = 0; i < 4; i++) {
+        actor_kill(seen.pid[0]);
+        settle();
+        EXPECT_STATE(sup, "a", CHILD_BACKING_OFF);
+        struct child_result r = {0};
+        TEST_CHECK(supervisor_restart_child(sup, "a", &r, DEADLINE_NONE) == ERR_RESTARTING);
+        TEST_CHECK(supervisor_delete_child(sup, "a", DEADLINE_NONE) == ERR_RESTARTING);
+        TEST_CHECK(inspect(sup).restarts == i); /* granted when it is due */
+        uint32_t begun = seen.begun[0];
+        actor_pid dead = seen.pid[0];
+        uint64_t waited = 0;
+        while (seen.begun[0] == begun && waited <= limits[i])
+            pass_ms(1000), waited += 1000;
+        TEST_CHECK_(seen.begun[0] == begun + 1, "delay %u within %llu ms", i, (unsigned long long)limits[i]);
+        TEST_CHECK(seen.pid[0] != dead && inspect(sup).restarts == i + 1);
+    }
+    pass_ms(6000); /* lives long enough to be forgiven */
+    uint32_t begun = seen.begun[0];
+    actor_kill(seen.pid[0]);
+    pass_ms(1000001);
+    TEST_CHECK(seen.begun[0] == begun + 1);
+}
+
+static void test_backoff(void)
+{
+    simulate_many(backoff_body);
+}
+
+/* A group waits as a whole, and comes back in order. */
+static void backoff_group_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){
+        .strategy = REST_FOR_ONE,
+        .intensity = 1,
+        .period_ms = 1000,
+        .children = (struct child_spec[]){WORKER("a", 0), WORKER("b", 1, .backoff = {.first_ms = 60000}),
+                                          WORKER("c", 2), WORKER("d", 3, .restart = RESTART_TEMPORARY)},
+        .children_count = 4});
+    actor_pid c = seen.pid[2];
+    actor_kill(seen.pid[1]);
+    settle();
+    EXPECT_STATE(sup, "a", CHILD_RUNNING);
+    EXPECT_STATE(sup, "b", CHILD_BACKING_OFF);
+    EXPECT_STATE(sup, "c", CHILD_STOPPED);
+    TEST_CHECK(!actor_alive(c));
+    TEST_CHECK(counts(sup).specs == 3); /* temporary children aren't started again */
+    TEST_CHECK(supervisor_resume_child(sup, "b", DEADLINE_NONE) == OK);
+    EXPECT_STATE(sup, "b", CHILD_RUNNING);
+    EXPECT_STATE(sup, "c", CHILD_RUNNING);
+    TEST_CHECK(seen.begun[0] == 1 && seen.begun[1] == 2 && seen.begun[2] == 2 && seen.begun[3] == 1);
+    pass_ms(120000);
+    TEST_CHECK(seen.begun[1] == 2); /* the timer was called off */
+}
+
+static void test_backoff_group(void)
+{
+    simulate_many(backoff_group_body);
+}
+
+/* ---- the budget ---- */
+
+static uint32_t intensity_now;
+
+/* Beyond what fits into the window itself (8), and beyond what an arena gives in one piece (8,184). */
+static void intensity_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){.name = "busy",
+                                                    .intensity = (int32_t)intensity_now,
+                                                    .period_ms = 3600000,
+                                                    .children = &WORKER("a", 0),
+                                                    .children_count = 1});
+    for (uint32_t i = 0; i < intensity_now; i++) {
+        actor_kill(seen.pid[0]);
+        settle();
+    }
+    struct supervisor_info info = inspect(sup);
+    TEST_CHECK(info.budget_used == intensity_now && info.restarts == intensity_now);
+    TEST_CHECK(seen.begun[0] == intensity_now + 1);
+    TEST_CHECK(counted(TELEMETRY_SUPERVISOR_RESTART, "busy") == intensity_now);
+    actor_kill(seen.pid[0]);
+    struct reason why = wait_exit(sup);
+    TEST_CHECK(why.kind == REASON_SHUTDOWN && why.code == 0);
+    TEST_CHECK(seen.begun[0] == intensity_now + 1);
+    TEST_CHECK(counted(TELEMETRY_SUPERVISOR_ESCALATION, "busy") == 1);
+    TEST_CHECK(counted(TELEMETRY_FAILURE_RESTART_EXHAUSTED, "busy") == 1);
+}
+
+static void test_intensity(void)
+{
+    const uint32_t sizes[] = {1, 8, 9, 100, 9000};
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        intensity_now = sizes[i];
+        simulate(i, intensity_body);
+    }
+}
+
+/* AMB-T-05: the root's exhaustion ends the process with status 70, and its last words say what and how often.
+ */
+static void test_root_exhausted(void)
+{
+    const struct supervisor_spec spec = {.name = "root",
+                                         .intensity = 3,
+                                         .period_ms = 10000,
+                                         .root = true,
+                                         .children = &WORKER("a", 0),
+                                         .children_count = 1};
+    memset(&seen, 0, sizeof seen);
+    log_used = 0;
+    sim = sim_create(&(struct sim_options){.seed = 5, .runtime = {.log = log_line}});
+    unsigned char storage[SUPERVISOR_ARGS_MAX];
+    actor_pid root;
+    TEST_CHECK(runtime_spawn(sim_runtime(sim),
+                             &(struct spawn_options){.class = &supervisor_class,
+                                                     .args = storage,
+                                                     .args_size = supervisor_args(&spec, storage)},
+                             &root) == OK);
+    sim_settle(sim, 100000);
+    TEST_CHECK(seen.begun[0] == 1 && sim_exit_status(sim) == -1);
+    for (unsigned i = 0; i < 4; i++) {
+        TEST_CHECK(seen.begun[0] == i + 1);
+        runtime_post(sim_runtime(sim), seen.pid[0], ORDER_FAIL, NULL, 0);
+        sim_settle(sim, 100000);
+    }
+    TEST_CHECK(seen.begun[0] == 4);
+    TEST_CHECK(sim_exit_status(sim) == RUNTIME_EXIT_EXHAUSTED);
+    sim_destroy(sim);
+}
+
+/* ---- looking ---- */
+
+static void which_body(void)
+{
+    enum { MANY = 700 };
+    static struct child_info infos[MANY + 10];
+    actor_pid sup = start(&(struct supervisor_spec){.strategy = ONE_FOR_ONE});
+    char id[16];
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(id, sizeof id, "%u", i);
+        struct child_result r;
+        TEST_CHECK(supervisor_start_child(sup, &WORKER(id, 0), &r, DEADLINE_NONE) == OK);
+    }
+    size_t stored = 0, total = 0;
+    TEST_CHECK(supervisor_which_children(sup, 0, infos, MANY + 10, &stored, &total, DEADLINE_NONE) == OK);
+    TEST_CHECK(stored == MANY && total == MANY && MANY > 2 * WHICH_MAX);
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(id, sizeof id, "%u", MANY - 1 - i);
+        TEST_CHECK(!strcmp(infos[i].id, id) && infos[i].state == CHILD_RUNNING);
+    }
+    TEST_CHECK(supervisor_which_children(sup, 650, infos, 10, &stored, &total, DEADLINE_NONE) == OK);
+    TEST_CHECK(stored == 10 && total == MANY && !strcmp(infos[0].id, "49"));
+    TEST_CHECK(supervisor_terminate_child(sup, "48", DEADLINE_NONE) == OK);
+    TEST_CHECK(supervisor_delete_child(sup, "48", DEADLINE_NONE) == OK);
+    TEST_CHECK(supervisor_which_children(sup, 650, infos, 100, &stored, &total, DEADLINE_NONE) == OK);
+    TEST_CHECK(stored == 49 && total == MANY - 1 && !strcmp(infos[0].id, "49") && !strcmp(infos[1].id, "47"));
+    TEST_CHECK(supervisor_which_children(sup, MANY, infos, 10, &stored, &total, DEADLINE_NONE) == OK);
+    TEST_CHECK(stored == 0 && total == MANY - 1);
+    TEST_CHECK(supervisor_which_children(sup, 0, NULL, 0, &stored, &total, DEADLINE_NONE) == OK);
+    TEST_CHECK(stored == 0 && total == MANY - 1);
+}
+
+static void test_which(void)
+{
+    simulate(3, which_body);
+}
+
+static void reasons_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){
+        .intensity = 9, .period_ms = 1000, .children = &WORKER("a", 0), .children_count = 1});
+    TEST_CHECK(!info_of(sup, "a").last_reason[0]);
+    actor_cast(seen.pid[0], ORDER_FAIL, NULL, 0);
+    settle();
+    TEST_CHECK(!strcmp(info_of(sup, "a").last_reason, "error(12): out of cheese"));
+    TEST_MSG("%s", info_of(sup, "a").last_reason);
+    actor_kill(seen.pid[0]);
+    settle();
+    struct child_info info = info_of(sup, "a");
+    TEST_CHECK(!strcmp(info.last_reason, "killed") && info.restarts == 2);
+}
+
+static void test_reasons(void)
+{
+    simulate_many(reasons_body);
+}
+
+/* ---- memory ---- */
+
+static void args_body(void)
+{
+    static struct {
+        struct plan plan;
+        unsigned char bytes[50000];
+    } big;
+    actor_pid sup = start(&(struct supervisor_spec){.strategy = ONE_FOR_ONE});
+    size_t before = arena_of(sup);
+    struct child_result r;
+    for (unsigned i = 0; i < 20; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "%u", i);
+        TEST_CHECK(supervisor_start_child(sup,
+                                          &(struct child_spec){.id = id,
+                                                               .class = &worker_class,
+                                                               .args = &big,
+                                                               .args_size = sizeof big,
+                                                               .restart = RESTART_TEMPORARY},
+                                          &r, DEADLINE_NONE) == OK);
+    }
+    TEST_CHECK(arena_of(sup) - before < sizeof big); /* RT-15: not one of the twenty */
+    TEST_CHECK(
+        supervisor_start_child(
+            sup,
+            &(struct child_spec){.id = "kept", .class = &worker_class, .args = &big, .args_size = sizeof big},
+            &r, DEADLINE_NONE) == OK);
+    TEST_CHECK(arena_of(sup) - before >= sizeof big);
+    size_t after = arena_of(sup);
+    for (unsigned i = 0; i < 50; i++) {
+        TEST_CHECK(supervisor_terminate_child(sup, "kept", DEADLINE_NONE) == OK);
+        TEST_CHECK(supervisor_delete_child(sup, "kept", DEADLINE_NONE) == OK);
+        TEST_CHECK(supervisor_start_child(
+                       sup,
+                       &(struct child_spec){
+                           .id = "kept", .class = &worker_class, .args = &big, .args_size = sizeof big},
+                       &r, DEADLINE_NONE) == OK);
+    }
+    TEST_CHECK(arena_of(sup) == after);
+}
+
+static void test_args(void)
+{
+    simulate(2, args_body);
+}
+
+static void churn_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){.strategy = DYNAMIC, .template = &WORKER(NULL, 0)});
+    size_t after = 0;
+    for (unsigned i = 0; i < 2000; i++) {
+        struct child_result r = {0};
+        TEST_CHECK(supervisor_start_dynamic(sup, &(struct plan){.number = i % WORKERS}, sizeof(struct plan),
+                                            "worker", &r, DEADLINE_NONE) == OK);
+        TEST_CHECK(actor_whereis("worker") == r.pid);
+        TEST_CHECK(supervisor_terminate_pid(sup, r.pid, DEADLINE_NONE) == OK);
+        TEST_CHECK(!actor_alive(r.pid) && !actor_whereis("worker"));
+        if (i == 10)
+            after = arena_of(sup);
+    }
+    TEST_CHECK(arena_of(sup) == after);
+    TEST_CHECK(counts(sup).workers == 0);
+}
+
+static void test_churn(void)
+{
+    simulate(4, churn_body);
+}
+
+/* ---- ending ---- */
+
+/* OTP's naughty child: unlinked, it is still asked, waited for and gone when the call returns. */
+static void unlinked_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){.children = &WORKER("a", 0), .children_count = 1});
+    actor_cast(seen.pid[0], ORDER_UNLINK, NULL, 0);
+    ping(seen.pid[0]);
+    TEST_CHECK(supervisor_terminate_child(sup, "a", DEADLINE_NONE) == OK);
+    TEST_CHECK(!actor_alive(seen.pid[0]));
+    struct child_result r;
+    TEST_CHECK(supervisor_restart_child(sup, "a", &r, DEADLINE_NONE) == OK);
+    actor_cast(seen.pid[0], ORDER_UNLINK, NULL, 0);
+    ping(seen.pid[0]);
+    TEST_CHECK(supervisor_stop(sup, reason_of(REASON_NORMAL), DEADLINE_NONE) == OK);
+    TEST_CHECK(!actor_alive(seen.pid[0]));
+}
+
+static void test_unlinked(void)
+{
+    simulate_many(unlinked_body);
+}
+
+/* Dynamic children are asked all at once: the whole takes as long as the slowest, and each has its own
+ * deadline. */
+static void parallel_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){.name = "many", .strategy = DYNAMIC});
+    const int64_t shutdowns[] = {100, 3000, 2000, SHUTDOWN_AT_ONCE, SHUTDOWN_BRUTAL, 500};
+    actor_pid pids[6];
+    uint64_t refs[6];
+    for (unsigned i = 0; i < 6; i++) {
+        struct child_result r = {0};
+        struct child_spec spec = {.class = &trapper_class,
+                                  .args = &(struct plan){.number = i, .deaf = true},
+                                  .args_size = sizeof(struct plan),
+                                  .shutdown_ms = shutdowns[i]};
+        TEST_CHECK(supervisor_start_child(sup, &spec, &r, DEADLINE_NONE) == OK);
+        pids[i] = r.pid;
+        refs[i] = actor_monitor(r.pid, i);
+    }
+    uint64_t began = actor_now();
+    actor_exit_signal(sup, reason_of(REASON_SHUTDOWN));
+    for (unsigned n = 0; n < 6; n++) {
+        struct message *m = actor_receive(NULL, NULL, actor_deadline_ms(100000));
+        struct message_down *d = m ? message_body(m, sizeof *d) : NULL;
+        TEST_ASSERT(d && m->type == MESSAGE_DOWN);
+        unsigned i = (unsigned)d->tag;
+        uint64_t expected = shutdowns[i] < 0 ? 0 : (uint64_t)shutdowns[i];
+        TEST_CHECK(refs[i] == d->ref && pids[i] == d->pid && d->reason.kind == REASON_KILLED);
+        TEST_CHECK((actor_now() - began) / NS_PER_MS == expected);
+        TEST_MSG("child %u after %llu ms", i, (unsigned long long)((actor_now() - began) / NS_PER_MS));
+        message_free(m);
+    }
+    TEST_CHECK(wait_exit(sup).kind == REASON_SHUTDOWN);
+    TEST_CHECK(counted(TELEMETRY_SUPERVISOR_SHUTDOWN_ERROR, "many") ==
+               5); /* the brutal one was to be killed */
+}
+
+static void test_parallel(void)
+{
+    simulate_many(parallel_body);
+}
+
+/* Who calls while everything ends hears so at once, and not when the slowest child is gone. */
+static void refused_while_ending_body(void)
+{
+    actor_pid sup = start(
+        &(struct supervisor_spec){.children = &(struct child_spec){.id = "slow",
+                                                                   .class = &trapper_class,
+                                                                   .args = &(struct plan){.end_ms = 4000},
+                                                                   .args_size = sizeof(struct plan)},
+                                  .children_count = 1});
+    uint64_t began = actor_now();
+    actor_exit_signal(sup, reason_of(REASON_SHUTDOWN));
+    pass_ms(10);
+    struct child_counts c;
+    struct child_result r = {0};
+    TEST_CHECK(supervisor_count_children(sup, &c, DEADLINE_NONE) == ERR_DOWN);
+    TEST_CHECK(supervisor_start_child(sup, &WORKER("late", 1), &r, DEADLINE_NONE) == ERR_DOWN);
+    TEST_CHECK(actor_now() - began < 20 * NS_PER_MS && seen.begun[1] == 0);
+    TEST_CHECK(wait_exit(sup).kind == REASON_SHUTDOWN);
+    TEST_CHECK(actor_now() - began >= 4000 * NS_PER_MS);
+    TEST_CHECK(supervisor_count_children(sup, &c, DEADLINE_NONE) == ERR_NOPROC);
+}
+
+static void test_refused_while_ending(void)
+{
+    simulate_many(refused_while_ending_body);
+}
+
+/* Deaths of others while one is being stopped are neither lost nor mistaken for its own. */
+static void deaths_meanwhile_body(void)
+{
+    struct child_spec slow = {.id = "slow",
+                              .class = &trapper_class,
+                              .args = &(struct plan){.number = 2, .end_ms = 1000},
+                              .args_size = sizeof(struct plan)};
+    actor_pid sup = start(&(struct supervisor_spec){
+        .intensity = 9,
+        .period_ms = 60000,
+        .children = (struct child_spec[]){WORKER("a", 0), WORKER("b", 1, .restart = RESTART_TEMPORARY), slow},
+        .children_count = 3});
+    uint64_t ref;
+    TEST_CHECK(actor_request(sup, message_of(CALL_TERMINATE_CHILD, "slow", 5), &ref) == OK);
+    pass_ms(10);
+    actor_kill(seen.pid[0]);
+    actor_kill(seen.pid[1]);
+    pass_ms(10);
+    TEST_CHECK(seen.begun[0] == 1);
+    size_t which;
+    struct message *reply;
+    TEST_CHECK(actor_request_wait(&ref, 1, &which, &reply, DEADLINE_NONE) == OK);
+    settle();
+    TEST_CHECK(seen.begun[0] == 2 && seen.begun[1] == 1);
+    struct child_counts c = counts(sup);
+    TEST_CHECK(c.specs == 2 && c.active == 1);
+}
+
+static void test_deaths_meanwhile(void)
+{
+    simulate_many(deaths_meanwhile_body);
+}
+
+static void storm_body(void)
+{
+    enum { MANY = 2000 };
+    static actor_pid pids[MANY];
+    actor_pid sup = start(&(struct supervisor_spec){
+        .strategy = DYNAMIC, .template = &WORKER(NULL, 0, .restart = RESTART_TEMPORARY)});
+    for (unsigned i = 0; i < MANY; i++) {
+        struct child_result r = {0};
+        TEST_CHECK(supervisor_start_dynamic(sup, NULL, 0, NULL, &r, DEADLINE_NONE) == OK);
+        pids[i] = r.pid;
+    }
+    TEST_CHECK(counts(sup).active == MANY);
+    for (unsigned i = 0; i < MANY; i++)
+        actor_kill(pids[i]);
+    TEST_CHECK(supervisor_terminate_pid(sup, pids[7], DEADLINE_NONE) == OK); /* in the middle of it */
+    settle();
+    struct child_counts c = counts(sup);
+    TEST_CHECK(c.specs == 1 && c.active == 0 && c.workers == 0);
+    for (unsigned i = 0; i < MANY; i++)
+        TEST_CHECK(supervisor_start_dynamic(sup, NULL, 0, NULL, NULL, DEADLINE_NONE) == OK);
+    TEST_CHECK(supervisor_stop(sup, reason_of(REASON_NORMAL), DEADLINE_NONE) == OK);
+}
+
+static void test_storm(void)
+{
+    simulate(6, storm_body);
+    simulate(7, storm_body);
+}
+
+/* ---- what strangers send ---- */
+
+static void strangers_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){
+        .intensity = 1, .period_ms = 60000, .children = &WORKER("a", 0), .children_count = 1});
+    struct message *reply = NULL;
+    TEST_CHECK(actor_call(sup, message_new(4711, 0), &reply, DEADLINE_NONE) == ERR_UNANSWERED);
+    TEST_CHECK(actor_cast(sup, 4712, NULL, 0) == OK);
+    settle();
+    TEST_CHECK(counted(TELEMETRY_MESSAGE_UNKNOWN, "supervisor") == 2);
+    for (uint32_t type = SUPERVISOR_CALL_FIRST; type <= SUPERVISOR_CALL_LAST; type++)
+        for (size_t size = 0; size < 300; size += 7) { /* nothing of this is what it should be */
+            struct message *m = message_new(type, size);
+            memset(m->payload, 0xff, size);
+            if (type == CALL_COUNT_CHILDREN || type == CALL_INSPECT)
+                actor_send(sup, m); /* these have nothing to be wrong; nobody waits for the answer */
+            else
+                TEST_CHECK(actor_call(sup, m, &reply, DEADLINE_NONE) == OK);
+        }
+    uint64_t tag = (uint64_t)1 << 32; /* the tag of "a": a stranger's note is nobody's */
+    for (unsigned i = 0; i < 5; i++) {
+        actor_cast(sup, NOTE_RETRY, &tag, sizeof tag);
+        actor_cast(sup, NOTE_TIMER, &tag, sizeof tag);
+        actor_exit_signal(sup, reason_of(REASON_ERROR)); /* the parent's own: but see below */
+        break;
+    }
+    TEST_CHECK(wait_exit(sup).kind == REASON_ERROR); /* a signal from the parent is the parent's end */
+    TEST_CHECK(seen.begun[0] == 1 && !actor_alive(seen.pid[0]));
+}
+
+static void test_strangers(void)
+{
+    simulate_many(strangers_body);
+}
+
+/* ---- nested ---- */
+
+static void nested_body(void)
+{
+    static struct plan plan = {.number = 0};
+    static struct child_spec leaf = {
+        .id = "leaf", .class = &worker_class, .args = &plan, .args_size = sizeof plan};
+    static struct supervisor_spec inner = {.name = "inner",
+                                           .register_name = true,
+                                           .intensity = 1,
+                                           .period_ms = 1000,
+                                           .children = &leaf,
+                                           .children_count = 1};
+    unsigned char storage[SUPERVISOR_ARGS_MAX];
+    size_t size = supervisor_args(&inner, storage);
+    actor_pid sup =
+        start(&(struct supervisor_spec){.name = "outer",
+                                        .intensity = 3,
+                                        .period_ms = 10000,
+                                        .children = &(struct child_spec){.id = "inner",
+                                                                         .class = &supervisor_class,
+                                                                         .args = storage,
+                                                                         .args_size = size,
+                                                                         .type = CHILD_SUPERVISOR},
+                                        .children_count = 1});
+    actor_pid first = actor_whereis("inner");
+    TEST_CHECK(first && first == info_of(sup, "inner").pid &&
+               info_of(sup, "inner").shutdown_ms == SHUTDOWN_INFINITY);
+    actor_kill(seen.pid[0]);
+    settle();
+    TEST_CHECK(actor_whereis("inner") == first && seen.begun[0] == 2);
+    actor_kill(seen.pid[0]); /* one too many: AMB-T-04, a domain's end is one restart of its parent */
+    settle();
+    TEST_CHECK(actor_whereis("inner") && actor_whereis("inner") != first && seen.begun[0] == 3);
+    TEST_CHECK(inspect(sup).budget_used == 1);
+    TEST_CHECK(counted(TELEMETRY_SUPERVISOR_ESCALATION, "inner") == 1);
+    TEST_CHECK(counted(TELEMETRY_SUPERVISOR_RESTART, "outer") == 1);
+    TEST_CHECK(!strcmp(info_of(sup, "inner").last_reason, "shutdown"));
+    struct child_result r = {0};
+    struct child_spec wrong = {
+        .id = "wrong", .class = &supervisor_class, .args = storage, .args_size = size - 1};
+    TEST_CHECK(supervisor_start_child(sup, &wrong, &r, DEADLINE_NONE) == ERR_INIT &&
+               r.why.kind == REASON_ERROR);
+    reason_drop(&r.why);
+}
+
+static void test_nested(void)
+{
+    simulate_many(nested_body);
+}
+
+static void names_body(void)
+{
+    for (int s = 0; s < STRATEGY_COUNT; s++)
+        TEST_CHECK(strategy_name((enum strategy)s)[0]);
+    TEST_CHECK(!strcmp(strategy_name(REST_FOR_ONE), "rest_for_one") &&
+               !strcmp(strategy_name((enum strategy)77), "unknown"));
+    TEST_CHECK(!strcmp(child_state_name(CHILD_BACKING_OFF), "backing_off"));
+    TEST_CHECK(!strcmp(child_state_name((enum child_state)77), "unknown"));
+    struct start_result r;
+    TEST_CHECK(supervisor_start(NULL, SPAWN_HERE, &r, DEADLINE_NONE) == ERR_INVALID_FLAGS);
+    reason_drop(&r.why);
+    TEST_CHECK(supervisor_start(&(struct supervisor_spec){.children = (struct child_spec[]){WORKER("x", 0),
+                                                                                            WORKER("x", 1)},
+                                                          .children_count = 2},
+                                SPAWN_HERE, &r, DEADLINE_NONE) == ERR_DUPLICATE_ID);
+    char text[REASON_TEXT_MAX];
+    reason_format(&r.why, text, sizeof text);
+    TEST_CHECK(strstr(text, "children[1]") && strstr(text, "'x'"));
+    reason_drop(&r.why);
+}
+
+static void test_names(void)
+{
+    simulate(1, names_body);
+}
+
+TEST_LIST
+= {{"table: ids, order, tags, memory used again", test_table},
+   {"table: blocks of every size", test_blocks},
+   {"table: counts follow the states", test_counts},
+   {"AMB-T-07 quarantine before the budget is spent, probation, resume", test_quarantine},
+   {"AMB-T-07 who has handled a message didn't fail at start", test_quarantine_spares},
+   {"AMB-T-07 the quarantine's window", test_quarantine_window},
+   {"AMB-T-07 quarantine in a group", test_quarantine_group},
+   {"AMB-T-07 quarantine under a dynamic supervisor", test_quarantine_dynamic},
+   {"backoff: limits, reset, budget when due", test_backoff},
+   {"backoff of a group", test_backoff_group},
+   {"INT-02 AMB-T-01 intensities of every size, escalation events", test_intensity},
+   {"ESC-06 AMB-T-05 the root's exhaustion is the process's", test_root_exhausted},
+   {"API-08 long lists in parts", test_which},
+   {"last reasons", test_reasons},
+   {"RT-15 arguments of temporary children aren't kept", test_args},
+   {"memory is the same after 2,000 children", test_churn},
+   {"terminating a child that unlinked itself", test_unlinked},
+   {"SHUT-12 SHUT-13 dynamic children end in parallel", test_parallel},
+   {"callers are refused while everything ends", test_refused_while_ending},
+   {"deaths while another child is being stopped", test_deaths_meanwhile},
+   {"STORM-01 2,000 deaths at once", test_storm},
+   {"LIFE-04 what strangers send", test_strangers},
+   {"AMB-T-04 supervisors in supervisors", test_nested},
+   {"names and refusals", test_names},
+   {NULL, NULL}};

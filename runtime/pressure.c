@@ -61,11 +61,13 @@ static enum pressure_level level_next(enum pressure_level level, uint32_t depth,
 {
     uint64_t scaled = (uint64_t)depth * 100;
 
-    while (level < PRESSURE_SHED && scaled >= (uint64_t)levels[level + 1].enter * capacity)
-        level++;
-    while (level > PRESSURE_NORMAL && scaled <= (uint64_t)levels[level].leave * capacity)
-        level--;
-    return level;
+    for (enum pressure_level next = PRESSURE_SHED; next > level; next--)
+        if (scaled >= (uint64_t)levels[next].enter * capacity)
+            return next;
+    for (enum pressure_level next = level; next > PRESSURE_NORMAL; next--)
+        if (scaled > (uint64_t)levels[next].leave * capacity)
+            return next;
+    return PRESSURE_NORMAL;
 }
 
 /* The depths at which level_next stays where it is. */

@@ -219,8 +219,6 @@ static void act(struct sim *s, struct action a)
     sch->signal_stack = s->rt->schedulers[0]->signal_stack;
     sch->now = s->now;
     sch->budget = 0; /* a worker serves one actor and comes back for the next choice */
-    if (atomic_load_explicit(&s->rt->stopping, memory_order_relaxed))
-        runtime_stop_asked(sch);
     switch ((enum action_kind)a.kind) {
     case ACT_DISPATCH:
         worker_dispatch(sch);
@@ -248,11 +246,24 @@ static uint64_t next_timer(struct sim *s)
     return next;
 }
 
+/* As a scheduler that is woken by runtime_stop does, also when nobody else has anything to do. */
+static void heed_stop(struct sim *s)
+{
+    for (uint32_t i = 0; i < s->rt->schedulers_count; i++) {
+        scheduler_current = s->rt->schedulers[i];
+        scheduler_current->now = s->now;
+        runtime_stop_asked(scheduler_current);
+    }
+    scheduler_current = NULL;
+}
+
 static bool step_now(struct sim *s)
 {
     struct action actions[ACTIONS_MAX];
     if (atomic_load(&s->rt->ended))
         return false;
+    if (atomic_load_explicit(&s->rt->stopping, memory_order_relaxed))
+        heed_stop(s);
     size_t n = actions_list(s, actions);
     if (!n)
         return false;

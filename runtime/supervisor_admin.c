@@ -337,6 +337,8 @@ static void which_children(struct supervisor *s, struct message *m)
     for (size_t i = 0; i < count; i++) {
         const struct child *c = child_at(&s->children, at);
         describe(c, &a->infos[i]);
+        if (c->plan == s->template) /* the template's id is nobody's */
+            memset(a->infos[i].id, 0, sizeof a->infos[i].id);
         at = c->older;
     }
     s->walk.version = s->children.version;

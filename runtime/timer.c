@@ -131,7 +131,8 @@ static void record_fires(struct scheduler *s, struct record *r)
             (struct message_timer){.ref = record_ref(s, r), .value = r->timer.value};
     else if (!idle)
         memcpy(m->payload, &r->timer.value, sizeof(uint64_t));
-    sim_trace(s, TRACE_TIMER, actor_pid_of(a), type);
+    m->from = actor_pid_of(a); /* one's own: who looks at the sender can tell it from what strangers send */
+    sim_trace(s, TRACE_TIMER, m->from, type);
     timer_bury(s, r);
     mailbox_append(s, a, m); /* one message a timer: bounded by the records */
 }

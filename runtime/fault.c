@@ -216,6 +216,23 @@ static bool canaries_whole(const struct scheduler *s)
     return s->canary == WORKER_CANARY && s->worker->canary == WORKER_CANARY && s->worker->canary_end == WORKER_CANARY;
 }
 
+/* abort() raises its signal some frames below whoever called it, in a library without frame pointers. The innermost word
+ * on the stack that points into our own code is taken for the caller; a stale one in between can only make us stricter or
+ * name another frame of the same actor. */
+static bool aborted_by_actor(uintptr_t sp, uintptr_t low, uintptr_t high)
+{
+    if (sp < low || sp >= high)
+        return false;
+    for (uintptr_t at = (sp + 7) & ~(uintptr_t)7; at + 8 <= high; at += 8) {
+        uintptr_t word = *(const uintptr_t *)at;
+        if (in_runtime_text(word))
+            return false;
+        if (fault_in_actor_text(word))
+            return true;
+    }
+    return false;
+}
+
 static const char *why_not(const struct scheduler *s, const ucontext_t *u, int signal)
 {
     if (!s || !s->current || !s->worker)
@@ -230,8 +247,10 @@ static const char *why_not(const struct scheduler *s, const ucontext_t *u, int s
         return "a canary is broken: memory is corrupt";
     uintptr_t pc = context_pc(u), low, high;
     coro_stack_bounds(s->worker->coro, &low, &high);
-    if (fault_in_actor_text(pc) || signal == SIGABRT)
+    if (fault_in_actor_text(pc))
         return NULL;
+    if (signal == SIGABRT)
+        return aborted_by_actor(context_sp(u), low, high) ? NULL : "abort in the runtime or a library";
     if (in_runtime_text(pc))
         return "in the runtime";
     return fault_in_actor_text(context_return(u, low, high)) ? NULL : "in a library that may hold a lock";

@@ -298,7 +298,8 @@ struct scheduler {
     struct message_queue outbox[RUNTIME_SCHEDULERS_MAX];
     uint32_t outbox_count[RUNTIME_SCHEDULERS_MAX];
     uint64_t outbox_dirty; /* bit per destination */
-    uint64_t last_remote, last_poll, hog_turn_at, served_since;
+    uint64_t last_remote, last_poll;
+    uint64_t hog_slice_end; /* since then the others have been served */
     uint32_t watches;
     struct poller *poller;
     struct telemetry_shard *telemetry;

@@ -144,6 +144,7 @@ static void landed(struct scheduler *s, struct worker *w, enum landing how)
     struct actor *a = w->actor;
     struct reason why = w->ending;
     w->ending = reason_of(REASON_NORMAL);
+    coro_controls_reset();
     s->current = a;
     s->worker = w;
     a->status = ACTOR_RUNNING;
@@ -326,7 +327,8 @@ static struct actor *take_next(struct scheduler *s, struct worker *w)
     return queue_pop(&s->ready);
 }
 
-static void worker_loop(struct scheduler *s, struct worker *w)
+/* Not inlined: its frame address marks where the frames of actors begin, below worker_entry's own. */
+__attribute__((noinline)) static void worker_loop(struct scheduler *s, struct worker *w)
 {
     w->landing_sp = (uintptr_t)__builtin_frame_address(0);
     for (;;) {
@@ -357,6 +359,7 @@ static void worker_entry(void *arg)
     if (how)
         landed(scheduler_current, &w, (enum landing)how);
     worker_loop(scheduler_current, &w);
+    __asm__ volatile("" ::: "memory"); /* not a tail call: the mark's frame must outlive the loop's */
 }
 
 /* ---- waiting ---- */
@@ -446,6 +449,7 @@ void worker_preempted(struct scheduler *s)
     a->status = ACTOR_READY;
     queue_push(&s->hogs, a);
     s->budget = 0; /* a slice is a turn: clock and inbox first */
+    s->hog_slice_end = now;
     park(s, w, a);
     w->wait = wait;
     w->resumed_at = s->env->now(s->env);
@@ -458,10 +462,8 @@ void worker_preempted(struct scheduler *s)
 /* Those who compute without end get a slice when nobody else wants to run, and one now and then when others do. */
 static struct actor *next_runnable(struct scheduler *s)
 {
-    if (s->hogs.count && (!s->ready.count || s->now - s->hog_turn_at >= HOG_SLICE_NS)) {
-        struct actor *a = queue_pop(&s->hogs);
-        s->hog_turn_at = s->now;
-        return a;
+    if (s->hogs.count && (!s->ready.count || s->now - s->hog_slice_end >= HOG_SLICE_NS)) {
+        return queue_pop(&s->hogs);
     }
     if (!s->ready.count)
         return NULL;

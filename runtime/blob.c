@@ -207,6 +207,8 @@ static int region_map(size_t bytes_max)
     if (mapped == MAP_FAILED) {
         return -ENOMEM;
     }
+    /* Memory in proportion to the blobs. Where the kernel has no huge pages, this fails. */
+    (void)madvise(mapped, mapped_bytes, MADV_NOHUGEPAGE);
     store.mapped = mapped;
     store.mapped_bytes = mapped_bytes;
     store.base = (unsigned char *)mapped + (-(uintptr_t)mapped & (SLAB_BYTES - 1));

@@ -352,6 +352,8 @@ struct groups *groups_create(size_t group_count_max, size_t membership_count_max
     if (base == MAP_FAILED) {
         return NULL;
     }
+    /* Memory in proportion to what is in it. Where the kernel has no huge pages, this fails. */
+    (void)madvise(base, mapped_bytes, MADV_NOHUGEPAGE);
     unsigned char *at = base;
     struct groups *groups = base;
     groups->group = (void *)(at += head_bytes);

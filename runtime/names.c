@@ -34,7 +34,7 @@
 #define SLOT_COUNT       7
 #define BUCKETS_LOG2_MIN 6 /* 64 buckets: one page */
 #define FILL_MAX         3 /* names per bucket that make the table double: 7 slots are exceeded by 1 bucket in 84 */
-#define COPY_COUNT       64 /* entries that a writer brings over: about 2 us, done after (names / 64) writes */
+#define COPY_COUNT       16 /* entries that a writer brings over: half a microsecond, or 16 page faults */
 #define BATCH_COUNT      64 /* names given back under one lock */
 #define WORD_COUNT       6  /* of a name in the entry; as many again in its tail */
 
@@ -535,6 +535,8 @@ struct names *names_create_keyed(size_t count_max, const struct hash_key *key)
     if (base == MAP_FAILED) {
         return NULL;
     }
+    /* A name is to cost its bytes, not a huge page in each array. Where the kernel has none, this fails. */
+    (void)madvise(base, mapped_bytes, MADV_NOHUGEPAGE);
     unsigned char *at = base;
     struct names *names = base;
     names->buckets = (void *)(at += head_bytes);

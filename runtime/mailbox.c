@@ -1,31 +1,6 @@
 /* Mailboxes: one bounded queue an actor, with a declared policy for when it is full. */
 #include "runtime/scheduler.h"
 
-static void mailbox_count(struct actor *a, uint32_t count)
-{
-    atomic_store_explicit(&a->mail_count, count, memory_order_relaxed);
-}
-
-static uint32_t mailbox_depth(const struct actor *a)
-{
-    return atomic_load_explicit(&a->mail_count, memory_order_relaxed);
-}
-
-void mailbox_append(struct scheduler *s, struct actor *a, struct message *m)
-{
-    m->next = NULL;
-    if (a->mail_tail)
-        a->mail_tail->next = m;
-    else
-        a->mail_head = m;
-    a->mail_tail = m;
-    mailbox_count(a, mailbox_depth(a) + 1);
-    if (a->status == ACTOR_IDLE)
-        run_ready(s, a);
-    else if (a->status == ACTOR_WAITING && a->worker->wait == WAIT_RECEIVE)
-        worker_wake(s, a);
-}
-
 static void drop(struct scheduler *s, struct message *m)
 {
     COUNT(s, dropped);
@@ -46,18 +21,16 @@ static bool drop_oldest(struct scheduler *s, struct actor *a)
     return false;
 }
 
-enum error mailbox_deliver(struct scheduler *s, struct actor *a, struct message *m)
+enum error mailbox_deliver_full(struct scheduler *s, struct actor *a, struct message *m)
 {
-    if (__builtin_expect(mailbox_depth(a) >= a->mail_capacity, 0)) {
-        if (a->class->mailbox_policy != MAILBOX_DROP_OLDEST || !drop_oldest(s, a))
-            return ERR_FULL;
-    }
+    if (a->class->mailbox_policy != MAILBOX_DROP_OLDEST || !drop_oldest(s, a))
+        return ERR_FULL;
     mailbox_append(s, a, m);
     return OK;
 }
 
 /* A place has become free: the sender who has waited longest gets it. */
-static void admit_waiting(struct scheduler *s, struct actor *a)
+void mailbox_admit_waiting(struct scheduler *s, struct actor *a)
 {
     while (a->waiting && mailbox_depth(a) < a->mail_capacity) {
         struct message *m = a->waiting;
@@ -78,7 +51,7 @@ void mailbox_admit(struct scheduler *s, struct actor *a, struct message *m)
         link = &(*link)->next;
     m->next = NULL;
     *link = m;
-    admit_waiting(s, a);
+    mailbox_admit_waiting(s, a);
 }
 
 bool mailbox_withdraw(struct scheduler *s, struct actor *a, uint64_t ref)
@@ -107,24 +80,7 @@ struct message *mailbox_unlink(struct scheduler *s, struct actor *a, struct mess
     m->next = NULL;
     mailbox_count(a, mailbox_depth(a) - 1);
     if (__builtin_expect(a->waiting != NULL, 0))
-        admit_waiting(s, a);
-    return m;
-}
-
-struct message *mailbox_pop(struct scheduler *s, struct actor *a)
-{
-    struct message *m = a->mail_head;
-    if (!m)
-        return NULL;
-    a->mail_head = m->next;
-    if (!m->next)
-        a->mail_tail = NULL;
-    else
-        __builtin_prefetch(m->next);
-    m->next = NULL;
-    mailbox_count(a, mailbox_depth(a) - 1);
-    if (__builtin_expect(a->waiting != NULL, 0))
-        admit_waiting(s, a);
+        mailbox_admit_waiting(s, a);
     return m;
 }
 
@@ -146,23 +102,33 @@ void mailbox_bury(struct scheduler *s, struct actor *a, const struct reason *why
 
 /* ---- what actors call ---- */
 
+/* A call that is sent on unanswered: whoever gets it answers it. */
+static enum error call_pass_on(struct scheduler *s, actor_pid to, struct message *m)
+{
+    actor_pid caller = m->from;
+    uint64_t ref = m->ref;
+    enum error e = scheduler_transmit(s, to, m);
+    if (e)
+        signal_reply_error(s, caller, ref, e);
+    return OK;
+}
+
 enum error actor_send(actor_pid to, struct message *m)
 {
     struct scheduler *s = scheduler_enter();
     if (!m)
         return ERR_MEMORY;
     message_unhold(s->current, m);
-    if (m->kind == MESSAGE_CALL && m->ref) { /* a call passed on: who gets it answers it */
-        actor_pid caller = m->from;
-        uint64_t ref = m->ref;
-        enum error e = scheduler_transmit(s, to, m);
-        if (e)
-            signal_reply_error(s, caller, ref, e);
-        return OK;
-    }
+    if (__builtin_expect(m->kind == MESSAGE_CALL && m->ref, 0))
+        return call_pass_on(s, to, m);
     m->kind = MESSAGE_CAST;
     m->ref = 0;
     m->from = actor_pid_of(s->current);
+    struct actor *a;
+    if (scheduler_local(s, to) && (a = actor_of(s, to)) && mailbox_depth(a) < a->mail_capacity) {
+        mailbox_append(s, a, m);
+        return OK;
+    }
     enum error e = scheduler_transmit(s, to, m);
     return e == ERR_NOPROC ? OK : e;
 }

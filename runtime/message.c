@@ -35,12 +35,6 @@ void message_give(struct scheduler *s, struct message *m)
     pool_give(&s->messages[m->block], m);
 }
 
-void message_hold(struct actor *a, struct message *m)
-{
-    m->next = a->held;
-    a->held = m;
-}
-
 bool message_is_held(const struct actor *a, const struct message *m)
 {
     for (const struct message *h = a->held; h; h = h->next)
@@ -49,7 +43,7 @@ bool message_is_held(const struct actor *a, const struct message *m)
     return false;
 }
 
-void message_unhold(struct actor *a, struct message *m)
+void message_unhold_deep(struct actor *a, struct message *m)
 {
     struct message **link = &a->held;
     while (*link && *link != m)

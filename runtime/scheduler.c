@@ -29,6 +29,8 @@ struct scheduler *scheduler_create(struct runtime *rt, uint32_t index)
     s->env = rt->env;
     s->index = index;
     s->canary = WORKER_CANARY;
+    s->simulated = s->env->simulated;
+    s->turn_messages = s->simulated ? 1 : TURN_MESSAGES;
     s->slots_max = rt->options.actors_max + 1; /* slot 0 is nobody */
     s->records_max = (uint32_t)records_for(s->slots_max);
     s->slots_used = s->records_used = 1;
@@ -147,7 +149,7 @@ void scheduler_post(struct scheduler *s, actor_pid to, struct message *m)
         q->head = m;
     q->tail = m;
     s->outbox_dirty |= 1ull << d;
-    if (++s->outbox_count[d] >= OUTBOX_BATCH && !s->env->simulated)
+    if (++s->outbox_count[d] >= OUTBOX_BATCH && !s->simulated)
         scheduler_flush(s, d);
 }
 

@@ -273,6 +273,8 @@ struct scheduler {
     uint32_t guard;        /* depth of guarded sections */
     uint32_t matching;     /* a callback of the actor runs inside the runtime: no preemption */
     bool stop_told;
+    bool simulated;
+    uint32_t turn_messages; /* of one actor in a row */
     uint32_t index;
     uint32_t budget;       /* dispatches left in this turn */
     struct run_queue ready, hogs;
@@ -381,6 +383,87 @@ static inline uint32_t actor_slot(const struct scheduler *s, const struct actor 
 {
     return (uint32_t)(a - s->actors);
 }
+
+/* The run queue and the mailbox as every message uses them; the rest is in worker.c and mailbox.c. */
+static inline void run_queue_push(struct run_queue *q, struct actor *a)
+{
+    a->run_next = NULL;
+    if (q->tail)
+        q->tail->run_next = a;
+    else
+        q->head = a;
+    q->tail = a;
+    q->count++;
+}
+static inline struct actor *run_queue_pop(struct run_queue *q)
+{
+    struct actor *a = q->head;
+    q->head = a->run_next;
+    if (!q->head)
+        q->tail = NULL;
+    q->count--;
+    return a;
+}
+/* Put it into the run queue unless it is there. */
+static inline void run_ready(struct scheduler *s, struct actor *a)
+{
+    if (a->flags & ACTOR_QUEUED)
+        return;
+    a->flags |= ACTOR_QUEUED;
+    if (a->status != ACTOR_STARTING)
+        a->status = ACTOR_READY;
+    run_queue_push(&s->ready, a);
+}
+static inline uint32_t mailbox_depth(const struct actor *a)
+{
+    return atomic_load_explicit(&a->mail_count, memory_order_relaxed);
+}
+static inline void mailbox_count(struct actor *a, uint32_t count)
+{
+    atomic_store_explicit(&a->mail_count, count, memory_order_relaxed);
+}
+void worker_wake(struct scheduler *s, struct actor *a); /* what its worker waits for has come */
+/* Without looking at the capacity. */
+static inline void mailbox_append(struct scheduler *s, struct actor *a, struct message *m)
+{
+    m->next = NULL;
+    if (a->mail_tail)
+        a->mail_tail->next = m;
+    else
+        a->mail_head = m;
+    a->mail_tail = m;
+    mailbox_count(a, mailbox_depth(a) + 1);
+    if (a->status == ACTOR_IDLE)
+        run_ready(s, a);
+    else if (a->status == ACTOR_WAITING && a->worker->wait == WAIT_RECEIVE)
+        worker_wake(s, a);
+}
+enum error mailbox_deliver_full(struct scheduler *s, struct actor *a, struct message *m);
+/* Takes m unless it fails. */
+static inline enum error mailbox_deliver(struct scheduler *s, struct actor *a, struct message *m)
+{
+    if (__builtin_expect(mailbox_depth(a) >= a->mail_capacity, 0))
+        return mailbox_deliver_full(s, a, m);
+    mailbox_append(s, a, m);
+    return OK;
+}
+void mailbox_admit_waiting(struct scheduler *s, struct actor *a);
+static inline struct message *mailbox_pop(struct scheduler *s, struct actor *a)
+{
+    struct message *m = a->mail_head;
+    if (!m)
+        return NULL;
+    a->mail_head = m->next;
+    if (!m->next)
+        a->mail_tail = NULL;
+    else
+        __builtin_prefetch(m->next);
+    m->next = NULL;
+    mailbox_count(a, mailbox_depth(a) - 1);
+    if (__builtin_expect(a->waiting != NULL, 0))
+        mailbox_admit_waiting(s, a);
+    return m;
+}
 #define COUNT(s, field)                                                                                      \
     atomic_store_explicit(&(s)->field, atomic_load_explicit(&(s)->field, memory_order_relaxed) + 1,          \
                           memory_order_relaxed)
@@ -401,16 +484,26 @@ static inline struct record *record_at(const struct scheduler *s, uint32_t index
 /* ---- message.c ---- */
 struct message *message_take(struct scheduler *s, uint32_t type, size_t size); /* held by nobody */
 void message_give(struct scheduler *s, struct message *m);                     /* drops its reason, too */
-void message_hold(struct actor *a, struct message *m);
-void message_unhold(struct actor *a, struct message *m); /* it must be held */
+static inline void message_hold(struct actor *a, struct message *m)
+{
+    m->next = a->held;
+    a->held = m;
+}
+void message_unhold_deep(struct actor *a, struct message *m);
+static inline void message_unhold(struct actor *a, struct message *m) /* it must be held */
+{
+    if (__builtin_expect(a->held != m, 0)) {
+        message_unhold_deep(a, m);
+        return;
+    }
+    a->held = m->next;
+    m->next = NULL;
+}
 bool message_is_held(const struct actor *a, const struct message *m);
 /* An unanswered call among them is answered: unanswered, or with the reason of the holder's end. */
 void message_release_held(struct scheduler *s, struct actor *a, const struct reason *why);
 
 /* ---- mailbox.c ---- */
-enum error mailbox_deliver(struct scheduler *s, struct actor *a, struct message *m); /* takes m unless it fails */
-void mailbox_append(struct scheduler *s, struct actor *a, struct message *m);        /* without looking at the capacity */
-struct message *mailbox_pop(struct scheduler *s, struct actor *a);
 struct message *mailbox_unlink(struct scheduler *s, struct actor *a, struct message *previous); /* the one after it */
 void mailbox_admit(struct scheduler *s, struct actor *a, struct message *m); /* of a parked sender */
 bool mailbox_withdraw(struct scheduler *s, struct actor *a, uint64_t ref);
@@ -494,9 +587,7 @@ void arena_drop(struct scheduler *s, struct actor *a);
 size_t arena_bytes(const struct actor *a);
 
 /* ---- worker.c ---- */
-void run_ready(struct scheduler *s, struct actor *a);       /* put it into the run queue unless it is there */
 void run_ready_first(struct scheduler *s, struct actor *a); /* ahead of the others */
-void worker_wake(struct scheduler *s, struct actor *a);     /* what its worker waits for has come */
 /* Who serves it now: its own worker while it is parked, the running one if it runs. */
 static inline struct worker *worker_of(const struct scheduler *s, const struct actor *a)
 {
@@ -581,7 +672,12 @@ void runtime_root_ended(struct runtime *rt, struct scheduler *s, const struct re
 void runtime_crash_report(struct scheduler *s, const struct actor *a, const char *why);
 void runtime_log(struct runtime *rt, const char *line, size_t size);
 void runtime_exhausted(const char *domain, uint32_t count, uint64_t window_ms, const struct reason *last);
-void sim_trace(struct scheduler *s, uint32_t what, uint64_t a, uint64_t b); /* no-op outside a simulation */
+void sim_trace_add(struct scheduler *s, uint32_t what, uint64_t a, uint64_t b);
+static inline void sim_trace(struct scheduler *s, uint32_t what, uint64_t a, uint64_t b)
+{
+    if (__builtin_expect(s->simulated, 0))
+        sim_trace_add(s, what, a, b);
+}
 enum { TRACE_DISPATCH = 1, TRACE_DELIVER, TRACE_TIMER, TRACE_BIRTH, TRACE_DEATH, TRACE_SIGNAL, TRACE_CLOCK };
 
 #endif

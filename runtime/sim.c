@@ -88,10 +88,8 @@ static uint32_t sim_env_pick(struct env *env, uint32_t count)
     return choose((struct sim *)(void *)env, count < 250 ? count : 250);
 }
 
-void sim_trace(struct scheduler *s, uint32_t what, uint64_t a, uint64_t b)
+void sim_trace_add(struct scheduler *s, uint32_t what, uint64_t a, uint64_t b)
 {
-    if (__builtin_expect(!s->env->simulated, 1))
-        return;
     struct sim *sim = (struct sim *)(void *)s->env;
     uint64_t h = sim->hash ^ what;
     h = (h ^ a) * 0xff51afd7ed558ccdull;

@@ -18,27 +18,6 @@ const char *wait_name(enum wait_kind w)
 
 /* ---- run queues ---- */
 
-static void queue_push(struct run_queue *q, struct actor *a)
-{
-    a->run_next = NULL;
-    if (q->tail)
-        q->tail->run_next = a;
-    else
-        q->head = a;
-    q->tail = a;
-    q->count++;
-}
-
-static struct actor *queue_pop(struct run_queue *q)
-{
-    struct actor *a = q->head;
-    q->head = a->run_next;
-    if (!q->head)
-        q->tail = NULL;
-    q->count--;
-    return a;
-}
-
 /* In simulation the seed says who is next; the walk is as long as the queue, which is short there. */
 static struct actor *queue_pick(struct scheduler *s, struct run_queue *q)
 {
@@ -54,16 +33,6 @@ static struct actor *queue_pick(struct scheduler *s, struct run_queue *q)
         q->tail = previous;
     q->count--;
     return a;
-}
-
-void run_ready(struct scheduler *s, struct actor *a)
-{
-    if (a->flags & ACTOR_QUEUED)
-        return;
-    a->flags |= ACTOR_QUEUED;
-    if (a->status != ACTOR_STARTING)
-        a->status = ACTOR_READY;
-    queue_push(&s->ready, a);
 }
 
 void run_ready_first(struct scheduler *s, struct actor *a)
@@ -180,7 +149,7 @@ static void callback_begins(struct scheduler *s, struct worker *w, enum phase ph
 }
 
 /* What the runtime itself understands of a mailbox; true: the message was an ending. */
-static bool system_message(struct scheduler *s, struct worker *w, struct actor *a, struct message *m)
+__attribute__((noinline)) static bool system_message(struct scheduler *s, struct worker *w, struct actor *a, struct message *m)
 {
     if (m->type == MESSAGE_STOP) {
         struct reason why = reason_copy((struct reason *)(void *)m->payload);
@@ -198,26 +167,27 @@ static bool system_message(struct scheduler *s, struct worker *w, struct actor *
     return false;
 }
 
-/* False: the actor has ended. */
-static bool after_callback(struct scheduler *s, struct worker *w, struct actor *a, enum actor_step step)
+__attribute__((noinline)) static bool ended_by_callback(struct scheduler *s, struct worker *w, struct actor *a,
+                                                        enum actor_step step)
 {
-    if (__builtin_expect(a->doom != NULL, 0)) {
+    if (a->doom)
         end(s, w, a, reason_copy((struct reason *)(void *)a->doom->payload));
-        return false;
-    }
-    if (__builtin_expect(step != ACTOR_CONTINUE, 0)) {
-        if (step == ACTOR_STOP)
-            end_with_terminate(s, w, a, reason_of(REASON_NORMAL));
-        else
-            end_with_terminate(s, w, a, reason_of(REASON_BAD_RETURN));
-        return false;
-    }
+    else
+        end_with_terminate(s, w, a, reason_of(step == ACTOR_STOP ? REASON_NORMAL : REASON_BAD_RETURN));
+    return false;
+}
+
+/* False: the actor has ended. */
+static inline bool after_callback(struct scheduler *s, struct worker *w, struct actor *a, enum actor_step step)
+{
+    if (__builtin_expect(a->doom != NULL || step != ACTOR_CONTINUE, 0))
+        return ended_by_callback(s, w, a, step);
     if (a->held)
         message_release_held(s, a, NULL);
     return true;
 }
 
-static bool turn_message(struct scheduler *s, struct worker *w, struct actor *a, struct message *m)
+static inline bool turn_message(struct scheduler *s, struct worker *w, struct actor *a, struct message *m)
 {
     callback_begins(s, w, PHASE_HANDLE);
     if (__builtin_expect(m->type > MESSAGE_USER_MAX, 0) && system_message(s, w, a, m))
@@ -293,7 +263,7 @@ static void turn(struct scheduler *s, struct worker *w, struct actor *a)
     if (__builtin_expect(starting, 0) && !turn_init(s, w, a))
         return;
     uint64_t before = a->handled;
-    for (uint32_t n = s->env->simulated ? 1 : TURN_MESSAGES; n; n--) {
+    for (uint32_t n = s->turn_messages; n; n--) {
         struct message *m = mailbox_pop(s, a);
         if (!m)
             break;
@@ -303,7 +273,6 @@ static void turn(struct scheduler *s, struct worker *w, struct actor *a)
     atomic_store_explicit(&s->handled, atomic_load_explicit(&s->handled, memory_order_relaxed) + a->handled - before,
                           memory_order_relaxed);
     a->status = ACTOR_IDLE;
-    leave(s, w);
     if (a->mail_head)
         run_ready(s, a);
 }
@@ -324,7 +293,7 @@ static struct actor *take_next(struct scheduler *s, struct worker *w)
         return NULL;
     s->budget--;
     a->flags &= (uint8_t)~ACTOR_QUEUED;
-    return queue_pop(&s->ready);
+    return run_queue_pop(&s->ready);
 }
 
 /* Not inlined: its frame address marks where the frames of actors begin, below worker_entry's own. */
@@ -338,6 +307,7 @@ __attribute__((noinline)) static void worker_loop(struct scheduler *s, struct wo
             turn(s, w, a);
             continue;
         }
+        leave(s, w);
         w->idle_next = s->idle_workers[w->stack_class];
         s->idle_workers[w->stack_class] = w;
         coro_park();
@@ -447,7 +417,7 @@ void worker_preempted(struct scheduler *s)
     w->wait = WAIT_SLICE;
     a->flags |= ACTOR_HOG | ACTOR_QUEUED;
     a->status = ACTOR_READY;
-    queue_push(&s->hogs, a);
+    run_queue_push(&s->hogs, a);
     s->budget = 0; /* a slice is a turn: clock and inbox first */
     s->hog_slice_end = now;
     park(s, w, a);
@@ -463,11 +433,11 @@ void worker_preempted(struct scheduler *s)
 static struct actor *next_runnable(struct scheduler *s)
 {
     if (s->hogs.count && (!s->ready.count || s->now - s->hog_slice_end >= HOG_SLICE_NS)) {
-        return queue_pop(&s->hogs);
+        return run_queue_pop(&s->hogs);
     }
     if (!s->ready.count)
         return NULL;
-    return s->env->simulated ? queue_pick(s, &s->ready) : queue_pop(&s->ready);
+    return s->simulated ? queue_pick(s, &s->ready) : run_queue_pop(&s->ready);
 }
 
 static bool run_on_worker(struct scheduler *s, struct actor *a)

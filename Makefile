@@ -146,7 +146,7 @@ tsan: deps ## the same tests with the thread sanitizer
 	@$(MAKE) --no-print-directory check MODE=tsan
 
 conformance: deps ## the rows of OTP's behaviour, each under CONFORMANCE_SEEDS=1000 random schedules
-	@CONFORMANCE_SEEDS=$(or $(CONFORMANCE_SEEDS),1000) $(MAKE) --no-print-directory check TEST=tests/conformance/
+	@CONFORMANCE_SEEDS=$(or $(CONFORMANCE_SEEDS),1000) TEST_TIMEOUT=600 $(MAKE) --no-print-directory check TEST=tests/conformance/
 
 lint: deps ## format, clang-tidy, cppcheck, and the house's own rules
 	@.ci/deps lint

@@ -9,7 +9,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 # The make that runs this test must not steer the ones that it runs.
 compiler=${CC:-gcc}
-unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES TEST MODE CC SCHEDULES COPPICE OPT CORO V LIBRARY INCLUDE TEST_TIMEOUT
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES TEST MODE CC COPPICE OPT CORO V LIBRARY INCLUDE TEST_TIMEOUT TEST_JOBS CONFORMANCE_SEEDS RUN_ONE
 passed=0
 failed=0
 
@@ -297,7 +297,7 @@ last_line 'runner: a program that crashes' '0 passed, 1 failed' "$checks/run-tes
 last_line 'runner: a status after good units' '2 passed, 1 failed' "$checks/run-tests" out tests/x/late_test
 TEST_TIMEOUT=1
 export TEST_TIMEOUT
-refuses 'runner: a program that hangs' 'did not end within 1 seconds' "$checks/run-tests" out tests/x/hang_test
+refuses 'runner: a program that hangs' 'did not end within 1 s' "$checks/run-tests" out tests/x/hang_test
 unset TEST_TIMEOUT
 refuses 'runner: a program that is not there' '0 passed, 1 failed' "$checks/run-tests" out tests/x/absent_test
 last_line 'runner: a script that counts' '3 passed, 0 failed' "$checks/run-tests" out tests/counts.sh

@@ -101,10 +101,27 @@ static void cascade(struct wheel *w, unsigned level, unsigned digit, uint64_t no
     head->next = head->prev = head;
     slot_clear(w, level, digit);
     w->time = earliest < now ? earliest : now;
+    w->bound = earliest;
+    w->bound_exact = true;
     while (l != head) {
         struct wheel_link *next = l->next;
         place(w, timer_of(l));
         l = next;
+    }
+}
+
+/* Nothing is due, and the earliest slot begins at start. Where its timer is alone, its deadline is the better
+ * answer: a thread then wakes once for it and not once a level. */
+static void bound_raise(struct wheel *w, unsigned level, unsigned digit, uint64_t start)
+{
+    const struct wheel_link *head = &w->heads[level * WHEEL_FANOUT + digit];
+    bool alone = head->next == head->prev;
+
+    if (alone || level == 0) {
+        w->bound = timer_of(head->next)->deadline;
+        w->bound_exact = true;
+    } else if (start > w->bound) {
+        w->bound = start;
     }
 }
 
@@ -146,10 +163,7 @@ struct wheel_timer *wheel_expire(struct wheel *w, uint64_t now)
         uint64_t start = slot_start(w, level, digit);
 
         if (start > now) {
-            if (start > w->bound || level == 0) {
-                w->bound = start;
-                w->bound_exact = level == 0;
-            }
+            bound_raise(w, level, digit, start);
             break;
         }
         if (level == 0) {

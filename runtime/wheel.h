@@ -88,9 +88,9 @@ static inline size_t wheel_count(const struct wheel *w)
 }
 
 /* A time that is not after the earliest deadline, always O(1); UINT64_MAX when empty. After wheel_expire(w,
- * now) answered NULL it lies after now. It is what a thread should sleep until: where it is too early (a
- * cancelled timer, the start of a slot), wheel_expire answers NULL and moves it on, at most ten times on the
- * way to one timer. */
+ * now) answered NULL it lies after now. It is what a thread should sleep until. Where it is too early (the
+ * timer was cancelled, or many share the earliest slot and it begins then), wheel_expire answers NULL and
+ * moves it on. */
 static inline uint64_t wheel_bound(const struct wheel *w)
 {
     return w->bound;

@@ -2,10 +2,18 @@
 #include <stdio.h>
 #include <string.h>
 #include "runtime/blob.h"
+#include "runtime/pressure.h"
 #include "runtime/scheduler.h"
 #include "runtime/telemetry.h"
 
 /* ---- slots ---- */
+
+static uint32_t pressure_span(const struct actor_class *class)
+{
+    struct pressure pressure;
+    pressure_init(&pressure, class->mailbox_capacity ? class->mailbox_capacity : ACTOR_MAILBOX_DEFAULT);
+    return pressure.span;
+}
 
 struct class_stats *class_stats_of(struct scheduler *s, const struct actor_class *class)
 {
@@ -15,7 +23,10 @@ struct class_stats *class_stats_of(struct scheduler *s, const struct actor_class
     if (s->classes_used == CLASSES_MAX)
         return &s->classes[CLASSES_MAX - 1];
     s->classes[s->classes_used].class = class;
-    return &s->classes[s->classes_used++];
+    s->classes[s->classes_used].pressure_span = pressure_span(class);
+    uint32_t k = s->classes_used;
+    __atomic_store_n(&s->classes_used, k + 1, __ATOMIC_RELEASE);
+    return &s->classes[k];
 }
 
 static struct actor *slot_take(struct scheduler *s)
@@ -34,6 +45,11 @@ static void slot_give(struct scheduler *s, struct actor *a)
     s->slot_free = actor_slot(s, a);
 }
 
+static uint32_t state_block(size_t size)
+{
+    return size <= 64 ? 0 : (uint32_t)(64 - __builtin_clzll(size - 1)) - 6;
+}
+
 static bool state_take(struct scheduler *s, struct actor *a)
 {
     size_t size = a->class->state_size;
@@ -42,11 +58,7 @@ static bool state_take(struct scheduler *s, struct actor *a)
         memset(a->small_state, 0, ACTOR_STATE_INLINE);
         return true;
     }
-    uint32_t block = (uint32_t)(64 - __builtin_clzll(size - 1)) - 6;
-    if (size <= 64)
-        block = 0;
-    a->state = pool_take(&s->messages[block]);
-    a->state_block = (uint8_t)block;
+    a->state = pool_take(&s->messages[state_block(size)]);
     if (a->state)
         memset(a->state, 0, size);
     return a->state != NULL;
@@ -109,7 +121,12 @@ struct actor *actor_birth(struct scheduler *s, const struct actor_class *class, 
     a->doom = NULL;
     a->stats = s->classes_used && s->classes[s->classes_used - 1].class == class ? &s->classes[s->classes_used - 1]
                                                                                 : class_stats_of(s, class);
-    a->stats->spawned++;
+    bump(&a->stats->spawned, 1);
+    a->pressure = PRESSURE_NORMAL;
+    a->pressure_low = 0;
+    a->pressure_span = a->stats->pressure_span;
+    if (__builtin_expect(a->stats->class != class, 0)) /* the shared entry of too many classes */
+        a->pressure_span = pressure_span(class);
     a->parent = parent;
     a->birth = birth;
     a->waiting = NULL;
@@ -453,7 +470,7 @@ static void report(struct scheduler *s, struct actor *a, const struct reason *wh
     actor_pid pid = actor_pid_of(a);
     if (why->kind == REASON_CRASH || why->kind == REASON_OVERRUN || why->kind == REASON_QUOTA) {
         COUNT(s, crashed);
-        a->stats->crashed++;
+        bump(&a->stats->crashed, 1);
     }
     reason_format(why, text, sizeof text);
     if (why->kind == REASON_CRASH)
@@ -485,9 +502,9 @@ void actor_bury(struct scheduler *s, struct actor *a, struct reason why)
         message_give(s, a->doom);
     arena_drop(s, a);
     if (a->state != a->small_state)
-        pool_give(&s->messages[a->state_block], a->state);
-    a->stats->ended++;
-    a->stats->handled += a->handled;
+        pool_give(&s->messages[state_block(a->class->state_size)], a->state);
+    bump(&a->stats->ended, 1);
+    bump(&a->stats->handled, a->handled);
     s->living--;
     COUNT(s, ended);
     atomic_store_explicit(&a->pid, 0, memory_order_release); /* everything of it is released: others may know */

@@ -52,7 +52,7 @@ struct actor_class {
 };
 
 #define ACTOR_MAILBOX_DEFAULT 1024u
-#define ACTOR_STATE_INLINE    40u    /* up to here the state costs nothing beyond the actor */
+#define ACTOR_STATE_INLINE    32u    /* up to here the state costs nothing beyond the actor */
 #define ACTOR_STATE_MAX       65536u
 #define ACTOR_ARENA_DEFAULT   (1u << 20)
 #define ACTOR_ARGS_MAX        65000u
@@ -110,6 +110,9 @@ static inline enum error actor_cast(actor_pid to, uint32_t type, const void *byt
  * NULL: timeout. The others stay in their order. match is called inside the runtime: it must only look. */
 typedef bool message_match(const struct message *m, void *arg);
 struct message *actor_receive(message_match *match, void *arg, uint64_t deadline);
+
+/* For a handler's default branch: a message of a type nobody knows is logged, counted and dropped. */
+void actor_unknown(const struct message *m);
 
 /* ---- calls ---- */
 

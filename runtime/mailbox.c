@@ -1,9 +1,31 @@
 /* Mailboxes: one bounded queue an actor, with a declared policy for when it is full. */
+#include <stdio.h>
+#include "runtime/pressure.h"
 #include "runtime/scheduler.h"
+#include "runtime/telemetry.h"
 
-static void drop(struct scheduler *s, struct message *m)
+/* The depth has left its level's bounds: one transition, one event. */
+void mailbox_pressure(struct scheduler *s, struct actor *a)
+{
+    (void)s;
+    struct pressure p = {.low = a->pressure_low, .span = a->pressure_span, .level = a->pressure};
+    char partition[24];
+    snprintf(partition, sizeof partition, "0x%llx", (unsigned long long)actor_pid_of(a));
+    pressure_cross(&p, mailbox_depth(a), a->mail_capacity, a->class->name, partition);
+    a->pressure_low = p.low;
+    a->pressure_span = p.span;
+    a->pressure = p.level;
+}
+
+void mailbox_dropped(struct scheduler *s, const struct actor *a, const char *why)
 {
     COUNT(s, dropped);
+    TELEMETRY(MESSAGE_DROPPED, 1, DIM(REASON, why), DIM(CLASS, a ? a->class->name : "none"));
+}
+
+static void drop(struct scheduler *s, const struct actor *a, struct message *m)
+{
+    mailbox_dropped(s, a, "oldest");
     if (m->kind == MESSAGE_CALL)
         signal_reply_error(s, m->from, m->ref, ERR_FULL);
     message_give(s, m);
@@ -15,7 +37,7 @@ static bool drop_oldest(struct scheduler *s, struct actor *a)
     struct message *previous = NULL;
     for (struct message *m = a->mail_head; m; previous = m, m = m->next)
         if (m->type <= MESSAGE_USER_MAX) {
-            drop(s, mailbox_unlink(s, a, previous));
+            drop(s, a, mailbox_unlink(s, a, previous));
             return true;
         }
     return false;
@@ -78,7 +100,7 @@ struct message *mailbox_unlink(struct scheduler *s, struct actor *a, struct mess
     if (a->worker && a->worker->scan == m) /* a parked receive goes on from the one before */
         a->worker->scan = previous;
     m->next = NULL;
-    mailbox_count(a, mailbox_depth(a) - 1);
+    mailbox_depth_set(s, a, mailbox_depth(a) - 1);
     if (__builtin_expect(a->waiting != NULL, 0))
         mailbox_admit_waiting(s, a);
     return m;
@@ -88,7 +110,7 @@ void mailbox_bury(struct scheduler *s, struct actor *a, const struct reason *why
 {
     struct message *chains[] = {a->waiting, a->mail_head};
     a->waiting = a->mail_head = a->mail_tail = NULL;
-    mailbox_count(a, 0);
+    mailbox_depth_set(s, a, 0); /* so that nobody takes its level for a living one's */
     for (size_t i = 0; i < 2; i++)
         for (struct message *m = chains[i], *next; m; m = next) {
             next = m->next;
@@ -215,4 +237,11 @@ struct message *actor_receive_down(struct scheduler *s, uint64_t ref, uint64_t d
     struct message *m = w->reply;
     w->reply = NULL;
     return m;
+}
+
+void actor_unknown(const struct message *m)
+{
+    struct scheduler *s = scheduler_enter();
+    TELEMETRY(MESSAGE_UNKNOWN, 1, DIM(CLASS, s->current->class->name));
+    runtime_unknown_message(s, m);
 }

@@ -23,7 +23,6 @@ enum message_type {
     MESSAGE_TIMER = 0x00f00003, /* only when actor_timer was given type 0: struct message_timer */
     MESSAGE_READY = 0x00f00004, /* a watched descriptor is ready: struct message_ready */
     MESSAGE_TIMEOUT = 0x00f00005, /* nothing else arrived in time: see actor_idle_timeout */
-    MESSAGE_PRESSURE = 0x00f00006, /* reserved for the levels of a watched queue */
 };
 
 enum message_kind { MESSAGE_CAST, MESSAGE_CALL, MESSAGE_REPLY, MESSAGE_SIGNAL };

@@ -94,7 +94,9 @@ static bool make_shared(struct runtime *rt)
         if (!(rt->message_depots[i] = pool_depot_create((size_t)MESSAGE_BLOCK_MIN << i, rt->options.message_bytes_max)))
             return false;
     rt->chunk_depot = pool_depot_create(4096, rt->options.message_bytes_max);
-    rt->names = names_create(rt->options.names_max);
+    struct hash_key key; /* names come from strangers: which ones share a bucket is nobody's business */
+    rt->env->random(rt->env, &key, sizeof key);
+    rt->names = names_create_keyed(rt->options.names_max, &key);
     rt->groups = groups_create(65536, rt->options.names_max);
     rt->telemetry = telemetry_create(
         &(struct telemetry_options){.shards = rt->schedulers_count, .now = telemetry_clock, .context = rt->env});
@@ -397,4 +399,61 @@ void runtime_stats(struct runtime *rt, struct runtime_stats *ret)
         pool_depot_stats(rt->message_depots[i], &p);
         ret->message_bytes += p.bytes;
     }
+}
+
+static struct runtime_class *class_slot(struct runtime_class *classes, size_t *used, size_t count, const char *name)
+{
+    for (size_t i = 0; i < *used; i++)
+        if (classes[i].name == name || strcmp(classes[i].name, name) == 0)
+            return &classes[i];
+    if (*used == count)
+        return NULL;
+    classes[*used] = (struct runtime_class){.name = name};
+    return &classes[(*used)++];
+}
+
+size_t runtime_classes(struct runtime *rt, struct runtime_class *classes, size_t count)
+{
+    size_t used = 0;
+    for (uint32_t i = 0; i < rt->schedulers_count; i++) {
+        struct scheduler *s = rt->schedulers[i];
+        uint32_t n = __atomic_load_n(&s->classes_used, __ATOMIC_ACQUIRE);
+        for (uint32_t k = 0; k < n; k++) {
+            const struct class_stats *from = &s->classes[k];
+            struct runtime_class *to = class_slot(classes, &used, count, from->class->name);
+            if (!to)
+                continue;
+#define ADD(field) to->field += __atomic_load_n(&from->field, __ATOMIC_RELAXED)
+            ADD(spawned);
+            ADD(ended);
+            ADD(crashed);
+            ADD(handled);
+            ADD(preempted);
+            ADD(overrun);
+#undef ADD
+            uint64_t deep = __atomic_load_n(&from->stack_high_water, __ATOMIC_RELAXED);
+            to->stack_high_water = deep > to->stack_high_water ? deep : to->stack_high_water;
+            to->living = to->spawned - to->ended;
+        }
+    }
+    return used;
+}
+
+void runtime_unknown_message(struct scheduler *s, const struct message *m)
+{
+    char line[256];
+    struct json_sink sink;
+    struct json json;
+    json_sink_init(&sink, line, sizeof line, NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "level", string, "warn");
+    JSON_MEMBER(&json, "msg", string, "unknown message dropped");
+    JSON_MEMBER(&json, "actor", hex_string, actor_pid_of(s->current));
+    JSON_MEMBER(&json, "class", string, s->current->class->name);
+    JSON_MEMBER(&json, "type", uint, m->type);
+    JSON_MEMBER(&json, "from", hex_string, m->from);
+    json_object_end(&json);
+    json_end(&json);
+    runtime_log(s->rt, line, sink.length);
 }

@@ -57,6 +57,14 @@ struct runtime_stats {
 };
 void runtime_stats(struct runtime *rt, struct runtime_stats *ret_stats); /* any thread; not one instant */
 
+/* What actors of one class have done, over all schedulers. */
+struct runtime_class {
+    const char *name;
+    uint64_t living, spawned, ended, crashed, handled, preempted, overrun;
+    uint64_t stack_high_water; /* bytes, where they parked */
+};
+size_t runtime_classes(struct runtime *rt, struct runtime_class *classes, size_t count); /* any thread; near, not exact */
+
 /* Walk the living actors of one scheduler from inside an actor on it: bounded batches by a cursor (start at 0).
  * Returns how many were stored; *cursor becomes 0 at the end. */
 size_t runtime_actors(uint32_t scheduler, uint32_t *cursor, actor_pid *pids, size_t count);

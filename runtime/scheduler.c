@@ -204,13 +204,13 @@ enum error scheduler_transmit(struct scheduler *s, actor_pid to, struct message 
         else
             e = mailbox_deliver(s, a, m);
         if (__builtin_expect(e, 0)) {
-            COUNT(s, dropped);
+            mailbox_dropped(s, a, error_name(e));
             message_give(s, m);
         }
         return e;
     }
     if (m->type <= MESSAGE_USER_MAX && remote_full(s, to)) {
-        COUNT(s, dropped);
+        mailbox_dropped(s, NULL, error_name(ERR_FULL));
         message_give(s, m);
         return ERR_FULL;
     }
@@ -239,7 +239,7 @@ void scheduler_arrive(struct scheduler *s, struct message *m)
     else
         e = mailbox_deliver(s, a, m);
     if (__builtin_expect(e, 0)) {
-        COUNT(s, dropped);
+        mailbox_dropped(s, a, error_name(e));
         if (m->kind == MESSAGE_CALL)
             signal_reply_error(s, m->from, m->ref, e);
         message_give(s, m);

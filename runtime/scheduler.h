@@ -152,7 +152,8 @@ struct actor {
     _Atomic uint32_t mail_count; /* written here, read by remote senders */
     uint32_t mail_capacity;
     void *state;
-    uint8_t status, flags, state_block, stack_class;
+    uint8_t status, flags, stack_class;
+    uint8_t pressure; /* enum pressure_level of the mailbox */
     uint32_t generation;
 
     struct worker *worker; /* while it has a stack of its own */
@@ -166,6 +167,7 @@ struct actor {
     struct message *birth;   /* until init has run: its arguments and who waits for it */
     struct message *waiting; /* messages of parked senders (MAILBOX_WAIT), oldest first */
     uint64_t handled;
+    uint32_t pressure_low, pressure_span; /* the level holds for these depths, see pressure.h */
     _Alignas(8) unsigned char small_state[ACTOR_STATE_INLINE];
 };
 _Static_assert(sizeof(struct actor) == 192, "three cache lines: an idle actor costs this and nothing more");
@@ -174,6 +176,7 @@ _Static_assert(sizeof(struct actor) == 192, "three cache lines: an idle actor co
 struct class_stats {
     const struct actor_class *class;
     uint64_t spawned, ended, crashed, handled, stack_high_water, preempted, overrun;
+    uint32_t pressure_span; /* of an empty mailbox */
 };
 #define CLASSES_MAX 256u /* classes a process has; the rest share the last entry */
 
@@ -423,6 +426,13 @@ static inline void mailbox_count(struct actor *a, uint32_t count)
     atomic_store_explicit(&a->mail_count, count, memory_order_relaxed);
 }
 void worker_wake(struct scheduler *s, struct actor *a); /* what its worker waits for has come */
+void mailbox_pressure(struct scheduler *s, struct actor *a);
+static inline void mailbox_depth_set(struct scheduler *s, struct actor *a, uint32_t depth)
+{
+    mailbox_count(a, depth);
+    if (__builtin_expect(depth - a->pressure_low >= a->pressure_span, 0))
+        mailbox_pressure(s, a);
+}
 /* Without looking at the capacity. */
 static inline void mailbox_append(struct scheduler *s, struct actor *a, struct message *m)
 {
@@ -432,7 +442,7 @@ static inline void mailbox_append(struct scheduler *s, struct actor *a, struct m
     else
         a->mail_head = m;
     a->mail_tail = m;
-    mailbox_count(a, mailbox_depth(a) + 1);
+    mailbox_depth_set(s, a, mailbox_depth(a) + 1);
     if (a->status == ACTOR_IDLE)
         run_ready(s, a);
     else if (a->status == ACTOR_WAITING && a->worker->wait == WAIT_RECEIVE)
@@ -459,7 +469,7 @@ static inline struct message *mailbox_pop(struct scheduler *s, struct actor *a)
     else
         __builtin_prefetch(m->next);
     m->next = NULL;
-    mailbox_count(a, mailbox_depth(a) - 1);
+    mailbox_depth_set(s, a, mailbox_depth(a) - 1);
     if (__builtin_expect(a->waiting != NULL, 0))
         mailbox_admit_waiting(s, a);
     return m;
@@ -467,6 +477,12 @@ static inline struct message *mailbox_pop(struct scheduler *s, struct actor *a)
 #define COUNT(s, field)                                                                                      \
     atomic_store_explicit(&(s)->field, atomic_load_explicit(&(s)->field, memory_order_relaxed) + 1,          \
                           memory_order_relaxed)
+
+/* Figures of a class are written by one thread and read by any. */
+static inline void bump(uint64_t *figure, uint64_t by)
+{
+    __atomic_store_n(figure, *figure + by, __ATOMIC_RELAXED);
+}
 
 /* ---- record.c ---- */
 struct record *record_new(struct scheduler *s, struct actor *owner, uint32_t *list, enum record_kind kind);
@@ -507,6 +523,7 @@ void message_release_held(struct scheduler *s, struct actor *a, const struct rea
 struct message *mailbox_unlink(struct scheduler *s, struct actor *a, struct message *previous); /* the one after it */
 void mailbox_admit(struct scheduler *s, struct actor *a, struct message *m); /* of a parked sender */
 bool mailbox_withdraw(struct scheduler *s, struct actor *a, uint64_t ref);
+void mailbox_dropped(struct scheduler *s, const struct actor *a, const char *why);
 void mailbox_bury(struct scheduler *s, struct actor *a, const struct reason *why);
 
 /* ---- signal.c: what schedulers tell each other about actors ---- */
@@ -557,6 +574,9 @@ void signal_reply_error(struct scheduler *s, actor_pid to, uint64_t ref, enum er
 void signal_reply_down(struct scheduler *s, actor_pid to, uint64_t ref, actor_pid who, const struct reason *why);
 void monitor_bury(struct scheduler *s, struct actor *a, struct record *r);
 void link_bury(struct scheduler *s, struct actor *a, const struct reason *why);
+/* Whether this actor of the same scheduler is linked to the running one, as far as a short look tells: then its EXIT comes
+ * unless it unlinks. False: perhaps not. */
+bool link_held_by(const struct scheduler *s, actor_pid peer);
 struct record *link_add(struct scheduler *s, struct actor *a, actor_pid peer, uint64_t peer_ref, uint64_t tag);
 
 /* ---- call.c ---- */
@@ -669,6 +689,7 @@ void preempt_busy(struct runtime *rt); /* a scheduler leaves its sleep */
 /* ---- runtime.c ---- */
 void runtime_stop_asked(struct scheduler *s);
 void runtime_root_ended(struct runtime *rt, struct scheduler *s, const struct reason *why);
+void runtime_unknown_message(struct scheduler *s, const struct message *m);
 void runtime_crash_report(struct scheduler *s, const struct actor *a, const char *why);
 void runtime_log(struct runtime *rt, const char *line, size_t size);
 void runtime_exhausted(const char *domain, uint32_t count, uint64_t window_ms, const struct reason *last);

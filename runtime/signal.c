@@ -247,6 +247,19 @@ static void unlink_arrives(struct scheduler *s, struct actor *a, struct message 
         record_free(s, a, &a->links, r);
 }
 
+#define LINKS_LOOKED_AT 8u
+
+bool link_held_by(const struct scheduler *s, actor_pid peer)
+{
+    const struct actor *a = scheduler_local(s, peer) ? actor_of(s, peer) : NULL;
+    const struct record *r = a ? record_at(s, a->links) : NULL;
+    actor_pid self = actor_pid_of(s->current);
+    for (unsigned n = 0; r && n < LINKS_LOOKED_AT; n++, r = record_at(s, r->next))
+        if (r->tie.peer == self)
+            return true;
+    return false;
+}
+
 /* ---- monitors ---- */
 
 static void down_message(struct scheduler *s, struct actor *a, struct message *m)

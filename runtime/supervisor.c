@@ -55,7 +55,6 @@ enum error child_start(struct supervisor *s, struct child *c, const void *args, 
         return e;
     }
     c->pid = ret->pid;
-    c->condemned = c->killed = false;
     if (s->strategy == DYNAMIC) {
         child_unhash(&s->children, c);
         child_hash_pid(&s->children, c);
@@ -88,7 +87,7 @@ void child_ended(struct supervisor *s, struct child *c, const struct reason *why
 {
     child_outdate(c);
     child_become(&s->children, c, CHILD_STOPPED);
-    c->condemned = c->killed = false;
+    c->condemned = c->killed = c->watched = false;
     if (c->plan->restart != RESTART_TEMPORARY)
         remember(s, c, why);
 }

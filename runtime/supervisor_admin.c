@@ -286,7 +286,8 @@ static void describe(const struct child *c, struct child_info *ret)
                                .shutdown_ms = c->plan->shutdown_ms,
                                .class_name = c->plan->class->name,
                                .restarts = c->restarts};
-    memcpy(ret->id, c->plan->text, c->plan->id_size);
+    if (c->has_plan) /* a template's id is nobody's */
+        memcpy(ret->id, c->plan->text, c->plan->id_size);
     if (c->trouble && c->trouble->text[0])
         memcpy(ret->last_reason, c->trouble->text, sizeof ret->last_reason);
     else if (c->has_last)
@@ -337,8 +338,6 @@ static void which_children(struct supervisor *s, struct message *m)
     for (size_t i = 0; i < count; i++) {
         const struct child *c = child_at(&s->children, at);
         describe(c, &a->infos[i]);
-        if (c->plan == s->template) /* the template's id is nobody's */
-            memset(a->infos[i].id, 0, sizeof a->infos[i].id);
         at = c->older;
     }
     s->walk.version = s->children.version;

@@ -57,6 +57,7 @@ struct child {
     uint8_t state;  /* enum child_state; changed by child_become alone */
     bool condemned; /* is being stopped by the supervisor */
     bool killed;    /* was asked in vain */
+    bool watched;   /* by a monitor, while it is being stopped */
     bool hashed, has_plan, has_args, has_last;
     uint32_t restarts;
     const struct child_plan *plan;

@@ -1,15 +1,20 @@
 /* How children end when their supervisor wants it: asked with shutdown, waited for, killed.
  *
- * A child may have unlinked itself, so a monitor watches it as well; whichever of EXIT and DOWN comes first
- * is its end, and the other one finds its tag outdated and is dropped. While everything is being stopped for
- * good all that a supervisor understands is taken out of the mailbox, so that no message is looked at twice
- * however many wait; whoever calls then is told that we are going down.
+ * A child may unlink itself, and then its EXIT never comes. So each is watched by a monitor as well: at once
+ * when there is no link to be seen, else when it hasn't ended within GLANCE_NS; most end sooner, and a
+ * monitor costs a third of the whole. Whichever of EXIT and DOWN comes first is the end, and the other one
+ * finds its tag outdated and is dropped.
+ *
+ * While everything is being stopped for good all that a supervisor understands is taken out of the mailbox,
+ * so that no message is looked at twice however many wait; whoever calls then is told that we are going down.
  */
 #include "runtime/supervisor_impl.h"
 
+#include "runtime/scheduler.h"
 #include "runtime/telemetry.h"
 
 #define STOP_BATCH 256u /* children asked to end before others get a turn */
+#define GLANCE_NS  NS_PER_MS
 
 /* ---- what is said about an end ---- */
 
@@ -103,11 +108,23 @@ static uint64_t deadline_of(const struct child *c, uint64_t now)
     return deadline;
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void watch(struct child *c)
+{
+    c->watched = true;
+    actor_monitor(c->pid, child_tag(c)); /* 0 when records are used up: then the link must do */
+}
+
 static void ask(struct supervisor *s, struct child *c)
 {
     c->condemned = true;
     child_become(&s->children, c, CHILD_STOPPING);
-    actor_monitor(c->pid, child_tag(c)); /* 0 when records are used up: then the link must do */
+    if (!link_held_by(scheduler_current, c->pid))
+        watch(c);
     if (c->plan->shutdown_ms == SHUTDOWN_BRUTAL)
         actor_kill(c->pid);
     else
@@ -118,12 +135,16 @@ void child_stop(struct supervisor *s, struct child *c)
 {
     ASSERT(c->state == CHILD_RUNNING);
     ask(s, c);
-    uint64_t deadline = deadline_of(c, actor_now());
+    uint64_t deadline = deadline_of(c, actor_now()), glance = actor_now() + GLANCE_NS;
     while (c->state == CHILD_STOPPING) {
-        if (await(s, deadline))
+        if (await(s, c->watched ? deadline : earlier(deadline, glance)))
             continue;
-        actor_kill(c->pid);
-        deadline = DEADLINE_NONE;
+        if (!c->watched)
+            watch(c);
+        if (deadline <= actor_now()) {
+            actor_kill(c->pid);
+            deadline = DEADLINE_NONE;
+        }
     }
     ASSERT(c->state == CHILD_STOPPED);
 }
@@ -175,22 +196,27 @@ static void ask_all(struct supervisor *s)
     }
 }
 
-/* Kills whose time is up; returns when the next one's is. A walk over all, so one for each different deadline
- * that is reached: one in all when there is a template. */
-static uint64_t kill_due(struct supervisor *s, uint64_t asked_at, uint64_t due)
+/* Kills whose time is up, watches who isn't watched yet, and returns when to look again. A walk over all, so
+ * one after a glance and one for each different deadline that is reached: one in all when there is a
+ * template. */
+static uint64_t hasten(struct supervisor *s, uint64_t asked_at, uint64_t now)
 {
     uint64_t next = DEADLINE_NONE;
     for (uint32_t i = s->children.newest; i != CHILD_NONE; i = child_at(&s->children, i)->older) {
         struct child *c = child_at(&s->children, i);
-        if (c->state != CHILD_STOPPING || c->killed)
+        if (c->state != CHILD_STOPPING)
             continue;
         uint64_t deadline = deadline_of(c, asked_at);
-        if (deadline <= due) {
+        if (!c->watched && now >= asked_at + GLANCE_NS)
+            watch(c);
+        if (deadline <= now && !c->killed) {
             c->killed = true;
             actor_kill(c->pid);
-        } else if (deadline < next) {
-            next = deadline;
         }
+        if (!c->killed)
+            next = earlier(next, deadline);
+        if (!c->watched)
+            next = earlier(next, asked_at + GLANCE_NS);
     }
     return next;
 }
@@ -205,12 +231,11 @@ static bool any_left(const struct supervisor *s, uint32_t *at)
 static void stop_at_once(struct supervisor *s)
 {
     ask_all(s);
-    uint64_t asked_at = actor_now();
-    uint64_t deadline = kill_due(s, asked_at, 0);
-    /* Whom this has passed is gone: the walk as a whole is one over the list. */
+    uint64_t asked_at = actor_now(), next = asked_at;
+    /* Whom the walk has passed is gone: as a whole it is one over the list. */
     for (uint32_t at = s->children.newest; any_left(s, &at);)
-        if (!await(s, deadline))
-            deadline = kill_due(s, asked_at, deadline);
+        if (!await(s, next))
+            next = hasten(s, asked_at, actor_now());
 }
 
 void children_stop_all(struct supervisor *s)

@@ -1,6 +1,7 @@
 /* Workers: coroutines that serve runnable actors, and the run queues they serve them from. */
 #include <stddef.h>
 #include "runtime/scheduler.h"
+#include "runtime/telemetry.h"
 
 _Thread_local struct scheduler *scheduler_current __attribute__((tls_model("initial-exec")));
 
@@ -338,7 +339,7 @@ static void note_depth(struct actor *a, struct worker *w)
 {
     uint64_t depth = w->landing_sp - (uintptr_t)__builtin_frame_address(0);
     if (depth > a->stats->stack_high_water)
-        a->stats->stack_high_water = depth;
+        __atomic_store_n(&a->stats->stack_high_water, depth, __ATOMIC_RELAXED);
 }
 
 static void park(struct scheduler *s, struct worker *w, struct actor *a)
@@ -407,10 +408,12 @@ void worker_preempted(struct scheduler *s)
     uint64_t runaway = a->class->runaway_ns ? a->class->runaway_ns : s->rt->options.runaway_ns;
     w->computed_ns += w->resumed_at ? now - w->resumed_at : slice;
     COUNT(s, preemptions);
-    a->stats->preempted++;
+    bump(&a->stats->preempted, 1);
+    TELEMETRY(SCHEDULER_PREEMPT, (int64_t)w->computed_ns, DIM(CLASS, a->class->name));
     if (runaway != DEADLINE_NONE && w->computed_ns >= runaway) {
         COUNT(s, overruns);
-        a->stats->overrun++;
+        TELEMETRY(SCHEDULER_OVERRUN, (int64_t)w->computed_ns, DIM(CLASS, a->class->name));
+        bump(&a->stats->overrun, 1);
         w->ending = reason_of(REASON_OVERRUN);
         worker_land(s, LAND_FAULT);
     }

@@ -17,7 +17,7 @@
 #include "runtime/actor.h"
 
 #define BENCH_REPETITIONS     5
-#define BENCH_REPETITIONS_MAX 51
+#define BENCH_REPETITIONS_MAX 101
 #define BENCH_ROWS_MAX        4
 #define BENCH_ROW_NS          (400 * NS_PER_MS) /* repetitions beyond the fifth begin only within this */
 

@@ -13,8 +13,9 @@
 #include "runtime/scheduler.h"
 #include "runtime/telemetry.h"
 
-#define STOP_BATCH 256u /* children asked to end before others get a turn */
-#define GLANCE_NS  NS_PER_MS
+#define STOP_BATCH      256u /* children asked to end before others get a turn */
+#define GLANCE_NS       NS_PER_MS
+#define LINKS_LOOKED_AT 8u
 
 /* ---- what is said about an end ---- */
 
@@ -113,6 +114,18 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Whether a child on our own scheduler still has its link to us, as far as a short look tells. */
+static bool is_linked(const struct child *c)
+{
+    const struct scheduler *s = scheduler_current;
+    const struct actor *a = scheduler_local(s, c->pid) ? actor_of(s, c->pid) : NULL;
+    const struct record *r = a ? record_at(s, a->links) : NULL;
+    for (unsigned n = 0; r && n < LINKS_LOOKED_AT; n++, r = record_at(s, r->next))
+        if (r->tie.peer == actor_pid_of(s->current))
+            return true;
+    return false;
+}
+
 static void watch(struct child *c)
 {
     c->watched = true;
@@ -123,7 +136,7 @@ static void ask(struct supervisor *s, struct child *c)
 {
     c->condemned = true;
     child_become(&s->children, c, CHILD_STOPPING);
-    if (!link_held_by(scheduler_current, c->pid))
+    if (!is_linked(c))
         watch(c);
     if (c->plan->shutdown_ms == SHUTDOWN_BRUTAL)
         actor_kill(c->pid);

@@ -357,7 +357,7 @@ static enum actor_step supervisor_handle(void *state, struct message *m)
     if (m->type >= SUPERVISOR_CALL_FIRST && m->type <= SUPERVISOR_CALL_LAST)
         supervisor_answer(s, m);
     else
-        TELEMETRY(MESSAGE_UNKNOWN, 1, DIM(CLASS, "supervisor"));
+        actor_unknown(m);
     return ACTOR_CONTINUE;
 }
 

@@ -112,8 +112,8 @@ struct actor *actor_birth(struct scheduler *s, const struct actor_class *class, 
     __atomic_store_n(&a->mail_capacity, class->mailbox_capacity ? class->mailbox_capacity : ACTOR_MAILBOX_DEFAULT,
                      __ATOMIC_RELAXED);
     a->status = ACTOR_STARTING;
-    a->flags = class->trap_exits ? ACTOR_TRAPS : 0;
-    a->stack_class = worker_stack_class(class->stack_size);
+    a->flags = (uint16_t)((class->trap_exits ? ACTOR_TRAPS : 0) |
+                          worker_stack_class(class->stack_size) << ACTOR_STACK_SHIFT);
     a->worker = NULL;
     a->held = NULL;
     a->resources = a->watchers = a->links = a->idle = 0;

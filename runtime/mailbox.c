@@ -57,6 +57,8 @@ void mailbox_admit_waiting(struct scheduler *s, struct actor *a)
     while (a->waiting && mailbox_depth(a) < a->mail_capacity) {
         struct message *m = a->waiting;
         a->waiting = m->next;
+        if (!a->waiting)
+            a->flags &= (uint16_t)~ACTOR_AWAITED;
         actor_pid sender = m->from;
         uint64_t ref = m->ref;
         m->ref = 0;
@@ -73,6 +75,7 @@ void mailbox_admit(struct scheduler *s, struct actor *a, struct message *m)
         link = &(*link)->next;
     m->next = NULL;
     *link = m;
+    a->flags |= ACTOR_AWAITED;
     mailbox_admit_waiting(s, a);
 }
 
@@ -101,7 +104,7 @@ struct message *mailbox_unlink(struct scheduler *s, struct actor *a, struct mess
         a->worker->scan = previous;
     m->next = NULL;
     mailbox_depth_set(s, a, mailbox_depth(a) - 1);
-    if (__builtin_expect(a->waiting != NULL, 0))
+    if (__builtin_expect(a->flags & ACTOR_AWAITED, 0))
         mailbox_admit_waiting(s, a);
     return m;
 }

@@ -348,7 +348,7 @@ void scheduler_wind_down(struct scheduler *s)
         actor_pid pid = actor_pid_of(&s->actors[i]);
         if (!pid)
             continue;
-        s->actors[i].flags &= (uint8_t)~ACTOR_ROOT;
+        s->actors[i].flags &= (uint16_t)~ACTOR_ROOT;
         signal_exit_send(s, pid, 0, &killed, false, 0);
     }
     do

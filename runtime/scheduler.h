@@ -137,6 +137,10 @@ enum {
     ACTOR_PROCEEDS = 32,  /* init asked for proceed */
     ACTOR_HELD_BACK = 64, /* suspended */
     ACTOR_BORN = 128,     /* init has succeeded */
+    ACTOR_DOOMED = 256,   /* doom is set */
+    ACTOR_IDLES = 512,    /* idle is set */
+    ACTOR_AWAITED = 1024, /* waiting is set */
+    ACTOR_STACK_SHIFT = 11, /* two bits: its stack class */
 };
 
 struct class_stats;
@@ -144,7 +148,7 @@ struct arena;
 struct worker;
 
 struct actor {
-    /* What every message touches. */
+    /* What every message touches: two cache lines. */
     struct actor *run_next;
     _Atomic actor_pid pid; /* 0: free slot. Other threads may look. */
     const struct actor_class *class;
@@ -152,23 +156,25 @@ struct actor {
     _Atomic uint32_t mail_count; /* written here, read by remote senders */
     uint32_t mail_capacity;
     void *state;
-    uint8_t status, flags, stack_class;
+    uint8_t status;
     uint8_t pressure; /* enum pressure_level of the mailbox */
+    uint16_t flags;
     uint32_t generation;
 
     struct worker *worker; /* while it has a stack of its own */
     struct message *held;  /* messages it holds; see message.h */
+    uint64_t handled;
+    uint32_t pressure_low, pressure_span; /* the level holds for these depths, see pressure.h */
+    _Alignas(8) unsigned char small_state[ACTOR_STATE_INLINE];
+
+    /* The rest of its life. */
     uint32_t resources, watchers, links, idle; /* records, newest first */
     struct arena *arena;
     struct message *doom; /* the exit signal that ends it, first one wins */
     struct class_stats *stats;
     actor_pid parent;
-
     struct message *birth;   /* until init has run: its arguments and who waits for it */
     struct message *waiting; /* messages of parked senders (MAILBOX_WAIT), oldest first */
-    uint64_t handled;
-    uint32_t pressure_low, pressure_span; /* the level holds for these depths, see pressure.h */
-    _Alignas(8) unsigned char small_state[ACTOR_STATE_INLINE];
 };
 _Static_assert(sizeof(struct actor) == 192, "three cache lines: an idle actor costs this and nothing more");
 
@@ -382,6 +388,10 @@ static inline actor_pid actor_pid_of(const struct actor *a)
 {
     return atomic_load_explicit(&a->pid, memory_order_relaxed);
 }
+static inline uint8_t actor_stack_class(const struct actor *a)
+{
+    return a->flags >> ACTOR_STACK_SHIFT & 3;
+}
 static inline uint32_t actor_slot(const struct scheduler *s, const struct actor *a)
 {
     return (uint32_t)(a - s->actors);
@@ -470,7 +480,7 @@ static inline struct message *mailbox_pop(struct scheduler *s, struct actor *a)
         __builtin_prefetch(m->next);
     m->next = NULL;
     mailbox_depth_set(s, a, mailbox_depth(a) - 1);
-    if (__builtin_expect(a->waiting != NULL, 0))
+    if (__builtin_expect(a->flags & ACTOR_AWAITED, 0))
         mailbox_admit_waiting(s, a);
     return m;
 }
@@ -574,9 +584,6 @@ void signal_reply_error(struct scheduler *s, actor_pid to, uint64_t ref, enum er
 void signal_reply_down(struct scheduler *s, actor_pid to, uint64_t ref, actor_pid who, const struct reason *why);
 void monitor_bury(struct scheduler *s, struct actor *a, struct record *r);
 void link_bury(struct scheduler *s, struct actor *a, const struct reason *why);
-/* Whether this actor of the same scheduler is linked to the running one, as far as a short look tells: then its EXIT comes
- * unless it unlinks. False: perhaps not. */
-bool link_held_by(const struct scheduler *s, actor_pid peer);
 struct record *link_add(struct scheduler *s, struct actor *a, actor_pid peer, uint64_t peer_ref, uint64_t tag);
 
 /* ---- call.c ---- */

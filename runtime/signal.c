@@ -89,6 +89,7 @@ void actor_doom(struct scheduler *s, struct actor *a, struct message *exit)
         return;
     }
     a->doom = exit;
+    a->flags |= ACTOR_DOOMED;
     if (a->status == ACTOR_IDLE || a->status == ACTOR_WAITING || a->status == ACTOR_SUSPENDED)
         run_ready_first(s, a);
 }
@@ -151,7 +152,7 @@ void actor_trap_exits(bool on)
     if (on)
         s->current->flags |= ACTOR_TRAPS;
     else
-        s->current->flags &= (uint8_t)~ACTOR_TRAPS;
+        s->current->flags &= (uint16_t)~ACTOR_TRAPS;
 }
 
 /* ---- links ---- */
@@ -245,19 +246,6 @@ static void unlink_arrives(struct scheduler *s, struct actor *a, struct message 
         r = tie_find(s, a->links, m->from, t->ref);
     if (r)
         record_free(s, a, &a->links, r);
-}
-
-#define LINKS_LOOKED_AT 8u
-
-bool link_held_by(const struct scheduler *s, actor_pid peer)
-{
-    const struct actor *a = scheduler_local(s, peer) ? actor_of(s, peer) : NULL;
-    const struct record *r = a ? record_at(s, a->links) : NULL;
-    actor_pid self = actor_pid_of(s->current);
-    for (unsigned n = 0; r && n < LINKS_LOOKED_AT; n++, r = record_at(s, r->next))
-        if (r->tie.peer == self)
-            return true;
-    return false;
 }
 
 /* ---- monitors ---- */
@@ -423,7 +411,7 @@ void actor_resume(actor_pid pid)
 
 static void resume_arrives(struct scheduler *s, struct actor *a)
 {
-    a->flags &= (uint8_t)~ACTOR_HELD_BACK;
+    a->flags &= (uint16_t)~ACTOR_HELD_BACK;
     if (a->status == ACTOR_SUSPENDED || (a->status == ACTOR_STARTING && !(a->flags & ACTOR_QUEUED)))
         run_ready(s, a);
 }

@@ -94,7 +94,7 @@ void timer_bury(struct scheduler *s, struct record *r)
     if (wheel_pending(&r->timer.alarm.wheel))
         wheel_cancel(&s->wheel, &r->timer.alarm.wheel);
     if (a->idle == r->index)
-        a->idle = 0;
+        a->idle = 0, a->flags &= (uint16_t)~ACTOR_IDLES;
     record_free(s, a, &a->resources, r);
 }
 
@@ -106,8 +106,10 @@ void actor_idle_timeout(uint64_t deadline)
     if (deadline == DEADLINE_NONE)
         return;
     struct record *r = timer_new(s, RECORD_IDLE, deadline);
-    if (r)
+    if (r) {
         a->idle = r->index;
+        a->flags |= ACTOR_IDLES;
+    }
 }
 
 void timer_idle_cancel(struct scheduler *s, struct actor *a)

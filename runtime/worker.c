@@ -70,7 +70,7 @@ void worker_land(struct scheduler *s, enum landing how)
 
 void worker_check_doom(struct scheduler *s)
 {
-    if (__builtin_expect(s->current->doom != NULL, 0) && s->worker)
+    if (__builtin_expect(s->current->flags & ACTOR_DOOMED, 0) && s->worker)
         worker_land(s, LAND_DOOM);
 }
 
@@ -181,7 +181,7 @@ __attribute__((noinline)) static bool ended_by_callback(struct scheduler *s, str
 /* False: the actor has ended. */
 static inline bool after_callback(struct scheduler *s, struct worker *w, struct actor *a, enum actor_step step)
 {
-    if (__builtin_expect(a->doom != NULL || step != ACTOR_CONTINUE, 0))
+    if (__builtin_expect((a->flags & ACTOR_DOOMED) || step != ACTOR_CONTINUE, 0))
         return ended_by_callback(s, w, a, step);
     if (a->held)
         message_release_held(s, a, NULL);
@@ -193,7 +193,7 @@ static inline bool turn_message(struct scheduler *s, struct worker *w, struct ac
     callback_begins(s, w, PHASE_HANDLE);
     if (__builtin_expect(m->type > MESSAGE_USER_MAX, 0) && system_message(s, w, a, m))
         return false;
-    if (__builtin_expect(a->idle != 0, 0))
+    if (__builtin_expect(a->flags & ACTOR_IDLES, 0))
         timer_idle_cancel(s, a);
     m->to = 0;
     message_hold(a, m);
@@ -289,11 +289,13 @@ static struct actor *take_next(struct scheduler *s, struct worker *w)
         return a;
     }
     a = s->ready.head;
-    if (!a || !s->budget || a->worker || a->doom || a->stack_class != w->stack_class ||
-        (a->flags & ACTOR_HELD_BACK) || s->hogs.count)
+    if (!a || !s->budget || a->worker || (a->flags & (ACTOR_DOOMED | ACTOR_HELD_BACK)) ||
+        actor_stack_class(a) != w->stack_class || s->hogs.count)
         return NULL;
     s->budget--;
-    a->flags &= (uint8_t)~ACTOR_QUEUED;
+    a->flags &= (uint16_t)~ACTOR_QUEUED;
+    if (a->run_next) /* the one after it will be looked at in a moment */
+        __builtin_prefetch(&a->run_next->worker);
     return run_queue_pop(&s->ready);
 }
 
@@ -323,7 +325,7 @@ static void worker_entry(void *arg)
     uintptr_t low, high;
     struct worker w = {.canary = WORKER_CANARY, .canary_end = WORKER_CANARY, .coro = coro_self()};
     w.alarm.what = ALARM_WAIT;
-    w.stack_class = s->next_actor->stack_class;
+    w.stack_class = actor_stack_class(s->next_actor);
     coro_stack_bounds(w.coro, &low, &high);
     w.stack_limit = low + 4096; /* the runtime's own calls fit below, and so does a signal frame */
     int how = setjmp(w.mark);
@@ -445,14 +447,14 @@ static struct actor *next_runnable(struct scheduler *s)
 
 static bool run_on_worker(struct scheduler *s, struct actor *a)
 {
-    struct worker *w = s->idle_workers[a->stack_class];
+    struct worker *w = s->idle_workers[actor_stack_class(a)];
     s->next_actor = a;
     if (w) {
-        s->idle_workers[a->stack_class] = w->idle_next;
+        s->idle_workers[actor_stack_class(a)] = w->idle_next;
         coro_resume(w->coro);
         return true;
     }
-    if (coro_start(s->stacks[a->stack_class], worker_entry, s))
+    if (coro_start(s->stacks[actor_stack_class(a)], worker_entry, s))
         return true;
     s->next_actor = NULL; /* no stack to be had: it waits its turn until somebody gives one back */
     run_ready(s, a);
@@ -465,7 +467,7 @@ bool worker_dispatch(struct scheduler *s)
     if (!a)
         return false;
     bool hog = a->flags & ACTOR_HOG;
-    a->flags &= (uint8_t) ~(ACTOR_QUEUED | ACTOR_HOG);
+    a->flags &= (uint16_t)~(ACTOR_QUEUED | ACTOR_HOG);
     if (s->budget)
         s->budget--;
     if (a->doom && !a->worker) {

@@ -25,9 +25,10 @@ static bool clock_init(const struct adapters_args *args, char text[ADAPTER_TEXT_
 {
     (void)args;
     uint64_t wall_s = actor_wall_now() / NS_PER_S;
-    snprintf(text, ADAPTER_TEXT_MAX, "the wall clock says %llu s since 1970; it must be %llu or later",
+    bool set = wall_s >= CLOCK_EARLIEST_S;
+    snprintf(text, ADAPTER_TEXT_MAX, set ? "set" : "the wall clock says %llu s since 1970; it must be %llu or later",
              (unsigned long long)wall_s, CLOCK_EARLIEST_S);
-    return wall_s >= CLOCK_EARLIEST_S;
+    return set;
 }
 
 static bool descriptors_init(const struct adapters_args *args, char text[ADAPTER_TEXT_MAX])
@@ -42,9 +43,10 @@ static bool descriptors_init(const struct adapters_args *args, char text[ADAPTER
         (void)setrlimit(RLIMIT_NOFILE, &limit); /* what holds is read again below */
         (void)getrlimit(RLIMIT_NOFILE, &limit);
     }
-    snprintf(text, ADAPTER_TEXT_MAX, "the limit of descriptors is %llu; it must be at least %llu",
+    bool enough = limit.rlim_cur >= args->descriptors;
+    snprintf(text, ADAPTER_TEXT_MAX, enough ? "%llu, of which %llu are needed" : "the limit is %llu; it must be at least %llu",
              (unsigned long long)limit.rlim_cur, (unsigned long long)args->descriptors);
-    return limit.rlim_cur >= args->descriptors;
+    return enough;
 }
 
 const struct adapter adapters_known[] = {

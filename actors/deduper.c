@@ -1,6 +1,7 @@
 #include "actors/deduper.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "runtime/chains.h"
 #include "runtime/hash.h"
@@ -21,7 +22,7 @@ struct entry {
 
 /* A ring in order of arrival, which is the order of expiry: all keys live equally long. Slot i has the chain id i + 1. */
 struct deduper {
-    struct hash_key keys[2];
+    struct hash_key keys[2]; /* drawn at start, so that nobody knows which ids share a chain */
     struct entry *ring;
     struct chains chains;
     uint32_t oldest;
@@ -33,6 +34,30 @@ struct question {
     uint16_t instance_length, message_length;
     char bytes[]; /* both ids, one behind the other */
 };
+
+/* The window's memory: mapped whole, since an arena has it in pieces of 64 KiB only; touched as it fills. */
+struct region {
+    size_t size;
+    struct entry ring[];
+};
+
+static void region_release(void *region)
+{
+    munmap(region, ((struct region *)region)->size);
+}
+
+static struct region *region_map(uint32_t window)
+{
+    size_t size = sizeof(struct region) + window * sizeof(struct entry) + chains_bytes(window);
+    struct region *region = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (region == MAP_FAILED)
+        return NULL;
+    region->size = size;
+    if (actor_own(region_release, region))
+        return region;
+    munmap(region, size);
+    return NULL;
+}
 
 static enum actor_step deduper_init(void *state, const void *args, size_t args_size)
 {
@@ -49,9 +74,11 @@ static enum actor_step deduper_init(void *state, const void *args, size_t args_s
     d->expiry_ns = a.expiry_ns ? a.expiry_ns : EXPIRY_DEFAULT;
     for (int i = 0; i < 2; i++)
         d->keys[i] = (struct hash_key){actor_random(), actor_random()};
-    d->ring = actor_alloc(window * sizeof(*d->ring));
-    size_t region = chains_bytes(window);
-    chains_init(&d->chains, memset(actor_alloc(region), 0, region), window);
+    struct region *region = region_map(window);
+    if (!region)
+        actor_refuse(reason_of(REASON_QUOTA));
+    d->ring = region->ring;
+    chains_init(&d->chains, &region->ring[window], window);
     return ACTOR_CONTINUE;
 }
 
@@ -153,8 +180,6 @@ const struct actor_class deduper_class = {
     .state_size = sizeof(struct deduper),
     .init = deduper_init,
     .handle = deduper_handle,
-    /* 40 bytes a key at the largest window, and the chunks' own heads. */
-    .arena_quota = (size_t)DEDUPER_WINDOW_MAX * 40 + (1u << 20),
 };
 
 enum error deduper_seen(const char *instance_id, const char *message_id, bool *ret_seen, uint64_t deadline)

@@ -6,7 +6,7 @@
  * different keys are taken for one with a chance of about 2^-112 at a full window.
  *
  * A kill forgets the window, so a message seen before the kill passes once more; what must never happen twice is decided
- * by the store behind it. Cost: 40 bytes a key, taken at start; about 100 ns a question.
+ * by the store behind it. Cost: 40 bytes a key, mapped at start and touched as the window fills; about 100 ns a question.
  */
 #ifndef COPPICE_ACTORS_DEDUPER_H
 #define COPPICE_ACTORS_DEDUPER_H

@@ -654,10 +654,6 @@ static void check_place(struct check *c)
     else if (parent->kind == TOPOLOGY_DYNAMIC && !topology_per_key(row))
         refuse(c, "parent is \"%s\", whose children come at run time; the name must hold the <key> of one",
                row->parent);
-    else if (row->kind == TOPOLOGY_WORKER &&
-             (row->max_restarts != parent->max_restarts || row->max_seconds != parent->max_seconds))
-        refuse(c, "restart intensity is %u/%us; a worker has that of its supervisor \"%s\", %u/%us", row->max_restarts,
-               row->max_seconds, parent->name, parent->max_restarts, parent->max_seconds);
 }
 
 static void check_strategy(struct check *c)
@@ -676,6 +672,11 @@ static void check_strategy(struct check *c)
         row->max_seconds > TOPOLOGY_SECONDS_MAX)
         refuse(c, "restart intensity is %u/%us; it must be <n>/<m>s with n from 1 to %d and m from 1 to %d (TOP-161)",
                row->max_restarts, row->max_seconds, SUPERVISOR_INTENSITY_MAX, TOPOLOGY_SECONDS_MAX);
+    const struct topology_row *parent = row->parent ? topology_find(c->rows, c->position, row->parent) : NULL;
+    if (parent && row->kind == TOPOLOGY_WORKER &&
+        (row->max_restarts != parent->max_restarts || row->max_seconds != parent->max_seconds))
+        refuse(c, "restart intensity is %u/%us; a worker has that of its supervisor \"%s\", %u/%us", row->max_restarts,
+               row->max_seconds, parent->name, parent->max_restarts, parent->max_seconds);
 }
 
 static bool known_class(const char *class)

@@ -353,5 +353,5 @@ const struct actor_class connection_class = {
     .init = connection_init,
     .handle = connection_handle,
     .stack_size = 256 * 1024, /* the answer's buffer, a read's, and the tree's recursion */
-    .arena_quota = 4u << 20,  /* up to 1,000 children of each supervisor are copied to be shown */
+    .arena_quota = 2u << 20,  /* 64 KiB for each level of the tree that is being shown, LIVING_DEPTH_MAX of them */
 };

@@ -58,24 +58,13 @@ static void look(const struct view *v, struct node *n)
         n->answered = supervisor_inspect(n->pid, &n->supervisor, actor_deadline_ms(LIVING_ANSWER_MS)) == OK;
 }
 
-/* Asked for in batches, because an answer is one message. */
-#define BATCH (MESSAGE_PAYLOAD_MAX / 2 / sizeof(struct child_info))
+STATIC_ASSERT(LIVING_CHILDREN_MAX * sizeof(struct child_info) <= MESSAGE_PAYLOAD_MAX - 1024, "an answer is one message");
 
-static size_t fetch(const struct view *v, struct node *n, struct child_info *infos)
+static void fetch(const struct view *v, struct node *n, struct child_info *infos)
 {
-    size_t stored = 0, got;
-    while (stored < v->children) {
-        size_t want = v->children - stored < BATCH ? v->children - stored : BATCH;
-        if (supervisor_which_children(n->pid, stored, infos + stored, want, &got, &n->total,
-                                      actor_deadline_ms(LIVING_ANSWER_MS)) != OK) {
-            n->answered = false;
-            return stored;
-        }
-        stored += got;
-        if (got < want)
-            break;
-    }
-    return stored;
+    if (supervisor_which_children(n->pid, 0, infos, v->children, &n->shown, &n->total, actor_deadline_ms(LIVING_ANSWER_MS)) !=
+        OK)
+        n->answered = false;
 }
 
 /* A child that ended while it was being looked at appears with what is left of it. */
@@ -85,8 +74,8 @@ static void walk(struct view *v, struct node *n, size_t depth, bool last)
     struct child_info *infos = NULL;
     look(v, n);
     if (n->answered && depth < LIVING_DEPTH_MAX) {
-        infos = actor_try_alloc(v->children * sizeof(*infos));
-        n->shown = infos ? fetch(v, n, infos) : 0; /* too deep for the arena: the children are left out, and counted */
+        infos = actor_alloc(v->children * sizeof(*infos));
+        fetch(v, n, infos);
     }
     v->begin(v, n, depth, last);
     for (size_t i = 0; i < n->shown; i++) {
@@ -248,53 +237,44 @@ void living_write_json(const struct living_rows *rows, struct json *json, size_t
 
 /* --- text ---------------------------------------------------------------------------------------------------------------- */
 
-enum { NAME_COLUMNS = 34 };
+enum { NAME_COLUMNS = 32 };
 
 /* The branches left of a node, then its name, filled up with spaces. */
 static void text_name(struct view *v, const struct node *n, size_t depth, bool last)
 {
-    size_t columns = depth ? 3 * depth : 0;
+    char text[NAME_COLUMNS + 96];
+    int fill = NAME_COLUMNS - 3 * (int)depth;
     for (size_t d = 1; d < depth; d++)
         json_sink_text(v->sink, v->open >> d & 1 ? "│  " : "   ");
     if (depth)
         json_sink_text(v->sink, last ? "└─ " : "├─ ");
-    char text[NAME_COLUMNS + 96];
-    int fill = NAME_COLUMNS - (int)columns;
     snprintf(text, sizeof(text), "%-*s", fill > 0 ? fill : 0, name_of(n));
     json_sink_text(v->sink, text);
-    if (last)
-        v->open &= ~(1u << depth);
-    else
-        v->open |= 1u << depth;
+    v->open = last ? v->open & ~(1u << depth) : v->open | 1u << depth;
 }
 
 static void text_begin(struct view *v, const struct node *n, size_t depth, bool last)
 {
-    char line[256];
+    char pid[24] = "-", mailbox[12] = "-", budget[56] = "", children[64] = "", line[320];
     text_name(v, n, depth, last);
-    snprintf(line, sizeof(line), " %-18s %-9s", n->pid ? "" : "-", state_of(n));
     if (n->pid)
-        snprintf(line, sizeof(line), " 0x%-16llx %-9s", (unsigned long long)n->pid, state_of(n));
-    json_sink_text(v->sink, line);
-    if (n->inspected) {
-        snprintf(line, sizeof(line), " mailbox %u/%u", n->actor.mailbox_depth, n->actor.mailbox_capacity);
-        json_sink_text(v->sink, line);
-    }
-    if (n->child && n->child->restarts) {
-        snprintf(line, sizeof(line), ", restarted %llu times, last exit %s", (unsigned long long)n->child->restarts,
-                 n->child->last_reason);
-        json_sink_text(v->sink, line);
-    }
-    if (n->answered) {
-        snprintf(line, sizeof(line), ", %s, %u of %u/%llus used, %zu children", strategy_of(n),
-                 n->supervisor.budget_used, n->supervisor.intensity,
-                 (unsigned long long)(n->supervisor.period_ms / 1000), n->total);
-        json_sink_text(v->sink, line);
-        if (n->total > n->shown) {
-            snprintf(line, sizeof(line), " (%zu not shown)", n->total - n->shown);
-            json_sink_text(v->sink, line);
-        }
-    }
+        snprintf(pid, sizeof(pid), "0x%llx", (unsigned long long)n->pid);
+    if (n->inspected)
+        snprintf(mailbox, sizeof(mailbox), "%u", n->actor.mailbox_depth);
+    if (n->answered)
+        snprintf(budget, sizeof(budget), "%u of %u/%llus", n->supervisor.budget_used, n->supervisor.intensity,
+                 (unsigned long long)(n->supervisor.period_ms / 1000));
+    if (n->answered && n->total > n->shown)
+        snprintf(children, sizeof(children), "%zu, %zu not shown", n->total, n->total - n->shown);
+    else if (n->answered)
+        snprintf(children, sizeof(children), "%zu", n->total);
+    snprintf(line, sizeof(line), " %-18s %-11s %7s %8llu  %-11s %-10s %s", pid, state_of(n), mailbox,
+             (unsigned long long)(n->child ? n->child->restarts : 0), budget, children,
+             n->child ? n->child->last_reason : "");
+    size_t length = strlen(line);
+    while (line[length - 1] == ' ')
+        length--;
+    json_sink_bytes(v->sink, line, length);
     json_sink_text(v->sink, "\n");
 }
 
@@ -307,6 +287,10 @@ static void text_end(struct view *v, const struct node *n)
 void living_write_text(const struct living_rows *rows, struct json_sink *sink, size_t children)
 {
     struct view v = {.begin = text_begin, .end = text_end, .rows = rows, .children = children, .sink = sink};
+    char line[160];
+    snprintf(line, sizeof(line), "%-*s %-18s %-11s %7s %8s  %-11s %-10s %s\n", NAME_COLUMNS, "NAME", "PID", "STATE", "MAILBOX",
+             "RESTARTS", "BUDGET USED", "CHILDREN", "LAST EXIT");
+    json_sink_text(sink, line);
     walk_all(&v);
     for (size_t i = 0; i < rows->count; i++)
         if (missing(&rows->rows[i])) {

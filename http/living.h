@@ -5,7 +5,7 @@
  * Of each supervisor's children the newest LIVING_CHILDREN_DEFAULT (or as many as asked for, up to
  * LIVING_CHILDREN_MAX) are shown, in start order where there is one; how many were left out is said.
  *
- * Runs in the actor that serves the request; memory comes from its arena, 350 bytes per child on the way down.
+ * Runs in the actor that serves the request; memory comes from its arena, 50 KiB per level at most.
  */
 #ifndef COPPICE_HTTP_LIVING_H
 #define COPPICE_HTTP_LIVING_H
@@ -14,7 +14,7 @@
 #include "runtime/supervisor.h"
 
 #define LIVING_CHILDREN_DEFAULT 100u
-#define LIVING_CHILDREN_MAX     1000u
+#define LIVING_CHILDREN_MAX     200u /* so that they fit into one message and one piece of an arena */
 #define LIVING_DEPTH_MAX        16u
 #define LIVING_ANSWER_MS        500 /* for one supervisor or one scheduler to answer */
 

@@ -60,10 +60,11 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Rates and bytes without decimals, microseconds with two. */
+/* Rates without decimals, times with two, bytes with one: memory comes in pages. */
 static void print_line(const char *name, const char *suffix, double value, const char *unit)
 {
-    printf("%s.%s%s %.*f %s\n", section, name, suffix, value < 1000 ? 2 : 0, value, unit);
+    int decimals = strcmp(unit, "bytes") == 0 ? 1 : value < 1000 ? 2 : 0;
+    printf("%s.%s%s %.*f %s\n", section, name, suffix, decimals, value, unit);
 }
 
 void bench_report(const struct bench_row *row, const double *values, size_t count)

@@ -39,6 +39,7 @@ struct scheduler *scheduler_create(struct runtime *rt, uint32_t index)
     s->inbox.head = &s->inbox.stub;
     atomic_init(&s->inbox.tail, &s->inbox.stub);
     s->now = s->env->now(s->env);
+    s->spin_ns = SPIN_NS_MIN;
     atomic_init(&s->alarm_at, UINT64_MAX);
     wheel_init(&s->wheel, s->now);
     for (uint32_t i = 0; i < MESSAGE_BLOCKS; i++)
@@ -285,12 +286,13 @@ static bool idle(struct scheduler *s)
     return !s->ready.count && !s->hogs.count && inbox_empty(s);
 }
 
-/* While others keep writing to us, looking at the inbox for a moment is cheaper than being woken by the kernel. */
+/* While others keep writing to us, looking at the inbox for a moment is cheaper than being woken by the kernel. How long a
+ * moment is follows from what happened: a sleep that ended at once says it was too short, a long one that it was wasted. */
 static bool spin(struct scheduler *s)
 {
-    uint64_t end = s->now + SPIN_NS;
-    if (s->now - s->last_remote > SPIN_NS * 4 || s->rt->schedulers_count == 1)
+    if (s->rt->schedulers_count == 1 || s->now - s->last_remote > 4 * SPIN_NS_MAX)
         return false;
+    uint64_t end = s->now + s->spin_ns;
     do {
         for (int i = 0; i < 64; i++) {
             if (!inbox_empty(s))
@@ -307,6 +309,14 @@ static bool spin(struct scheduler *s)
     return false;
 }
 
+static void spin_learn(struct scheduler *s, uint64_t slept_ns)
+{
+    if (slept_ns < SPIN_NS_MAX && !inbox_empty(s))
+        s->spin_ns = s->spin_ns * 2 < SPIN_NS_MAX ? s->spin_ns * 2 : SPIN_NS_MAX;
+    else if (slept_ns > 4 * SPIN_NS_MAX)
+        s->spin_ns = s->spin_ns / 2 > SPIN_NS_MIN ? s->spin_ns / 2 : SPIN_NS_MIN;
+}
+
 static void sleep_until_needed(struct scheduler *s)
 {
     if (spin(s))
@@ -316,7 +326,9 @@ static void sleep_until_needed(struct scheduler *s)
     atomic_thread_fence(memory_order_seq_cst);
     if (inbox_empty(s) && !atomic_load(&s->rt->ended)) {
         COUNT(s, wakes);
+        uint64_t began = s->now;
         poll_descriptors(s, wheel_bound(&s->wheel));
+        spin_learn(s, s->now - began);
     }
     atomic_store_explicit(&s->sleeping, false, memory_order_relaxed);
     preempt_busy(s->rt);

@@ -271,7 +271,8 @@ struct telemetry_shard;
 #define TURN_MESSAGES   64u  /* messages of one actor in a row */
 #define OUTBOX_BATCH    64u  /* messages for one other scheduler before they are handed over mid-turn */
 #define POLL_INTERVAL_NS (50 * NS_PER_US) /* a busy scheduler looks at its descriptors this often */
-#define SPIN_NS         (50 * NS_PER_US)  /* looks at the inbox this long before it sleeps, while others write to it */
+#define SPIN_NS_MIN     (50 * NS_PER_US)  /* looks at the inbox this long before it sleeps, while others write to it ... */
+#define SPIN_NS_MAX     (400 * NS_PER_US) /* ... and longer when its sleeps turn out to be short */
 #define HOG_SLICE_NS    (200 * NS_PER_US) /* of a hog while others want to run */
 
 struct scheduler {
@@ -309,7 +310,7 @@ struct scheduler {
     struct message_queue outbox[RUNTIME_SCHEDULERS_MAX];
     uint32_t outbox_count[RUNTIME_SCHEDULERS_MAX];
     uint64_t outbox_dirty; /* bit per destination */
-    uint64_t last_remote, last_poll;
+    uint64_t last_remote, last_poll, spin_ns;
     uint64_t hog_slice_end; /* since then the others have been served */
     uint32_t watches;
     struct poller *poller;

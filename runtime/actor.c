@@ -152,6 +152,7 @@ static enum error tie_local(struct scheduler *s, struct actor *a, const struct s
         if (!its)
             return ERR_MEMORY;
         mine->tie.peer_ref = record_ref(s, its);
+        a->flags |= ACTOR_CHILD;
         *ret_link = record_ref(s, mine);
     }
     if (o->monitor && !(*ret_monitor = actor_monitor(actor_pid_of(a), o->tag)))
@@ -351,6 +352,7 @@ void actor_spawn_remote(struct scheduler *s, struct message *m)
         if (b->link_ref) {
             struct record *r = link_add(s, a, starter, b->link_ref, 0);
             told.peer_link_ref = r ? record_ref(s, r) : 0;
+            a->flags |= ACTOR_CHILD;
         }
         if (b->monitor_ref) {
             struct record *r = record_new(s, a, &a->watchers, RECORD_WATCHER);

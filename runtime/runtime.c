@@ -181,6 +181,7 @@ enum error runtime_spawn(struct runtime *rt, const struct spawn_options *o, acto
         message_give(s, birth);
         return ERR_LIMIT;
     }
+    a->flags |= ACTOR_CHILD; /* of the world outside: pid 0 */
     if (!atomic_load(&rt->root)) {
         a->flags |= ACTOR_ROOT;
         atomic_store(&rt->root, actor_pid_of(a));

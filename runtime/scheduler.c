@@ -321,13 +321,14 @@ static void sleep_until_needed(struct scheduler *s)
 {
     if (spin(s))
         return;
-    worker_trim(s, 64);
+    bool more = worker_trim(s, WORKERS_KEPT, WORKERS_TRIMMED);
     atomic_store_explicit(&s->sleeping, true, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
     if (inbox_empty(s) && !atomic_load(&s->rt->ended)) {
         COUNT(s, wakes);
         uint64_t began = s->now;
-        poll_descriptors(s, wheel_bound(&s->wheel));
+        uint64_t until = wheel_bound(&s->wheel);
+        poll_descriptors(s, more && until > s->now + NS_PER_MS ? s->now + NS_PER_MS : until);
         spin_learn(s, s->now - began);
     }
     atomic_store_explicit(&s->sleeping, false, memory_order_relaxed);

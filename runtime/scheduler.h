@@ -141,6 +141,7 @@ enum {
     ACTOR_IDLES = 512,    /* idle is set */
     ACTOR_AWAITED = 1024, /* waiting is set */
     ACTOR_STACK_SHIFT = 11, /* two bits: its stack class */
+    ACTOR_CHILD = 8192,   /* linked to its parent by birth: the parent's end is its own, trapped or not */
 };
 
 struct class_stats;
@@ -273,6 +274,8 @@ struct telemetry_shard;
 #define POLL_INTERVAL_NS (50 * NS_PER_US) /* a busy scheduler looks at its descriptors this often */
 #define SPIN_NS_MIN     (50 * NS_PER_US)  /* looks at the inbox this long before it sleeps, while others write to it ... */
 #define SPIN_NS_MAX     (400 * NS_PER_US) /* ... and longer when its sleeps turn out to be short */
+#define WORKERS_KEPT    64u /* idle ones a stack class keeps when the scheduler sleeps */
+#define WORKERS_TRIMMED 64u /* given back before one sleep: 3 us each, so it takes a fifth of a millisecond */
 #define HOG_SLICE_NS    (200 * NS_PER_US) /* of a hog while others want to run */
 
 struct scheduler {
@@ -293,6 +296,7 @@ struct scheduler {
     struct record *records;
     uint64_t next_ref;
     struct worker *idle_workers[STACK_CLASSES];
+    uint32_t idle_workers_count[STACK_CLASSES];
     struct actor *next_actor; /* what the worker being resumed shall run */
     struct coro_pool *stacks[STACK_CLASSES];
     struct pool messages[MESSAGE_BLOCKS];
@@ -636,7 +640,7 @@ bool worker_wait(struct scheduler *s, uint64_t deadline);
 void worker_check_doom(struct scheduler *s); /* after something that may have doomed the running actor */
 _Noreturn void worker_land(struct scheduler *s, enum landing how);
 bool worker_dispatch(struct scheduler *s); /* serve one runnable actor (a worker may go on with more); false: none */
-void worker_trim(struct scheduler *s, size_t keep);
+bool worker_trim(struct scheduler *s, uint32_t keep, uint32_t most); /* true: there is more to give back */
 const char *wait_name(enum wait_kind w);
 
 void worker_preempted(struct scheduler *s); /* in the signal handler */

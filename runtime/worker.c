@@ -158,7 +158,8 @@ __attribute__((noinline)) static bool system_message(struct scheduler *s, struct
         end_with_terminate(s, w, a, why);
         return true;
     }
-    if (m->type == MESSAGE_EXIT && ((struct message_exit *)(void *)m->payload)->pid == a->parent) {
+    if (m->type == MESSAGE_EXIT && (a->flags & ACTOR_CHILD) &&
+        ((struct message_exit *)(void *)m->payload)->pid == a->parent) {
         struct reason why = reason_copy((struct reason *)(void *)m->payload);
         message_give(s, m);
         w->phase = PHASE_HANDLE;
@@ -313,6 +314,7 @@ __attribute__((noinline)) static void worker_loop(struct scheduler *s, struct wo
         leave(s, w);
         w->idle_next = s->idle_workers[w->stack_class];
         s->idle_workers[w->stack_class] = w;
+        s->idle_workers_count[w->stack_class]++;
         coro_park();
         if (!s->next_actor)
             return;
@@ -451,6 +453,7 @@ static bool run_on_worker(struct scheduler *s, struct actor *a)
     s->next_actor = a;
     if (w) {
         s->idle_workers[actor_stack_class(a)] = w->idle_next;
+        s->idle_workers_count[actor_stack_class(a)]--;
         coro_resume(w->coro);
         return true;
     }
@@ -500,23 +503,23 @@ bool worker_dispatch(struct scheduler *s)
     return served;
 }
 
-void worker_trim(struct scheduler *s, size_t keep)
+bool worker_trim(struct scheduler *s, uint32_t keep, uint32_t most)
 {
+    bool more = false;
     for (int c = 0; c < STACK_CLASSES; c++) {
-        size_t kept = 0;
-        struct worker **link = &s->idle_workers[c];
-        while (*link && kept < keep)
-            link = &(*link)->idle_next, kept++;
-        struct worker *w = *link;
-        *link = NULL;
-        while (w) {
-            struct worker *next = w->idle_next;
-            s->next_actor = NULL;
+        if (s->idle_workers_count[c] <= keep)
+            continue;
+        for (uint32_t n = 0; n < most && s->idle_workers_count[c] > keep; n++) {
+            struct worker *w = s->idle_workers[c];
+            s->idle_workers[c] = w->idle_next;
+            s->idle_workers_count[c]--;
+            s->next_actor = NULL; /* nothing to do: it returns, and its stack goes back to the pool */
             coro_resume(w->coro);
-            w = next;
         }
+        more |= s->idle_workers_count[c] > keep;
         coro_pool_trim(s->stacks[c], keep);
     }
+    return more;
 }
 
 int worker_create_stacks(struct scheduler *s)
@@ -540,7 +543,7 @@ uint8_t worker_stack_class(size_t size)
 
 void worker_destroy_stacks(struct scheduler *s)
 {
-    worker_trim(s, 0);
+    worker_trim(s, 0, UINT32_MAX);
     for (int c = 0; c < STACK_CLASSES; c++)
         coro_pool_destroy(s->stacks[c]);
 }

@@ -573,7 +573,7 @@ enum error actor_stop(actor_pid to, struct reason why, struct reason *ret_why, u
         return ERR_TIMEOUT;
     }
     struct message_down *d = (struct message_down *)(void *)down->payload;
-    enum error e = d->reason.kind == REASON_NOPROC ? ERR_NOPROC : OK;
+    enum error e = d->gone ? ERR_NOPROC : OK;
     if (ret_why && !e)
         *ret_why = reason_copy(&d->reason);
     message_give(s, down);

@@ -16,8 +16,7 @@ static enum error reply_meaning(struct scheduler *s, struct message *m, struct m
         memcpy(&code, m->payload, sizeof code);
         e = (enum error)code;
     } else if (m->type == MESSAGE_DOWN) {
-        struct message_down *d = (struct message_down *)(void *)m->payload;
-        e = d->reason.kind == REASON_NOPROC ? ERR_NOPROC : ERR_DOWN;
+        e = ERR_DOWN;
     }
     if (ret_reply && (e == OK || e == ERR_DOWN)) {
         m->to = 0;
@@ -185,15 +184,19 @@ enum error actor_request_wait(const uint64_t *refs, size_t count, size_t *ret_in
     struct actor *a = s->current;
     for (;;) {
         size_t open = 0;
+        struct record *first = NULL; /* of those answered, the one whose answer came first */
         for (size_t i = 0; i < count; i++) {
             struct record *r = request_of(s, a, refs[i]);
             open += r != NULL;
-            if (!r || !r->request.reply)
-                continue;
-            struct message *reply = r->request.reply;
-            r->request.reply = NULL;
-            record_free(s, a, &a->resources, r);
-            *ret_index = i;
+            if (r && r->request.reply && (!first || r->request.arrived < first->request.arrived)) {
+                first = r;
+                *ret_index = i;
+            }
+        }
+        if (first) {
+            struct message *reply = first->request.reply;
+            first->request.reply = NULL;
+            record_free(s, a, &a->resources, first);
             return reply_meaning(s, reply, ret_reply);
         }
         if (!open)
@@ -260,6 +263,7 @@ void reply_deliver(struct scheduler *s, struct message *m)
         return;
     }
     r->request.reply = m;
+    r->request.arrived = s->next_ref++;
     if (w && w->wait == WAIT_REQUEST)
         worker_wake(s, a);
 }

@@ -59,6 +59,7 @@ struct message_down {
     actor_pid pid;
     uint64_t ref;  /* what actor_monitor returned */
     uint64_t tag;  /* the tag given to the monitor */
+    bool gone;     /* it had ended before the monitor came: the reason is noproc */
 };
 
 struct message_timer {

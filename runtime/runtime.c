@@ -388,6 +388,8 @@ void runtime_stats(struct runtime *rt, struct runtime_stats *ret)
         ret->wakes += GET(wakes);
         ret->polls += GET(polls);
         ret->turns += GET(turns);
+        ret->stacks += GET(workers);
+        ret->stacks_in_use += GET(workers) - GET(workers_idle);
 #undef GET
         ret->records += __atomic_load_n(&s->records_living, __ATOMIC_RELAXED);
         ret->record_bytes += (uint64_t)__atomic_load_n(&s->records_used, __ATOMIC_RELAXED) * sizeof(struct record);

@@ -115,6 +115,7 @@ struct record {
         struct {
             struct message *reply; /* NULL while open */
             actor_pid to;
+            uint64_t arrived; /* order of the answers */
         } request;
     };
 };
@@ -297,6 +298,7 @@ struct scheduler {
     uint64_t next_ref;
     struct worker *idle_workers[STACK_CLASSES];
     uint32_t idle_workers_count[STACK_CLASSES];
+    _Atomic uint32_t workers, workers_idle; /* all classes together; others read them */
     struct actor *next_actor; /* what the worker being resumed shall run */
     struct coro_pool *stacks[STACK_CLASSES];
     struct pool messages[MESSAGE_BLOCKS];

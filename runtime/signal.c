@@ -260,13 +260,14 @@ static void down_message(struct scheduler *s, struct actor *a, struct message *m
     }
 }
 
-static void down_send(struct scheduler *s, actor_pid to, actor_pid who, uint64_t ref, const struct reason *why)
+static void down_send(struct scheduler *s, actor_pid to, actor_pid who, uint64_t ref, const struct reason *why, bool gone)
 {
     struct message *m = signal_new(s, SIGNAL_DOWN, sizeof(struct message_down));
     m->from = who;
     m->ref = ref;
     m->reasoned = 1;
-    *(struct message_down *)(void *)m->payload = (struct message_down){.reason = reason_copy(why), .pid = who, .ref = ref};
+    *(struct message_down *)(void *)m->payload = (struct message_down){
+        .reason = reason_copy(why), .pid = who, .ref = ref, .gone = gone};
     signal_send(s, to, m);
 }
 
@@ -313,7 +314,7 @@ static void monitor_arrives(struct scheduler *s, struct message *m)
     struct actor *a = actor_of(s, m->to);
     struct record *r = a ? record_new(s, a, &a->watchers, RECORD_WATCHER) : NULL;
     if (!r) {
-        down_send(s, m->from, m->to, t->ref, &(struct reason){.kind = REASON_NOPROC});
+        down_send(s, m->from, m->to, t->ref, &(struct reason){.kind = REASON_NOPROC}, true);
         return;
     }
     r->tie.peer = m->from;
@@ -385,7 +386,7 @@ void link_bury(struct scheduler *s, struct actor *a, const struct reason *why)
         actor_pid peer = r->tie.peer;
         uint64_t ref = r->tie.peer_ref;
         record_free(s, a, &a->watchers, r);
-        down_send(s, peer, pid, ref, why);
+        down_send(s, peer, pid, ref, why, false);
     }
 }
 

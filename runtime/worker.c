@@ -281,6 +281,11 @@ static void turn(struct scheduler *s, struct worker *w, struct actor *a)
 
 /* ---- the worker's loop ---- */
 
+static void workers_note(_Atomic uint32_t *figure, int by)
+{
+    atomic_store_explicit(figure, atomic_load_explicit(figure, memory_order_relaxed) + (uint32_t)by, memory_order_relaxed);
+}
+
 /* Who this worker may serve next without going back to the main loop: an actor without a stack of its own. */
 static struct actor *take_next(struct scheduler *s, struct worker *w)
 {
@@ -315,6 +320,7 @@ __attribute__((noinline)) static void worker_loop(struct scheduler *s, struct wo
         w->idle_next = s->idle_workers[w->stack_class];
         s->idle_workers[w->stack_class] = w;
         s->idle_workers_count[w->stack_class]++;
+        workers_note(&s->workers_idle, 1);
         coro_park();
         if (!s->next_actor)
             return;
@@ -330,10 +336,12 @@ static void worker_entry(void *arg)
     w.stack_class = actor_stack_class(s->next_actor);
     coro_stack_bounds(w.coro, &low, &high);
     w.stack_limit = low + 4096; /* the runtime's own calls fit below, and so does a signal frame */
+    workers_note(&s->workers, 1);
     int how = setjmp(w.mark);
     if (how)
         landed(scheduler_current, &w, (enum landing)how);
     worker_loop(scheduler_current, &w);
+    workers_note(&scheduler_current->workers, -1);
     __asm__ volatile("" ::: "memory"); /* not a tail call: the mark's frame must outlive the loop's */
 }
 
@@ -454,6 +462,7 @@ static bool run_on_worker(struct scheduler *s, struct actor *a)
     if (w) {
         s->idle_workers[actor_stack_class(a)] = w->idle_next;
         s->idle_workers_count[actor_stack_class(a)]--;
+        workers_note(&s->workers_idle, -1);
         coro_resume(w->coro);
         return true;
     }
@@ -513,6 +522,7 @@ bool worker_trim(struct scheduler *s, uint32_t keep, uint32_t most)
             struct worker *w = s->idle_workers[c];
             s->idle_workers[c] = w->idle_next;
             s->idle_workers_count[c]--;
+            workers_note(&s->workers_idle, -1);
             s->next_actor = NULL; /* nothing to do: it returns, and its stack goes back to the pool */
             coro_resume(w->coro);
         }

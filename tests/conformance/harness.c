@@ -7,8 +7,19 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#define STEPS_MAX 20000000u /* of one run; an ordinary row takes some hundreds */
+#define SHARED_SEEDS 50        /* as many are worth a second process */
+#define STEPS_MAX    20000000u /* of one run; an ordinary row takes some hundreds */
+
+struct row {
+    const char *id;
+    void (*run)(void);
+    unsigned flags;
+};
 
 static struct world the_world;
 struct world *world = &the_world;
@@ -177,22 +188,60 @@ static void run_inside(void)
         snprintf(world->failure, sizeof world->failure, "the row's actor ended before its end");
 }
 
-static void run_once(const char *id, void (*run)(void), unsigned flags, uint64_t seed, bool full)
+static void run_once(const struct row *row, uint64_t seed)
 {
     memset(&the_world, 0, offsetof(struct world, events));
     the_world.log[0] = 0;
-    world->id = id;
-    world->run = run;
+    world->id = row->id;
+    world->run = row->run;
     world->seed = seed;
-    world->full = full;
+    world->full = !(row->flags & ROW_ONCE) || seed == 1;
     world->schedulers = 1 + (uint32_t)(seed % 3);
     world->order = seed / 3 % 2 ? SIM_PRIORITY : SIM_RANDOM;
-    if (!(flags & ROW_OUTSIDE))
+    if (!(row->flags & ROW_OUTSIDE))
         run_inside();
     else if (!setjmp(outside))
-        run();
+        row->run();
     sim_destroy(world->sim);
     world->sim = NULL;
+}
+
+/* ---- seeds ---- */
+
+/* Shared between the two processes that share the seeds of a row. */
+struct verdict {
+    uint64_t seed; /* the one that runs, or has failed */
+    char failure[sizeof the_world.failure];
+};
+
+static void run_seeds(const struct row *row, uint64_t first, uint64_t end, uint64_t step, struct verdict *v)
+{
+    for (uint64_t seed = first; seed < end; seed += step) {
+        v->seed = seed;
+        run_once(row, seed);
+        if (world->failure[0]) {
+            memcpy(v->failure, world->failure, sizeof v->failure);
+            return;
+        }
+    }
+}
+
+/* Every second seed goes to a process of its own: machines have at least two cores. */
+static void run_shared(const struct row *row, uint64_t first, uint64_t end, struct verdict v[2])
+{
+    fflush(stdout);
+    pid_t other = fork();
+    ASSERT(other >= 0);
+    if (other == 0) {
+        run_seeds(row, first + 1, end, 2, &v[1]);
+        _exit(0);
+    }
+    run_seeds(row, first, end, 2, &v[0]);
+    int status = 0;
+    while (waitpid(other, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (status && !v[1].failure[0])
+        snprintf(v[1].failure, sizeof v[1].failure, "its process ended with status 0x%x", (unsigned)status);
 }
 
 static uint64_t from_environment(const char *name, uint64_t otherwise)
@@ -203,19 +252,26 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 
 void row_run(const char *id, void (*run)(void), unsigned flags)
 {
-    const char *only = getenv("CONFORMANCE_SEED");
-    uint64_t first = from_environment("CONFORMANCE_SEED", 1);
-    uint64_t count = only && *only ? 1 : from_environment("CONFORMANCE_SEEDS", 25);
-    for (uint64_t seed = first; seed < first + count; seed++) {
-        run_once(id, run, flags, seed, !(flags & ROW_ONCE) || seed == 1);
-        if (!TEST_CHECK_(!world->failure[0], "%s under seed %llu", id, (unsigned long long)seed)) {
-            TEST_MSG("%s", world->failure);
-            TEST_MSG("%u schedulers, %s order; again: CONFORMANCE_SEED=%llu %s %s", world->schedulers,
-                     world->order == SIM_PRIORITY ? "priority" : "random", (unsigned long long)seed,
-                     program_invocation_name, id);
-            return;
-        }
+    const struct row row = {.id = id, .run = run, .flags = flags};
+    uint64_t first = from_environment("CONFORMANCE_SEED", 0);
+    uint64_t count = first || flags & ROW_REAL ? 1 : from_environment("CONFORMANCE_SEEDS", 25);
+    first = first ? first : 1;
+    struct verdict *v = mmap(NULL, 2 * sizeof *v, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT(v != MAP_FAILED);
+    if (count >= SHARED_SEEDS)
+        run_shared(&row, first, first + count, v);
+    else
+        run_seeds(&row, first, first + count, 1, v);
+    for (unsigned i = 0; i < 2; i++) {
+        if (TEST_CHECK_(!v[i].failure[0], "%s under %llu seeds", id, (unsigned long long)count))
+            continue;
+        TEST_MSG("%s", v[i].failure);
+        TEST_MSG("seed %llu: %u schedulers, %s order; again: CONFORMANCE_SEED=%llu %s %s",
+                 (unsigned long long)v[i].seed, 1 + (unsigned)(v[i].seed % 3),
+                 v[i].seed / 3 % 2 ? "priority" : "random", (unsigned long long)v[i].seed,
+                 program_invocation_name, id);
     }
+    munmap(v, 2 * sizeof *v);
 }
 
 /* ---- time ---- */
@@ -247,7 +303,6 @@ struct reason abnormal(void)
         reason_of(REASON_OVERRUN),
         reason_of(REASON_QUOTA),
         reason_of(REASON_BAD_RETURN),
-        NOPROC,
     };
     return reasons[draw(sizeof reasons / sizeof reasons[0])];
 }
@@ -607,6 +662,8 @@ uint64_t watch(actor_pid pid)
 {
     uint64_t ref = actor_monitor(pid, 0);
     EXPECT(ref);
+    struct actor_info info;
+    actor_inspect(pid, &info, PATIENCE); /* goes the same way, so the monitor is there when it comes back */
     return ref;
 }
 

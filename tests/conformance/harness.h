@@ -26,8 +26,9 @@
 /* ---- rows ---- */
 
 enum {
-    ROW_ONCE = 1,   /* costly: the full size once, then smaller under the other seeds: see world.full */
-    ROW_OUTSIDE = 2 /* the function runs outside, and drives world.sim itself: see world_drive */
+    ROW_ONCE = 1,    /* costly: the full size once, then smaller under the other seeds: see world.full */
+    ROW_OUTSIDE = 2, /* the function runs outside, and drives world.sim itself: see world_drive */
+    ROW_REAL = 6     /* the same, and it makes its own runtime with threads and signals: one run */
 };
 
 void row_run(const char *id, void (*run)(void), unsigned flags);
@@ -270,7 +271,8 @@ struct reason wait_down(uint64_t ref);
 struct reason wait_exit(actor_pid pid);
 /* Whether anything at all lies in the mailbox when everything has come to rest; it is thrown away. */
 bool mail(void);
-uint64_t watch(actor_pid pid); /* actor_monitor that must succeed */
+/* Monitor, and wait until the monitor is in place: whoever ends it from now on, its reason is told. */
+uint64_t watch(actor_pid pid);
 /* Ask for this end and wait for it: the reason with which it really ended. */
 struct reason end_of(actor_pid pid, struct reason why);
 

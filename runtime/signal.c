@@ -69,7 +69,8 @@ static struct record *tie_find(struct scheduler *s, uint32_t list, actor_pid pee
 
 static void exit_send(struct scheduler *s, actor_pid to, actor_pid from, const struct reason *why, struct signal_exit x)
 {
-    struct message *m = signal_new(s, SIGNAL_EXIT, sizeof(struct signal_exit));
+    struct message *m = signal_new(s, SIGNAL_EXIT, sizeof(struct message_exit)); /* see exit_message */
+    _Static_assert(sizeof(struct signal_exit) <= sizeof(struct message_exit), "one block serves for both");
     m->from = from;
     m->reasoned = 1;
     x.reason = reason_copy(why);
@@ -94,14 +95,14 @@ void actor_doom(struct scheduler *s, struct actor *a, struct message *exit)
         run_ready_first(s, a);
 }
 
-static void exit_message(struct scheduler *s, struct actor *a, actor_pid from, const struct signal_exit *x, uint64_t tag)
+/* The signal's own block becomes the message. */
+static void exit_message(struct scheduler *s, struct actor *a, struct message *m, uint64_t tag)
 {
-    struct message *m = signal_new(s, MESSAGE_EXIT, sizeof(struct message_exit));
+    const struct signal_exit x = *(struct signal_exit *)(void *)m->payload;
+    m->type = MESSAGE_EXIT;
     m->kind = MESSAGE_CAST;
-    m->from = from;
-    m->reasoned = 1;
-    *(struct message_exit *)(void *)m->payload = (struct message_exit){
-        .reason = reason_copy(&x->reason), .pid = from, .tag = tag, .at_start = x->at_start};
+    *(struct message_exit *)(void *)m->payload =
+        (struct message_exit){.reason = x.reason, .pid = m->from, .tag = tag, .at_start = x.at_start};
     mailbox_append(s, a, m);
 }
 
@@ -124,8 +125,7 @@ static void exit_arrives(struct scheduler *s, struct actor *a, struct message *m
         return;
     }
     if (a->flags & ACTOR_TRAPS) {
-        exit_message(s, a, m->from, x, tag);
-        message_give(s, m);
+        exit_message(s, a, m, tag);
     } else if (x->reason.kind == REASON_NORMAL && (x->linked || m->from != actor_pid_of(a))) {
         message_give(s, m);
     } else {

@@ -148,6 +148,8 @@ void child_stop(struct supervisor *s, struct child *c)
 {
     ASSERT(c->state == CHILD_RUNNING);
     ask(s, c);
+    if (!c->watched)
+        actor_yield(); /* whoever doesn't trap exits is gone after this, and no alarm needs to be set */
     uint64_t deadline = deadline_of(c, actor_now()), glance = actor_now() + GLANCE_NS;
     while (c->state == CHILD_STOPPING) {
         if (await(s, c->watched ? deadline : earlier(deadline, glance)))

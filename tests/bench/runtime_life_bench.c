@@ -4,11 +4,10 @@
  * killer calls it, and the clock is read when the answer is there. Everybody is on one scheduler, except in
  * the row that has 16 supervisors, where each of two schedulers has 8 of them and a killer. */
 #include "tests/bench/bench.h"
-#include <stdio.h>
 #include <string.h>
-#include "runtime/supervisor.h"
+#include "tests/bench/family.h"
 
-enum { GO = 1, UP, ASK, DONE };
+enum { GO = 1, DONE };
 
 static actor_pid root;
 
@@ -118,35 +117,8 @@ static void weigh(void *arg, double *ret)
 
 #define DYNAMIC_CHILDREN 5000u
 
-static enum actor_step child_handle(void *state, struct message *m)
-{
-    (void)state;
-    if (m->type == ASK)
-        actor_reply(m, m);
-    return ACTOR_CONTINUE;
-}
-
-static const struct actor_class plain_class = {.name = "plain", .handle = child_handle};
+static const struct actor_class plain_class = {.name = "plain", .handle = ignore};
 static const struct child_spec plain_child = {.class = &plain_class};
-
-static actor_pid start_supervisor(const struct supervisor_spec *spec, int scheduler)
-{
-    struct start_result result;
-    enum error e = supervisor_start(spec, scheduler, &result, DEADLINE_NONE);
-    if (e) {
-        char why[REASON_TEXT_MAX];
-        reason_format(&result.why, why, sizeof why);
-        bench_fail("supervisor: %s: %s", error_name(e), why);
-    }
-    return result.pid;
-}
-
-static void stop_supervisor(actor_pid sup)
-{
-    enum error e = supervisor_stop(sup, reason_of(REASON_SHUTDOWN), DEADLINE_NONE);
-    if (e)
-        bench_fail("supervisor_stop: %s", error_name(e));
-}
 
 static void start_and_terminate(void *arg, double *ret)
 {
@@ -177,89 +149,18 @@ static void measure_children(void)
                                      {"terminate_child", "children/s", BENCH_MORE}};
     if (!bench_wanted(rows[0].name) && !bench_wanted(rows[1].name))
         return;
-    actor_pid sup = start_supervisor(
-        &(struct supervisor_spec){.name = "dynamic", .strategy = DYNAMIC, .template = &plain_child},
-        SPAWN_HERE);
-    bench_repeat(rows, 2, start_and_terminate, &sup);
-    stop_supervisor(sup);
+    const struct supervisor_spec spec = {.name = "dynamic", .strategy = DYNAMIC, .template = &plain_child};
+    struct start_result started;
+    enum error e = supervisor_start(&spec, SPAWN_HERE, &started, DEADLINE_NONE);
+    if (e)
+        bench_fail("supervisor_start: %s", error_name(e));
+    bench_repeat(rows, 2, start_and_terminate, &started.pid);
+    family_stop(started.pid);
 }
 
 /* ---- restarts, one at a time ---- */
 
-#define CHILDREN_MAX 100000u
-#define KILLS        1000u
-
-struct up {
-    uint32_t index;
-};
-
-struct child_args {
-    actor_pid killer;
-    uint32_t index;
-};
-
-static enum actor_step child_init(void *state, const void *args, size_t size)
-{
-    struct child_args a;
-    (void)state;
-    ASSERT(size == sizeof a);
-    memcpy(&a, args, sizeof a);
-    actor_cast(a.killer, UP, &(struct up){a.index}, sizeof(struct up));
-    return ACTOR_CONTINUE;
-}
-
-static const struct actor_class child_class = {.name = "child", .init = child_init, .handle = child_handle};
-
-static struct child_spec specs[CHILDREN_MAX];
-static struct child_args child_args[CHILDREN_MAX];
-static char ids[CHILDREN_MAX][12];
-static actor_pid children[CHILDREN_MAX];
-
-/* What a busy supervisor needs: as many restarts as there may be, which is not what these rows are about. */
-static struct supervisor_spec supervisor_of(const char *name, actor_pid killer, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        snprintf(ids[i], sizeof ids[i], "c%u", i);
-        child_args[i] = (struct child_args){.killer = killer, .index = i};
-        specs[i] = (struct child_spec){
-            .id = ids[i], .class = &child_class, .args = &child_args[i], .args_size = sizeof child_args[i]};
-    }
-    return (struct supervisor_spec){.name = name,
-                                    .strategy = ONE_FOR_ONE,
-                                    .intensity = SUPERVISOR_INTENSITY_MAX,
-                                    .period_ms = 1,
-                                    .children = specs,
-                                    .children_count = count};
-}
-
-static bool is_up(const struct message *m, void *arg)
-{
-    (void)arg;
-    return m->type == UP;
-}
-
-static uint32_t receive_up(void)
-{
-    struct message *m = actor_receive(is_up, NULL, bench_now() + 5 * NS_PER_S);
-    if (!m)
-        bench_fail("a child did not come back within 5 s");
-    uint32_t index = ((struct up *)(void *)m->payload)->index;
-    children[index] = m->from;
-    message_free(m);
-    return index;
-}
-
-static uint64_t kill_once(uint32_t index)
-{
-    uint64_t started = bench_now();
-    actor_kill(children[index]);
-    uint32_t up = receive_up();
-    enum error e = actor_call(children[up], message_of(ASK, NULL, 0), NULL, actor_deadline_ms(5000));
-    uint64_t took = bench_now() - started;
-    if (e || up != index)
-        bench_fail("child %u was killed, child %u came up: %s", index, up, error_name(e));
-    return took;
-}
+#define KILLS 1000u
 
 struct killing {
     uint32_t children, kills;
@@ -273,7 +174,7 @@ static void kill_many(void *arg, double *ret)
     for (uint32_t i = 0; i < k->kills; i++) {
         if (k->pause_ns)
             actor_sleep(actor_now() + k->pause_ns);
-        took[i] = kill_once((uint32_t)(actor_random() % k->children));
+        took[i] = family_revive((uint32_t)(actor_random() % k->children), actor_kill);
     }
     ret[0] = (double)bench_quantile(took, k->kills, 0.50) / 1e3;
     ret[1] = (double)bench_quantile(took, k->kills, 0.99) / 1e3;
@@ -284,12 +185,11 @@ static void measure_kills(const char *p50, const char *p99, struct killing k)
     const struct bench_row rows[] = {{p50, "us", BENCH_LESS}, {p99, "us", BENCH_LESS}};
     if (!bench_wanted(p50) && !bench_wanted(p99))
         return;
-    struct supervisor_spec spec = supervisor_of("killed", actor_self(), k.children);
-    actor_pid sup = start_supervisor(&spec, SPAWN_HERE);
+    actor_pid sup = family_start(k.children, actor_self(), SPAWN_HERE, NULL);
     for (uint32_t i = 0; i < k.children; i++)
-        receive_up();
+        family_up();
     bench_repeat(rows, 2, kill_many, &k);
-    stop_supervisor(sup);
+    family_stop(sup);
 }
 
 /* ---- sustained restarts: every child is killed as soon as it is up ---- */
@@ -372,15 +272,13 @@ static void measure_rate(const char *name, uint32_t killers, uint32_t supervisor
     for (uint32_t i = 0; i < killers; i++)
         k.pid[i] = bench_spawn(&killer_class, &(uint32_t){supervisors / killers * FAMILY}, sizeof(uint32_t),
                                SPAWN_ON(i));
-    for (uint32_t i = 0; i < supervisors; i++) {
-        struct supervisor_spec spec = supervisor_of("family", k.pid[i % killers], FAMILY);
-        sups[i] = start_supervisor(&spec, SPAWN_ON(i % killers));
-    }
+    for (uint32_t i = 0; i < supervisors; i++)
+        sups[i] = family_start(FAMILY, k.pid[i % killers], SPAWN_ON(i % killers), NULL);
     for (uint32_t i = 0; i < killers; i++)
         bench_await(DONE);
     bench_repeat(&(struct bench_row){name, "restarts/s", BENCH_MORE}, 1, restart_all, &k);
     for (uint32_t i = 0; i < supervisors; i++)
-        stop_supervisor(sups[i]);
+        family_stop(sups[i]);
 }
 
 /* ---- the rows ---- */
@@ -393,7 +291,7 @@ static void on_one(void)
     measure_children();
     measure_kills("restart_p50", "restart_p99", (struct killing){.children = 1000, .kills = KILLS});
     measure_kills("restart_p50_100k", "restart_p99_100k",
-                  (struct killing){.children = CHILDREN_MAX, .kills = KILLS});
+                  (struct killing){.children = FAMILY_MAX, .kills = KILLS});
     measure_kills("restart_paced_p50", "restart_paced_p99",
                   (struct killing){.children = 1000, .kills = 200, .pause_ns = NS_PER_MS});
     measure_rate("restart_rate", 1, 1);

@@ -140,6 +140,16 @@ size_t bench_descriptors(void)
     return count;
 }
 
+/* One series for all threads would be a race, so it is for the root alone. */
+uint64_t bench_random(void)
+{
+    static uint64_t state;
+    uint64_t z = state += 0x9e3779b97f4a7c15ull;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    return z ^ z >> 31;
+}
+
 static int by_size(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;

@@ -174,7 +174,7 @@ static void kill_many(void *arg, double *ret)
     for (uint32_t i = 0; i < k->kills; i++) {
         if (k->pause_ns)
             actor_sleep(actor_now() + k->pause_ns);
-        took[i] = family_revive((uint32_t)(actor_random() % k->children), actor_kill);
+        took[i] = family_revive((uint32_t)(bench_random() % k->children), actor_kill);
     }
     ret[0] = (double)bench_quantile(took, k->kills, 0.50) / 1e3;
     ret[1] = (double)bench_quantile(took, k->kills, 0.99) / 1e3;

@@ -85,7 +85,7 @@ static void name_all(void)
     }
     actor_yield();
     for (uint16_t i = NAMES - 1; i > 0; i--) { /* looked up in no order */
-        uint16_t other = (uint16_t)(actor_random() % (i + 1u)), mine = order[i];
+        uint16_t other = (uint16_t)(bench_random() % (i + 1u)), mine = order[i];
         order[i] = order[other];
         order[other] = mine;
     }

@@ -493,15 +493,7 @@ void actor_bury(struct scheduler *s, struct actor *a, struct reason why)
         report(s, a, &why);
     a->flags |= ACTOR_DYING;
     if (a->resources)
-        resource_bury(s, a, &why);
-    if (a->mail_head || a->waiting)
-        mailbox_bury(s, a, &why);
-    if (a->held)
-        message_release_held(s, a, &why);
-    if (a->birth)
-        actor_born(s, a, ERR_INIT, &why, 0);
-    if (a->doom)
-        message_give(s, a->doom);
+        resource_bury(s, a);
     arena_drop(s, a);
     if (a->state != a->small_state)
         pool_give(&s->messages[state_block(a->class->state_size)], a->state);
@@ -509,9 +501,17 @@ void actor_bury(struct scheduler *s, struct actor *a, struct reason why)
     bump(&a->stats->handled, a->handled);
     s->living--;
     COUNT(s, ended);
-    atomic_store_explicit(&a->pid, 0, memory_order_release); /* everything of it is released: others may know */
+    atomic_store_explicit(&a->pid, 0, memory_order_release); /* everything of it is released: now others may know */
+    if (a->mail_head || a->waiting)
+        mailbox_bury(s, a, pid, &why);
+    if (a->held)
+        message_release_held(s, a, pid, &why);
+    if (a->birth)
+        actor_born(s, a, ERR_INIT, &why, 0);
     if (a->links || a->watchers)
-        link_bury(s, a, &why);
+        link_bury(s, a, pid, &why);
+    if (a->doom)
+        message_give(s, a->doom);
     bool root = a->flags & ACTOR_ROOT;
     a->flags = 0;
     slot_give(s, a);

@@ -8,7 +8,7 @@
  *
  * Guarantees: order per (sender, receiver), signals included; delivery at most once; DOWN exactly once per monitor;
  * resources released in reverse order of acquisition, names included, before anybody learns of the death.
- * Limits: 2^24 actors a scheduler, 255 schedulers, payload 65,496 bytes, mailbox 1,024 messages unless declared.
+ * Limits: 2^24 - 2 actors a scheduler, 64 schedulers, payload 65,496 bytes, mailbox 1,024 messages unless declared.
  */
 #ifndef COPPICE_RUNTIME_ACTOR_H
 #define COPPICE_RUNTIME_ACTOR_H
@@ -138,8 +138,7 @@ struct actor_from {
 struct actor_from actor_defer(struct message *call);
 void actor_reply_to(struct actor_from from, struct message *reply);
 
-/* Ask without waiting; collect later. At most ACTOR_REQUESTS_MAX open requests an actor. */
-#define ACTOR_REQUESTS_MAX 1024
+/* Ask without waiting; collect later. Each open request is a record (see runtime.h); ERR_MEMORY when there are none. */
 enum error actor_request(actor_pid to, struct message *request, uint64_t *ret_ref);
 /* Wait for the first answer among refs[0..count-1]: its index in *ret_index, the result as for actor_call.
  * ERR_TIMEOUT leaves all of them open; actor_request_drop abandons one, its answer never arrives. */

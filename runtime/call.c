@@ -134,10 +134,11 @@ void actor_reply_to(struct actor_from from, struct message *reply)
     reply_send(s, to, ref, reply);
 }
 
-void promise_bury(struct scheduler *s, struct actor *a, struct record *r, const struct reason *why)
+void promise_bury(struct scheduler *s, actor_pid who, struct record *r, const struct reason *why)
 {
-    signal_reply_down(s, r->promise.from, r->promise.ref, actor_pid_of(a), why);
-    record_free(s, a, &a->resources, r);
+    struct actor *a = &s->actors[r->owner];
+    signal_reply_down(s, r->promise.from, r->promise.ref, who, why);
+    record_free(s, a, &a->watchers, r);
 }
 
 /* ---- open requests ---- */

@@ -7,10 +7,9 @@
 /* The depth has left its level's bounds: one transition, one event. */
 void mailbox_pressure(struct scheduler *s, struct actor *a)
 {
-    (void)s;
     struct pressure p = {.low = a->pressure_low, .span = a->pressure_span, .level = a->pressure};
     char partition[24];
-    snprintf(partition, sizeof partition, "0x%llx", (unsigned long long)actor_pid_of(a));
+    snprintf(partition, sizeof partition, "0x%llx", (unsigned long long)pid_make(s->index, actor_slot(s, a), a->generation));
     pressure_cross(&p, mailbox_depth(a), a->mail_capacity, a->class->name, partition);
     a->pressure_low = p.low;
     a->pressure_span = p.span;
@@ -109,7 +108,7 @@ struct message *mailbox_unlink(struct scheduler *s, struct actor *a, struct mess
     return m;
 }
 
-void mailbox_bury(struct scheduler *s, struct actor *a, const struct reason *why)
+void mailbox_bury(struct scheduler *s, struct actor *a, actor_pid who, const struct reason *why)
 {
     struct message *chains[] = {a->waiting, a->mail_head};
     a->waiting = a->mail_head = a->mail_tail = NULL;
@@ -120,7 +119,7 @@ void mailbox_bury(struct scheduler *s, struct actor *a, const struct reason *why
             if (i == 0)
                 signal_reply_error(s, m->from, m->ref, ERR_NOPROC);
             else if (m->kind == MESSAGE_CALL)
-                signal_reply_down(s, m->from, m->ref, actor_pid_of(a), why);
+                signal_reply_down(s, m->from, m->ref, who, why);
             message_give(s, m);
         }
 }

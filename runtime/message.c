@@ -57,18 +57,18 @@ void message_unhold_deep(struct actor *a, struct message *m)
 #define KEPT UINT64_MAX
 
 /* Nobody answers it any more: say so to the caller. */
-static void let_go(struct scheduler *s, const struct actor *a, struct message *m, const struct reason *why)
+static void let_go(struct scheduler *s, actor_pid who, struct message *m, const struct reason *why)
 {
     if (__builtin_expect(m->kind == MESSAGE_CALL && m->ref, 0)) {
         if (why)
-            signal_reply_down(s, m->from, m->ref, actor_pid_of(a), why);
+            signal_reply_down(s, m->from, m->ref, who, why);
         else
             signal_reply_error(s, m->from, m->ref, ERR_UNANSWERED);
     }
     message_give(s, m);
 }
 
-void message_release_held(struct scheduler *s, struct actor *a, const struct reason *why)
+void message_release_held(struct scheduler *s, struct actor *a, actor_pid who, const struct reason *why)
 {
     struct message **link = &a->held;
     while (*link) {
@@ -78,7 +78,7 @@ void message_release_held(struct scheduler *s, struct actor *a, const struct rea
             continue;
         }
         *link = m->next;
-        let_go(s, a, m, why);
+        let_go(s, who, m, why);
     }
 }
 
@@ -100,7 +100,7 @@ void message_free(struct message *m)
         return;
     struct scheduler *s = scheduler_enter();
     message_unhold(s->current, m);
-    let_go(s, s->current, m, NULL);
+    let_go(s, 0, m, NULL);
 }
 
 void message_keep(struct message *m)

@@ -84,7 +84,8 @@ static inline struct message *message_of(uint32_t type, const void *bytes, size_
     return m;
 }
 void message_free(struct message *m);
-/* Hold on to a message after the handler returns: until message_free or a send. Costs 1 of the class's mailbox places. */
+/* Hold on to a message after the handler returns: until message_free or a send. What an actor keeps is bounded by the
+ * message memory (runtime_options.message_bytes_max) alone: keep few. */
 void message_keep(struct message *m);
 
 /* The payload when it is exactly of this size, else NULL: every receiver checks before it looks inside. */

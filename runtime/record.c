@@ -42,6 +42,21 @@ void record_free(struct scheduler *s, struct actor *owner, uint32_t *list, struc
     s->records_living--;
 }
 
+void record_move(struct scheduler *s, uint32_t *from, uint32_t *to, struct record *r)
+{
+    if (r->prev)
+        s->records[r->prev].next = r->next;
+    else
+        *from = r->next;
+    if (r->next)
+        s->records[r->next].prev = r->prev;
+    r->prev = 0;
+    r->next = *to;
+    if (*to)
+        s->records[*to].prev = r->index;
+    *to = r->index;
+}
+
 struct record *record_of(struct scheduler *s, uint64_t ref)
 {
     uint32_t index = pid_slot(ref);

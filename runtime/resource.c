@@ -283,7 +283,8 @@ void actor_disown(uint64_t ref)
         record_free(s, s->current, &s->current->resources, r);
 }
 
-void resource_bury(struct scheduler *s, struct actor *a, const struct reason *why)
+/* Promises wait for their turn among the watchers: whoever waits for one learns of the end with everybody else. */
+void resource_bury(struct scheduler *s, struct actor *a)
 {
     while (a->resources) {
         struct record *r = record_at(s, a->resources);
@@ -308,7 +309,7 @@ void resource_bury(struct scheduler *s, struct actor *a, const struct reason *wh
             own_bury(s, a, r);
             break;
         case RECORD_PROMISE:
-            promise_bury(s, a, r, why);
+            record_move(s, &a->resources, &a->watchers, r);
             break;
         case RECORD_REQUEST:
             request_bury(s, r);

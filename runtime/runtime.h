@@ -13,9 +13,10 @@ struct runtime;
 struct runtime_options {
     uint32_t schedulers;      /* 0: the CPUs this process may use; at most RUNTIME_SCHEDULERS_MAX */
     struct env *env;          /* NULL: env_real() */
-    uint32_t actors_max;      /* per scheduler; 0: 2^22; at most 2^24 - 1 */
+    uint32_t actors_max;      /* per scheduler; 0: 2^22; at most 2^24 - 2. Records (names, links, monitors,
+                               * timers, open requests ...): four times as many, at most 2^24 - 2 */
     uint32_t names_max;       /* 0: 2^22 */
-    size_t message_bytes_max; /* all messages together; 0: 1 GiB */
+    size_t message_bytes_max; /* of each of the 11 block sizes, and of arena chunks; 0: 1 GiB; at least 16 MiB */
     uint64_t slice_ns;        /* 0: 1 ms; 100 us .. 1 s */
     uint64_t runaway_ns;      /* 0: 1 s; at least the slice */
     bool no_preemption;       /* for debuggers and sanitizers */

@@ -504,6 +504,7 @@ static inline void bump(uint64_t *figure, uint64_t by)
 /* ---- record.c ---- */
 struct record *record_new(struct scheduler *s, struct actor *owner, uint32_t *list, enum record_kind kind);
 void record_free(struct scheduler *s, struct actor *owner, uint32_t *list, struct record *r);
+void record_move(struct scheduler *s, uint32_t *from, uint32_t *to, struct record *r);
 struct record *record_of(struct scheduler *s, uint64_t ref); /* NULL when gone */
 static inline uint64_t record_ref(const struct scheduler *s, const struct record *r)
 {
@@ -534,14 +535,14 @@ static inline void message_unhold(struct actor *a, struct message *m) /* it must
 }
 bool message_is_held(const struct actor *a, const struct message *m);
 /* An unanswered call among them is answered: unanswered, or with the reason of the holder's end. */
-void message_release_held(struct scheduler *s, struct actor *a, const struct reason *why);
+void message_release_held(struct scheduler *s, struct actor *a, actor_pid who, const struct reason *why);
 
 /* ---- mailbox.c ---- */
 struct message *mailbox_unlink(struct scheduler *s, struct actor *a, struct message *previous); /* the one after it */
 void mailbox_admit(struct scheduler *s, struct actor *a, struct message *m); /* of a parked sender */
 bool mailbox_withdraw(struct scheduler *s, struct actor *a, uint64_t ref);
 void mailbox_dropped(struct scheduler *s, const struct actor *a, const char *why);
-void mailbox_bury(struct scheduler *s, struct actor *a, const struct reason *why);
+void mailbox_bury(struct scheduler *s, struct actor *a, actor_pid who, const struct reason *why);
 
 /* ---- signal.c: what schedulers tell each other about actors ---- */
 enum signal_type {
@@ -590,12 +591,12 @@ void signal_exit_send(struct scheduler *s, actor_pid to, actor_pid from, const s
 void signal_reply_error(struct scheduler *s, actor_pid to, uint64_t ref, enum error e);
 void signal_reply_down(struct scheduler *s, actor_pid to, uint64_t ref, actor_pid who, const struct reason *why);
 void monitor_bury(struct scheduler *s, struct actor *a, struct record *r);
-void link_bury(struct scheduler *s, struct actor *a, const struct reason *why);
+void link_bury(struct scheduler *s, struct actor *a, actor_pid pid, const struct reason *why);
 struct record *link_add(struct scheduler *s, struct actor *a, actor_pid peer, uint64_t peer_ref, uint64_t tag);
 
 /* ---- call.c ---- */
 void reply_deliver(struct scheduler *s, struct message *m); /* takes m */
-void promise_bury(struct scheduler *s, struct actor *a, struct record *r, const struct reason *why);
+void promise_bury(struct scheduler *s, actor_pid who, struct record *r, const struct reason *why);
 void request_bury(struct scheduler *s, struct record *r);
 static inline uint64_t call_ref(struct scheduler *s)
 {
@@ -613,7 +614,7 @@ void timer_idle_cancel(struct scheduler *s, struct actor *a);
 
 /* ---- resource.c ---- */
 enum error resource_name(struct scheduler *s, struct actor *a, const char *name, actor_pid *ret_holder);
-void resource_bury(struct scheduler *s, struct actor *a, const struct reason *why); /* all of them, newest first */
+void resource_bury(struct scheduler *s, struct actor *a); /* all of them, newest first */
 void resource_ready(struct scheduler *s, uint64_t token, uint32_t events);
 
 /* ---- arena.c ---- */

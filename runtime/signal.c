@@ -368,9 +368,8 @@ static void demonitor_arrives(struct scheduler *s, struct actor *a, struct messa
 }
 
 /* The actor's own monitors go with its resources (see resource.c); here is what others learn of its end. */
-void link_bury(struct scheduler *s, struct actor *a, const struct reason *why)
+void link_bury(struct scheduler *s, struct actor *a, actor_pid pid, const struct reason *why)
 {
-    actor_pid pid = pid_make(s->index, actor_slot(s, a), a->generation);
     while (a->links) {
         struct record *r = record_at(s, a->links);
         actor_pid peer = r->tie.peer;
@@ -383,6 +382,10 @@ void link_bury(struct scheduler *s, struct actor *a, const struct reason *why)
     }
     while (a->watchers) {
         struct record *r = record_at(s, a->watchers);
+        if (r->kind == RECORD_PROMISE) {
+            promise_bury(s, pid, r, why);
+            continue;
+        }
         actor_pid peer = r->tie.peer;
         uint64_t ref = r->tie.peer_ref;
         record_free(s, a, &a->watchers, r);

@@ -546,7 +546,7 @@ enum error supervisor_start(const struct supervisor_spec *spec, int scheduler, s
     char text[SPEC_TEXT_MAX] = "";
     struct start_result r = {0};
     enum error e = spec && spec->init ? OK : supervisor_check(spec, text, sizeof text);
-    if (e) {
+    if (e || !spec) {
         r.why = reason_with_detail(reason_error((int)e), text, strlen(text));
     } else {
         e = actor_start(&(struct spawn_options){.class = &supervisor_class,

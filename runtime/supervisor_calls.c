@@ -66,7 +66,7 @@ static enum error call_for_child(actor_pid sup, struct message *request, struct 
         message_free(m);
         return e;
     }
-    struct child_answer a;
+    struct child_answer a = {.error = ERR_INVALID};
     e = answer_take(m, ANSWER_CHILD, &a, sizeof a);
     if (e)
         return e;

@@ -185,7 +185,7 @@ static inline bool after_callback(struct scheduler *s, struct worker *w, struct 
     if (__builtin_expect((a->flags & ACTOR_DOOMED) || step != ACTOR_CONTINUE, 0))
         return ended_by_callback(s, w, a, step);
     if (a->held)
-        message_release_held(s, a, NULL);
+        message_release_held(s, a, 0, NULL);
     return true;
 }
 
@@ -246,7 +246,7 @@ static bool turn_init(struct scheduler *s, struct worker *w, struct actor *a)
     a->flags |= ACTOR_BORN;
     actor_born(s, a, OK, NULL, b ? b->info : 0);
     if (a->held)
-        message_release_held(s, a, NULL);
+        message_release_held(s, a, 0, NULL);
     if (step == ACTOR_PROCEED && a->class->proceed) {
         callback_begins(s, w, PHASE_HANDLE);
         return after_callback(s, w, a, a->class->proceed(a->state));
@@ -402,6 +402,7 @@ void actor_yield(void)
     if (a->doom)
         worker_land(s, LAND_DOOM);
     s->worker->wait = WAIT_YIELD;
+    s->worker->computed_ns = s->worker->resumed_at = 0; /* it let the others go: that is no runaway */
     a->status = ACTOR_READY;
     run_ready(s, a);
     park(s, s->worker, a);

@@ -164,9 +164,11 @@ static bool ids_differ(const struct child_spec *specs, size_t count, uint32_t *s
 {
     static const struct hash_key key = {.k0 = 0x9ae16a3b2f90404fu, .k1 = 0xc949c7defebb5ac5u};
     for (size_t i = 0; i < count; i++) {
-        size_t at = (size_t)hash_bytes(&key, specs[i].id, strlen(specs[i].id)) & mask;
+        const char *id = specs[i].id;
+        ASSERT(id); /* checked before */
+        size_t at = (size_t)hash_bytes(&key, id, strlen(id)) & mask;
         for (; slots[at]; at = (at + 1) & mask)
-            if (strcmp(specs[slots[at] - 1].id, specs[i].id) == 0) {
+            if (strcmp(specs[slots[at] - 1].id, id) == 0) {
                 *ret_place = i;
                 return false;
             }
@@ -201,7 +203,9 @@ enum error supervisor_check_children(const struct child_spec *specs, size_t coun
                                      enum auto_shutdown auto_shutdown, char *ret_text, size_t text_size)
 {
     const struct sentence s = {"spec", ret_text, text_size};
-    if (!specs && count)
+    if (count == 0)
+        return OK;
+    if (!specs)
         return refuse(&s, ERR_BADARG, "children is NULL, but children_count is %zu; it can be 0 then", count);
     if (count > SUPERVISOR_CHILDREN_MAX)
         return refuse(&s, ERR_LIMIT, "children_count is %zu; it can be up to %u", count,

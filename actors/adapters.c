@@ -14,9 +14,11 @@ struct adapters {
     size_t ready;
     struct adapter_state states[ADAPTERS_MAX];
 };
-STATIC_ASSERT(sizeof(struct adapter_state) * ADAPTERS_MAX <= MESSAGE_PAYLOAD_MAX, "the list fits into a message");
+STATIC_ASSERT(sizeof(struct adapter_state) * ADAPTERS_MAX <= MESSAGE_PAYLOAD_MAX,
+              "the list fits into a message");
 
-/* --- the known ones ---------------------------------------------------------------------------------------------------- */
+/* --- the known ones
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* Tokens, leases and event times are worthless on a machine that believes to be in 1970. */
 #define CLOCK_EARLIEST_S 1704067200ull /* 2024-01-01 */
@@ -26,7 +28,8 @@ static bool clock_init(const struct adapters_args *args, char text[ADAPTER_TEXT_
     (void)args;
     uint64_t wall_s = actor_wall_now() / NS_PER_S;
     bool set = wall_s >= CLOCK_EARLIEST_S;
-    snprintf(text, ADAPTER_TEXT_MAX, set ? "set" : "the wall clock says %llu s since 1970; it must be %llu or later",
+    snprintf(text, ADAPTER_TEXT_MAX,
+             set ? "set" : "the wall clock says %llu s since 1970; it must be %llu or later",
              (unsigned long long)wall_s, CLOCK_EARLIEST_S);
     return set;
 }
@@ -44,7 +47,8 @@ static bool descriptors_init(const struct adapters_args *args, char text[ADAPTER
         (void)getrlimit(RLIMIT_NOFILE, &limit);
     }
     bool enough = limit.rlim_cur >= args->descriptors;
-    snprintf(text, ADAPTER_TEXT_MAX, enough ? "%llu, of which %llu are needed" : "the limit is %llu; it must be at least %llu",
+    snprintf(text, ADAPTER_TEXT_MAX,
+             enough ? "%llu, of which %llu are needed" : "the limit is %llu; it must be at least %llu",
              (unsigned long long)limit.rlim_cur, (unsigned long long)args->descriptors);
     return enough;
 }
@@ -55,7 +59,9 @@ const struct adapter adapters_known[] = {
     {NULL, NULL, NULL},
 };
 
-/* --- the actor --------------------------------------------------------------------------------------------------------- */
+/* --- the actor
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static enum actor_step adapters_init(void *state, const void *args, size_t args_size)
 {

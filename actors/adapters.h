@@ -1,9 +1,10 @@
 /* Adapters: what the process needs from outside before it may serve, set up once by the actor "runtime".
  *
- * Each adapter has a name and an init, which either makes the thing ready or says in one sentence why it can't. The actor
- * runs them in order before it handles anything, so whoever gets an answer from it knows that all are ready. One that
- * fails is not retried here: the event failure.adapter_init names it, the actor ends, and its supervisor decides; a root
- * that starts it in vain four times within ten seconds ends the process.
+ * Each adapter has a name and an init, which either makes the thing ready or says in one sentence why it
+ * can't. The actor runs them in order before it handles anything, so whoever gets an answer from it knows
+ * that all are ready. One that fails is not retried here: the event failure.adapter_init names it, the actor
+ * ends, and its supervisor decides; a root that starts it in vain four times within ten seconds ends the
+ * process.
  */
 #ifndef COPPICE_ACTORS_ADAPTERS_H
 #define COPPICE_ACTORS_ADAPTERS_H
@@ -27,7 +28,7 @@ struct adapter {
 /* Borrowed for the process's life; arrays and all. */
 struct adapters_args {
     const struct adapter *adapters[ADAPTERS_MAX]; /* NULL ends the list */
-    uint64_t descriptors; /* for the adapter "descriptors": how many are needed */
+    uint64_t descriptors;                         /* for the adapter "descriptors": how many are needed */
 };
 extern const struct actor_class adapters_class;
 

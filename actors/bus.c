@@ -31,7 +31,9 @@ static bool group_of(const char *topic, struct group_name *ret_name)
     return true;
 }
 
-/* --- the bus ----------------------------------------------------------------------------------------------------------- */
+/* --- the bus
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 static bool read_event(const struct message *m, struct bus_event *ret_event)
 {
@@ -39,7 +41,8 @@ static bool read_event(const struct message *m, struct bus_event *ret_event)
     if (m->size < 3 || p[0] == 0 || p[0] > BUS_TOPIC_MAX || m->size < 2u + p[0] || p[1 + p[0]] != 0 ||
         memchr(p + 1, 0, p[0]))
         return false;
-    *ret_event = (struct bus_event){.topic = (const char *)p + 1, .bytes = p + 2 + p[0], .size = m->size - 2u - p[0]};
+    *ret_event =
+        (struct bus_event){.topic = (const char *)p + 1, .bytes = p + 2 + p[0], .size = m->size - 2u - p[0]};
     return true;
 }
 
@@ -59,7 +62,8 @@ static struct bus_receipt fan_out(struct bus *b, const struct message *m, const 
     bool named = group_of(topic, &group);
     ASSERT(named);
     size_t members = actor_members(group.text, b->members, BUS_SUBSCRIBERS_MAX);
-    /* More can have joined at the same instant than the limit allows; they are missed, not read past the array. */
+    /* More can have joined at the same instant than the limit allows; they are missed, not read past the
+     * array. */
     size_t reached = members < BUS_SUBSCRIBERS_MAX ? members : BUS_SUBSCRIBERS_MAX;
     for (size_t i = 0; i < reached; i++)
         if (actor_cast(b->members[i], BUS_EVENT, m->payload, m->size) == OK)
@@ -101,7 +105,9 @@ const struct actor_class bus_class = {
     .mailbox_capacity = BUS_QUEUE_MAX,
 };
 
-/* --- its users --------------------------------------------------------------------------------------------------------- */
+/* --- its users
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 bool bus_event_read(const struct message *m, struct bus_event *ret_event)
 {
@@ -157,8 +163,8 @@ enum error bus_publish(const char *topic, const void *bytes, size_t size)
     return e == OK ? actor_send(bus, m) : e;
 }
 
-enum error bus_publish_wait(const char *topic, const void *bytes, size_t size, struct bus_receipt *ret_receipt,
-                            uint64_t deadline)
+enum error bus_publish_wait(const char *topic, const void *bytes, size_t size,
+                            struct bus_receipt *ret_receipt, uint64_t deadline)
 {
     struct message *m, *reply;
     enum error e = publication(topic, bytes, size, &m);

@@ -11,8 +11,8 @@ enum { DEDUPER_ASK = 1, DEDUPER_INSPECT, DEDUPER_ANSWER, DEDUPER_FIGURES };
 
 #define WINDOW_DEFAULT 65536u
 #define EXPIRY_DEFAULT (600 * NS_PER_S)
-/* Per question this many expired keys are cleared at most, so that no question pays for a quiet night. Two would keep
- * pace with one new key each; the rest catches up. */
+/* Per question this many expired keys are cleared at most, so that no question pays for a quiet night. Two
+ * would keep pace with one new key each; the rest catches up. */
 #define EXPIRE_BATCH 16
 
 struct entry {
@@ -20,7 +20,8 @@ struct entry {
     uint64_t expires;
 };
 
-/* A ring in order of arrival, which is the order of expiry: all keys live equally long. Slot i has the chain id i + 1. */
+/* A ring in order of arrival, which is the order of expiry: all keys live equally long. Slot i has the chain
+ * id i + 1. */
 struct deduper {
     struct hash_key keys[2]; /* drawn at start, so that nobody knows which ids share a chain */
     struct entry *ring;
@@ -49,7 +50,8 @@ static void region_release(void *region)
 static struct region *region_map(uint32_t window)
 {
     size_t size = sizeof(struct region) + window * sizeof(struct entry) + chains_bytes(window);
-    struct region *region = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct region *region =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (region == MAP_FAILED)
         return NULL;
     region->size = size;
@@ -102,7 +104,9 @@ static void hash_question(const struct deduper *d, const struct question *q, uin
     for (int i = 0; i < 2; i++) {
         struct hash_sip sip;
         hash_sip_start(&sip, &d->keys[i]);
-        hash_sip_add(&sip, q, sizeof(*q) + q->instance_length + q->message_length); /* lengths first: no two pairs agree */
+        hash_sip_add(&sip, q,
+                     sizeof(*q) + q->instance_length +
+                         q->message_length); /* lengths first: no two pairs agree */
         hash[i] = hash_sip_end(&sip);
     }
 }
@@ -129,7 +133,8 @@ static void remember(struct deduper *d, const uint64_t hash[2], uint64_t now)
     }
     uint32_t slot = (uint32_t)(((uint64_t)d->oldest + d->figures.keys) % d->figures.window);
     uint64_t expires = now + d->expiry_ns;
-    d->ring[slot] = (struct entry){.hash = {hash[0], hash[1]}, .expires = expires < now ? UINT64_MAX : expires};
+    d->ring[slot] =
+        (struct entry){.hash = {hash[0], hash[1]}, .expires = expires < now ? UINT64_MAX : expires};
     chains_add(&d->chains, hash[0], slot + 1);
     d->figures.keys++;
 }
@@ -188,7 +193,8 @@ enum error deduper_seen(const char *instance_id, const char *message_id, bool *r
     size_t message_length = strnlen(message_id, DEDUPER_ID_MAX + 1);
     if (!length_fits((uint16_t)instance_length) || !length_fits((uint16_t)message_length))
         return ERR_INVALID;
-    struct message *reply, *m = message_new(DEDUPER_ASK, sizeof(struct question) + instance_length + message_length);
+    struct message *reply,
+        *m = message_new(DEDUPER_ASK, sizeof(struct question) + instance_length + message_length);
     if (!m)
         return ERR_MEMORY;
     struct question *q = (void *)m->payload;

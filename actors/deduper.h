@@ -1,12 +1,14 @@
 /* The deduper: has this message of this instance been seen before?
  *
- * A bounded window of keys (instance_id, external message id). The first who asks for a key hears "new", everybody else
- * "seen" until the key expires, counted from the first time. When the window is full the oldest key is pushed out, and
- * that is counted: a window that pushes out unexpired keys is too small. Keys are kept as 128 bits of keyed hash; two
- * different keys are taken for one with a chance of about 2^-112 at a full window.
+ * A bounded window of keys (instance_id, external message id). The first who asks for a key hears "new",
+ * everybody else "seen" until the key expires, counted from the first time. When the window is full the
+ * oldest key is pushed out, and that is counted: a window that pushes out unexpired keys is too small. Keys
+ * are kept as 128 bits of keyed hash; two different keys are taken for one with a chance of about 2^-112 at a
+ * full window.
  *
- * A kill forgets the window, so a message seen before the kill passes once more; what must never happen twice is decided
- * by the store behind it. Cost: 40 bytes a key, mapped at start and touched as the window fills; about 100 ns a question.
+ * A kill forgets the window, so a message seen before the kill passes once more; what must never happen twice
+ * is decided by the store behind it. Cost: 40 bytes a key, mapped at start and touched as the window fills;
+ * about 100 ns a question.
  */
 #ifndef COPPICE_ACTORS_DEDUPER_H
 #define COPPICE_ACTORS_DEDUPER_H
@@ -18,7 +20,7 @@
 #define DEDUPER_NAME       "deduper"
 
 struct deduper_args {
-    uint32_t window; /* keys, 1..DEDUPER_WINDOW_MAX; 0: 65,536 */
+    uint32_t window;    /* keys, 1..DEDUPER_WINDOW_MAX; 0: 65,536 */
     uint64_t expiry_ns; /* 0: 10 minutes */
 };
 extern const struct actor_class deduper_class; /* with struct deduper_args, or none for the defaults */

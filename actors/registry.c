@@ -15,7 +15,8 @@ struct list_request {
     char after[REGISTRY_ID_MAX];
     uint32_t count;
 };
-STATIC_ASSERT(REGISTRY_PAGE_MAX * sizeof(struct registry_entry) <= MESSAGE_PAYLOAD_MAX, "a page fits into a message");
+STATIC_ASSERT(REGISTRY_PAGE_MAX * sizeof(struct registry_entry) <= MESSAGE_PAYLOAD_MAX,
+              "a page fits into a message");
 
 /* The page being filled: the smallest ids behind `after` seen so far, in order. */
 struct page {
@@ -92,7 +93,8 @@ static enum actor_step registry_handle(void *state, struct message *m)
         return ACTOR_CONTINUE;
     case REGISTRY_LIST:
         request = message_body(m, sizeof(*request));
-        if (request && request->count <= REGISTRY_PAGE_MAX && memchr(request->after, 0, sizeof(request->after)))
+        if (request && request->count <= REGISTRY_PAGE_MAX &&
+            memchr(request->after, 0, sizeof(request->after)))
             answer_list(r, m, request);
         return ACTOR_CONTINUE;
     default:
@@ -119,8 +121,8 @@ enum error registry_count(const char *registry, uint64_t *ret_count, uint64_t de
     return OK;
 }
 
-enum error registry_list(const char *registry, const char *after, struct registry_entry *entries, size_t count,
-                         size_t *ret_stored, uint64_t deadline)
+enum error registry_list(const char *registry, const char *after, struct registry_entry *entries,
+                         size_t count, size_t *ret_stored, uint64_t deadline)
 {
     struct list_request body = {.count = (uint32_t)count};
     if (count > REGISTRY_PAGE_MAX || strlen(after) >= sizeof(body.after))

@@ -1,12 +1,13 @@
 /* Registries: the index over living actors of one kind, by the names they hold.
  *
- * Rooms, agents and instances register as "room:<id>", "agent:<id>", "instance:<id>" with the runtime. A registry keeps
- * nothing: each answer is read from the runtime's names, so it cannot be out of date and its death loses nothing. One
- * actor is found without it, by actor_whereis; the registry is for whoever wants to know how many there are and which.
+ * Rooms, agents and instances register as "room:<id>", "agent:<id>", "instance:<id>" with the runtime. A
+ * registry keeps nothing: each answer is read from the runtime's names, so it cannot be out of date and its
+ * death loses nothing. One actor is found without it, by actor_whereis; the registry is for whoever wants to
+ * know how many there are and which.
  *
- * registry_count and registry_list are calls: they block until the deadline and give ERR_NOPROC when the registry isn't
- * there. Each costs one walk over all names of the process, about 20 ns a name. Names with a '/' behind the prefix are
- * parts of a subtree ("instance:7/server") and don't count.
+ * registry_count and registry_list are calls: they block until the deadline and give ERR_NOPROC when the
+ * registry isn't there. Each costs one walk over all names of the process, about 20 ns a name. Names with a
+ * '/' behind the prefix are parts of a subtree ("instance:7/server") and don't count.
  */
 #ifndef COPPICE_ACTORS_REGISTRY_H
 #define COPPICE_ACTORS_REGISTRY_H
@@ -28,9 +29,9 @@ struct registry_entry {
 };
 
 enum error registry_count(const char *registry, uint64_t *ret_count, uint64_t deadline);
-/* The first `count` (at most REGISTRY_PAGE_MAX) ids behind `after` in the order of their bytes ("" begins): the last id
- * of one page asks for the next. *ret_stored below count: there are no more. */
-enum error registry_list(const char *registry, const char *after, struct registry_entry *entries, size_t count,
-                         size_t *ret_stored, uint64_t deadline);
+/* The first `count` (at most REGISTRY_PAGE_MAX) ids behind `after` in the order of their bytes ("" begins):
+ * the last id of one page asks for the next. *ret_stored below count: there are no more. */
+enum error registry_list(const char *registry, const char *after, struct registry_entry *entries,
+                         size_t count, size_t *ret_stored, uint64_t deadline);
 
 #endif

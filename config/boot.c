@@ -32,7 +32,9 @@ struct plan {
     struct deduper_args deduper;
 };
 
-/* --- checks -------------------------------------------------------------------------------------------------------------- */
+/* --- checks
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static const struct adapter *adapter_known(const char *name, size_t length)
 {
@@ -49,12 +51,14 @@ static bool adapters_parse(const char *list, struct adapters_args *ret_args, cha
         size_t length = strcspn(list, ",");
         const struct adapter *a = adapter_known(list, length);
         char word[NEAREST_LENGTH_MAX + 1];
-        snprintf(word, sizeof(word), "%.*s", (int)(length < NEAREST_LENGTH_MAX ? length : NEAREST_LENGTH_MAX), list);
+        snprintf(word, sizeof(word), "%.*s", (int)(length < NEAREST_LENGTH_MAX ? length : NEAREST_LENGTH_MAX),
+                 list);
         struct nearest near = {.word = word};
         for (const struct adapter *known = adapters_known; known->name; known++)
             nearest_offer(&near, known->name);
         if (!a || count == ADAPTERS_MAX) {
-            snprintf(text, text_size, "--adapters names '%s'; it must be a list of at most %u of clock, descriptors%s%s", word,
+            snprintf(text, text_size,
+                     "--adapters names '%s'; it must be a list of at most %u of clock, descriptors%s%s", word,
                      ADAPTERS_MAX, near.best ? "; did you mean " : "", near.best ? near.best : "");
             return false;
         }
@@ -81,16 +85,19 @@ enum error boot_check(const struct options *o, char *ret_text, size_t text_size)
     return OK;
 }
 
-/* --- the tree from the table ---------------------------------------------------------------------------------------------- */
+/* --- the tree from the table
+ * ---------------------------------------------------------------------------------------------- */
 
 /* What the command line says about an actor of the table. */
-static void plan_options(struct plan *plan, const struct options *o, const struct topology_row *row, struct child_spec *child)
+static void plan_options(struct plan *plan, const struct options *o, const struct topology_row *row,
+                         struct child_spec *child)
 {
     if (row->class == &adapters_class) {
         child->args = &plan->adapters;
         child->args_size = sizeof(plan->adapters);
     } else if (row->class == &deduper_class) {
-        plan->deduper = (struct deduper_args){.window = (uint32_t)o->deduper_window, .expiry_ns = o->deduper_expiry};
+        plan->deduper =
+            (struct deduper_args){.window = (uint32_t)o->deduper_window, .expiry_ns = o->deduper_expiry};
         child->args = &plan->deduper;
         child->args_size = sizeof(plan->deduper);
     } else if (row->class == &operator_class) {
@@ -99,10 +106,14 @@ static void plan_options(struct plan *plan, const struct options *o, const struc
     }
 }
 
-static void plan_worker(struct plan *plan, const struct options *o, const struct topology_row *row, struct child_spec *child)
+static void plan_worker(struct plan *plan, const struct options *o, const struct topology_row *row,
+                        struct child_spec *child)
 {
-    *child = (struct child_spec){
-        .id = row->name, .name = row->name, .class = row->class, .args = row->args, .args_size = row->args_size};
+    *child = (struct child_spec){.id = row->name,
+                                 .name = row->name,
+                                 .class = row->class,
+                                 .args = row->args,
+                                 .args_size = row->args_size};
     plan_options(plan, o, row, child);
 }
 
@@ -120,13 +131,15 @@ static void plan_supervisor(struct plan *plan, const struct options *o, size_t p
     };
 }
 
-/* The children of one row stand together in plan->children, from `at` on. Lower rows are planned before their parents,
- * because a child's argument is a copy of its finished spec. Returns where the next ones may stand. */
+/* The children of one row stand together in plan->children, from `at` on. Lower rows are planned before their
+ * parents, because a child's argument is a copy of its finished spec. Returns where the next ones may stand.
+ */
 static size_t plan_children(struct plan *plan, const struct options *o, size_t parent, size_t at)
 {
     size_t first = at, count = 0;
     for (size_t i = parent + 1; i < topology_count; i++)
-        count += strcmp(topology_rows[i].parent, topology_rows[parent].name) == 0 && !topology_per_key(&topology_rows[i]);
+        count += strcmp(topology_rows[i].parent, topology_rows[parent].name) == 0 &&
+                 !topology_per_key(&topology_rows[i]);
     size_t next = first + count;
     for (size_t i = parent + 1; i < topology_count; i++) {
         const struct topology_row *row = &topology_rows[i];
@@ -164,7 +177,8 @@ static void plan_rows(struct plan *plan)
         topology_write_row(&json, row);
         enum json_status status = json_end(&json);
         ASSERT(status == JSON_OK);
-        snprintf(plan->intensity[i], sizeof(plan->intensity[i]), "%u/%us", row->max_restarts, row->max_seconds);
+        snprintf(plan->intensity[i], sizeof(plan->intensity[i]), "%u/%us", row->max_restarts,
+                 row->max_seconds);
         plan->rows[i] = (struct living_row){.name = row->name,
                                             .strategy = strategy_name(row->strategy),
                                             .intensity = plan->intensity[i],
@@ -187,7 +201,7 @@ static struct plan *plan_create(const struct boot *boot)
     ASSERT(known);
     plan->adapters.descriptors = o->descriptors;
     plan_rows(plan);
-    plan->operator= (struct operator_options){
+    plan->operator=(struct operator_options){
         .listening = boot->listening,
         .loopback_only = strncmp(o->operator_listen, "unix:", 5) != 0,
         .idle_ns = o->operator_idle,
@@ -202,7 +216,9 @@ static struct plan *plan_create(const struct boot *boot)
     return plan;
 }
 
-/* --- signals --------------------------------------------------------------------------------------------------------------- */
+/* --- signals
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 static struct runtime *running;
 
@@ -232,7 +248,8 @@ static void signals_restore(void)
     running = NULL;
 }
 
-/* --- from start to end ----------------------------------------------------------------------------------------------------- */
+/* --- from start to end
+ * ----------------------------------------------------------------------------------------------------- */
 
 static struct runtime *create(const struct options *o)
 {
@@ -259,16 +276,20 @@ static int run(struct runtime *rt, const struct plan *plan)
     char address[ADDRESS_TEXT_MAX];
     struct runtime_stats stats;
     const struct supervisor_spec *root = &plan->specs[0];
-    enum error e = runtime_spawn(
-        rt, &(struct spawn_options){.class = &supervisor_class, .args = plan->args[0], .args_size = sizeof(*root)}, NULL);
+    enum error e =
+        runtime_spawn(rt,
+                      &(struct spawn_options){
+                          .class = &supervisor_class, .args = plan->args[0], .args_size = sizeof(*root)},
+                      NULL);
     if (e != OK) {
         LOG(LOG_ERROR, "boot", "the root could not be started", {"err", error_name(e), 0});
         return EXIT_FAILURE;
     }
     address_text(plan->operator.listening, address);
     runtime_stats(rt, &stats);
-    LOG(LOG_INFO, "boot", "started", {"version", COPPICE_VERSION, 0}, {"pid", NULL, getpid()}, {"operator", address, 0},
-        {"schedulers", NULL, stats.schedulers}, {"subsystems", NULL, (int64_t)topology_count});
+    LOG(LOG_INFO, "boot", "started", {"version", COPPICE_VERSION, 0}, {"pid", NULL, getpid()},
+        {"operator", address, 0}, {"schedulers", NULL, stats.schedulers},
+        {"subsystems", NULL, (int64_t)topology_count});
     int status = runtime_run(rt);
     LOG(status ? LOG_ERROR : LOG_INFO, "boot", "ended", {"status", NULL, status});
     return status;

@@ -68,7 +68,8 @@ static int receive(int fd, struct json_sink *sink, char *why, size_t why_size)
     return parser.status_code;
 }
 
-int client_get(const struct address *address, const char *target, struct json_sink *sink, char *ret_why, size_t why_size)
+int client_get(const struct address *address, const char *target, struct json_sink *sink, char *ret_why,
+               size_t why_size)
 {
     char request[512];
     struct timeval limit = {.tv_sec = CLIENT_TIMEOUT_S};
@@ -79,7 +80,8 @@ int client_get(const struct address *address, const char *target, struct json_si
     }
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-    int length = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", target);
+    int length = snprintf(request, sizeof(request),
+                          "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", target);
     int status = 0;
     if (send_all(fd, request, (size_t)length))
         status = receive(fd, sink, ret_why, why_size);

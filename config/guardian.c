@@ -29,7 +29,9 @@ static bool start(struct guardian *g)
         LOG(LOG_ERROR, "guardian", "the server could not be started", {"err", strerror(errno), 0});
     if (g->child != 0)
         return g->child > 0;
-    setpgid(0, 0); /* a terminal's interrupt comes through the guardian, once: the second one would end it at once */
+    setpgid(
+        0,
+        0); /* a terminal's interrupt comes through the guardian, once: the second one would end it at once */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     sigprocmask(SIG_SETMASK, &g->before, NULL);
     if (getppid() != guardian)
@@ -78,7 +80,8 @@ static void report(const struct guardian *g, int status, bool again)
 {
     const char *what = again ? "the server ended and is started again" : "the server ended";
     if (WIFSIGNALED(status))
-        LOG(LOG_WARN, "guardian", what, {"server", NULL, g->child}, {"signal", strsignal(WTERMSIG(status)), 0});
+        LOG(LOG_WARN, "guardian", what, {"server", NULL, g->child},
+            {"signal", strsignal(WTERMSIG(status)), 0});
     else
         LOG(LOG_WARN, "guardian", what, {"server", NULL, g->child}, {"status", NULL, WEXITSTATUS(status)});
 }

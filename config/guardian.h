@@ -1,13 +1,13 @@
 /* The guardian: a parent process that starts the server again when it ends abnormally.
  *
- * For machines without a service manager. The server runs in a child; SIGTERM and SIGINT are passed on to it, and when
- * it ends after that, the guardian ends with its status. Otherwise: 0 is an end that was asked for; 64 and 78 would only
- * come again, so the guardian ends with them; anything else, signals included, is a reason to start it again, at once, as
- * long as the restart intensity allows. More than that gives one JSON line and status 70. When the guardian itself is
- * killed, the kernel tells the child to stop.
+ * For machines without a service manager. The server runs in a child; SIGTERM and SIGINT are passed on to it,
+ * and when it ends after that, the guardian ends with its status. Otherwise: 0 is an end that was asked for;
+ * 64 and 78 would only come again, so the guardian ends with them; anything else, signals included, is a
+ * reason to start it again, at once, as long as the restart intensity allows. More than that gives one JSON
+ * line and status 70. When the guardian itself is killed, the kernel tells the child to stop.
  *
- * What the guardian opened before (the listening socket) is inherited by each child, so clients wait in its backlog
- * instead of being refused while a server is being started again.
+ * What the guardian opened before (the listening socket) is inherited by each child, so clients wait in its
+ * backlog instead of being refused while a server is being started again.
  */
 #ifndef COPPICE_CONFIG_GUARDIAN_H
 #define COPPICE_CONFIG_GUARDIAN_H
@@ -15,7 +15,8 @@
 #include "config/options.h"
 #include "runtime/env.h"
 
-/* Single-threaded still. serve(arg) is called in each child, whose exit status it returns. Returns the guardian's. */
+/* Single-threaded still. serve(arg) is called in each child, whose exit status it returns. Returns the
+ * guardian's. */
 int guardian_run(struct intensity intensity, struct env *env, int (*serve)(void *arg), void *arg);
 
 #endif

@@ -41,7 +41,8 @@ static void timestamp(char text[32])
     gmtime_r(&seconds, &t);
     size_t length = strftime(text, 32, "%Y-%m-%dT%H:%M:%S", &t);
     unsigned ms = (unsigned)(wall / NS_PER_MS % 1000);
-    const char rest[] = {'.', (char)('0' + ms / 100), (char)('0' + ms / 10 % 10), (char)('0' + ms % 10), 'Z', 0};
+    const char rest[] = {'.', (char)('0' + ms / 100), (char)('0' + ms / 10 % 10), (char)('0' + ms % 10), 'Z',
+                         0};
     memcpy(text + length, rest, sizeof(rest));
 }
 
@@ -116,7 +117,8 @@ void log_line(const char *line, size_t size)
         deliver(line, size); /* as it is, rather than not at all */
 }
 
-void log_write(enum log_level level, const char *logger, const char *message, const struct log_field *fields, size_t count)
+void log_write(enum log_level level, const char *logger, const char *message, const struct log_field *fields,
+               size_t count)
 {
     char line[LOG_LINE_MAX];
     struct json_sink sink;
@@ -134,10 +136,12 @@ void log_write(enum log_level level, const char *logger, const char *message, co
     line_end(&json, level, logger, message);
 }
 
-/* --- telemetry ---------------------------------------------------------------------------------------------------------- */
+/* --- telemetry
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
-/* How much an event matters to a reader of the log; the rest is for debugging. A crash has a line of the runtime's own,
- * with more in it. */
+/* How much an event matters to a reader of the log; the rest is for debugging. A crash has a line of the
+ * runtime's own, with more in it. */
 static enum log_level level_of(enum telemetry_event event)
 {
     switch (event) {

@@ -16,7 +16,8 @@ extern char **environ;
 
 #define EXIT_UNAVAILABLE 69
 
-/* --- standard output: a reader that has gone (coppice tree | head) ends the program quietly ------------------------------- */
+/* --- standard output: a reader that has gone (coppice tree | head) ends the program quietly
+ * ------------------------------- */
 
 static bool flush_out(void *context, const char *bytes, size_t length)
 {
@@ -53,7 +54,9 @@ static int complain(int status, const char *what, const char *text)
     return status;
 }
 
-/* --- commands ------------------------------------------------------------------------------------------------------------- */
+/* --- commands
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 static int help(const struct options *o)
 {
@@ -112,7 +115,8 @@ static int tree(const struct options *o)
     char why[256];
     if (!operator_address(o, &address))
         return EXIT_CONFIG;
-    int status = client_get(&address, o->json ? "/stats/tree" : "/stats/tree?format=text", &sink, why, sizeof(why));
+    int status =
+        client_get(&address, o->json ? "/stats/tree" : "/stats/tree?format=text", &sink, why, sizeof(why));
     if (status == 200)
         return EXIT_SUCCESS;
     if (status != 0)
@@ -136,7 +140,8 @@ static int serve(const struct options *o)
         fprintf(stderr, "coppice: --operator-listen is '%s': %s\n", o->operator_listen, why);
         return EXIT_UNAVAILABLE;
     }
-    int status = o->guardian ? guardian_run(o->guardian_intensity, env_real(), boot_serve, &boot) : boot_serve(&boot);
+    int status =
+        o->guardian ? guardian_run(o->guardian_intensity, env_real(), boot_serve, &boot) : boot_serve(&boot);
     address_remove(&address);
     return status;
 }

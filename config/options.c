@@ -27,15 +27,15 @@ struct option {
 };
 
 static const struct option table[] = {
-#define X(field_, key_, kind_, commands_, min_, max_, preset_, unit_, prose_)                                \
-    {.key = key_,                                                                                            \
-     .kind = KIND_##kind_,                                                                                   \
-     .commands = commands_,                                                                                  \
-     .min = min_,                                                                                            \
-     .max = max_,                                                                                            \
-     .preset = preset_,                                                                                      \
-     .unit = unit_,                                                                                          \
-     .prose = prose_,                                                                                        \
+#define X(field_, key_, kind_, commands_, min_, max_, preset_, unit_, prose_) \
+    {.key = key_,                                                             \
+     .kind = KIND_##kind_,                                                    \
+     .commands = commands_,                                                   \
+     .min = min_,                                                             \
+     .max = max_,                                                             \
+     .preset = preset_,                                                       \
+     .unit = unit_,                                                           \
+     .prose = prose_,                                                         \
      .offset = offsetof(struct options, field_)},
     OPTIONS(X)
 #undef X
@@ -83,7 +83,9 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct parse *p, int sta
     return status;
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------- */
+/* --- names
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 /* operator.listen -> --operator-listen */
 static void flag_name(const struct option *o, char name[NAME_SIZE])
@@ -102,17 +104,19 @@ static void variable_name(const struct option *o, char name[NAME_SIZE])
         *c = *c == '.' ? '_' : *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
 }
 
-/* --- values ------------------------------------------------------------------------------------------------------------ */
+/* --- values
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 struct unit {
     const char *name;
     uint64_t factor;
 };
 
-static const struct unit durations[] = {{"ns", 1},           {"us", US},           {"ms", MS},           {"s", S},
-                                        {"m", 60 * S},       {"h", 3600 * S},      {NULL, 0}};
-static const struct unit sizes[] = {{"B", 1},           {"KiB", 1 << 10}, {"MiB", MIB}, {"GiB", MIB << 10},
-                                    {"TiB", MIB << 20}, {NULL, 0}};
+static const struct unit durations[] = {{"ns", 1},     {"us", US},      {"ms", MS}, {"s", S},
+                                        {"m", 60 * S}, {"h", 3600 * S}, {NULL, 0}};
+static const struct unit sizes[] = {{"B", 1},           {"KiB", 1 << 10},   {"MiB", MIB},
+                                    {"GiB", MIB << 10}, {"TiB", MIB << 20}, {NULL, 0}};
 
 static bool digits(const char **text, uint64_t *ret_value)
 {
@@ -121,7 +125,8 @@ static bool digits(const char **text, uint64_t *ret_value)
     if (*c < '0' || *c > '9')
         return false;
     for (; *c >= '0' && *c <= '9'; c++)
-        if (__builtin_mul_overflow(value, 10u, &value) || __builtin_add_overflow(value, (uint64_t)(*c - '0'), &value))
+        if (__builtin_mul_overflow(value, 10u, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(*c - '0'), &value))
             return false;
     *text = c;
     *ret_value = value;
@@ -140,7 +145,8 @@ static bool quantity(const char *text, const struct unit *units, uint64_t *ret_v
         const struct unit *u = units;
         while (u->name && (strlen(u->name) != length || memcmp(u->name, text, length) != 0))
             u++;
-        if (!u->name || __builtin_mul_overflow(number, u->factor, &number) || __builtin_add_overflow(sum, number, &sum))
+        if (!u->name || __builtin_mul_overflow(number, u->factor, &number) ||
+            __builtin_add_overflow(sum, number, &sum))
             return false;
         text += length;
     } while (*text);
@@ -202,7 +208,8 @@ static void right_value(const struct option *o, char *text, size_t size)
     char min[32], max[32];
     switch (o->kind) {
     case KIND_COUNT:
-        snprintf(text, size, "a whole number from %llu to %llu", (unsigned long long)o->min, (unsigned long long)o->max);
+        snprintf(text, size, "a whole number from %llu to %llu", (unsigned long long)o->min,
+                 (unsigned long long)o->max);
         break;
     case KIND_DURATION:
         quantity_text(o->min, durations, min, sizeof(min));
@@ -269,7 +276,8 @@ static int set(struct parse *p, const struct option *o, const char *source, cons
     return refuse(p, EXIT_CONFIG, "%s is '%.*s'; it must be %s", source, VALUE_SHOWN_MAX, value, right);
 }
 
-/* --- command line ------------------------------------------------------------------------------------------------------ */
+/* --- command line
+ * ------------------------------------------------------------------------------------------------------ */
 
 static int unknown_option(struct parse *p, const char *argument, size_t length)
 {
@@ -285,7 +293,8 @@ static int unknown_option(struct parse *p, const char *argument, size_t length)
     const char *command = command_names[p->options->command];
     if (near.best)
         return refuse(p, EXIT_USAGE, "%s has no option '%s'; did you mean %s?", command, word, near.best);
-    return refuse(p, EXIT_USAGE, "%s has no option '%s'; 'coppice help %s' lists those it has", command, word, command);
+    return refuse(p, EXIT_USAGE, "%s has no option '%s'; 'coppice help %s' lists those it has", command, word,
+                  command);
 }
 
 /* --no-NAME and --NAME for flags; --NAME VALUE and --NAME=VALUE for all. Moves *at over what it took. */
@@ -326,8 +335,10 @@ static int parse_command(struct parse *p, const char *word)
         nearest_offer(&near, command_names[i]);
     }
     if (near.best)
-        return refuse(p, EXIT_USAGE, "there is no command '%.*s'; did you mean %s?", VALUE_SHOWN_MAX, word, near.best);
-    return refuse(p, EXIT_USAGE, "there is no command '%.*s'; 'coppice help' lists them", VALUE_SHOWN_MAX, word);
+        return refuse(p, EXIT_USAGE, "there is no command '%.*s'; did you mean %s?", VALUE_SHOWN_MAX, word,
+                      near.best);
+    return refuse(p, EXIT_USAGE, "there is no command '%.*s'; 'coppice help' lists them", VALUE_SHOWN_MAX,
+                  word);
 }
 
 /* -h and --help anywhere ask for help about the command; --version is the command of that name. */
@@ -340,7 +351,8 @@ static int parse_arguments(struct parse *p, int argc, char *const argv[])
 {
     struct options *o = p->options;
     if (argc < 2)
-        return refuse(p, EXIT_USAGE, "a command is missing; 'coppice serve' starts the server, 'coppice help' says more");
+        return refuse(p, EXIT_USAGE,
+                      "a command is missing; 'coppice serve' starts the server, 'coppice help' says more");
     if (asks_for_help(argv[1]))
         o->command = COMMAND_HELP;
     else if (strcmp(argv[1], "--version") == 0)
@@ -362,17 +374,18 @@ static int parse_arguments(struct parse *p, int argc, char *const argv[])
             o->topic = command_names[o->command];
             o->command = COMMAND_HELP;
         } else {
-            return refuse(p, EXIT_USAGE, "%s takes no argument '%.*s'", command_names[o->command], VALUE_SHOWN_MAX,
-                          argv[i]);
+            return refuse(p, EXIT_USAGE, "%s takes no argument '%.*s'", command_names[o->command],
+                          VALUE_SHOWN_MAX, argv[i]);
         }
     }
     return 0;
 }
 
-/* --- environment ------------------------------------------------------------------------------------------------------- */
+/* --- environment
+ * ------------------------------------------------------------------------------------------------------- */
 
-/* A variable that no option has is refused when it is nearly one, and left alone otherwise: service discovery puts
- * variables with our prefix into the environment of a service that is called coppice. */
+/* A variable that no option has is refused when it is nearly one, and left alone otherwise: service discovery
+ * puts variables with our prefix into the environment of a service that is called coppice. */
 static int parse_variable(struct parse *p, const char *entry)
 {
     char names[OPTION_COUNT][NAME_SIZE], word[NAME_SIZE];
@@ -384,34 +397,39 @@ static int parse_variable(struct parse *p, const char *entry)
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         variable_name(&table[i], names[i]);
         if (strcmp(names[i], word) == 0)
-            return table[i].commands >> p->options->command & 1 ? set(p, &table[i], word, entry + length + 1) : 0;
+            return table[i].commands >> p->options->command & 1 ? set(p, &table[i], word, entry + length + 1)
+                                                                : 0;
         nearest_offer(&near, names[i] + strlen("COPPICE_"));
     }
     if (near.best)
-        return refuse(p, EXIT_CONFIG, "the variable %s is unknown; did you mean COPPICE_%s?", word, near.best);
+        return refuse(p, EXIT_CONFIG, "the variable %s is unknown; did you mean COPPICE_%s?", word,
+                      near.best);
     return 0;
 }
 
-/* --- all together ------------------------------------------------------------------------------------------------------ */
+/* --- all together
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* What one row alone cannot see. */
 static int check_together(struct parse *p)
 {
     const struct options *o = p->options;
     if (o->command == COMMAND_SERVE && o->runaway < o->slice)
-        return refuse(p, EXIT_CONFIG, "--runaway is %lluus and --slice is %lluus; --runaway must be at least --slice",
+        return refuse(p, EXIT_CONFIG,
+                      "--runaway is %lluus and --slice is %lluus; --runaway must be at least --slice",
                       (unsigned long long)(o->runaway / US), (unsigned long long)(o->slice / US));
     return 0;
 }
 
-int options_parse(struct options *ret_options, int argc, char *const argv[], char *const environment[], char *ret_text,
-                  size_t text_size)
+int options_parse(struct options *ret_options, int argc, char *const argv[], char *const environment[],
+                  char *ret_text, size_t text_size)
 {
     struct options options = {0}, ignored = {0};
     struct parse p = {.options = &ignored, .text = ret_text, .text_size = text_size};
     for (size_t i = 0; i < OPTION_COUNT; i++)
         ASSERT(take(&options, &table[i], table[i].preset));
-    /* The command decides which variables count, so it is looked for first and everything parsed again on top of them.*/
+    /* The command decides which variables count, so it is looked for first and everything parsed again on top
+     * of them.*/
     ignored = options;
     if (parse_arguments(&p, argc, argv) != 0)
         return p.status;
@@ -420,7 +438,8 @@ int options_parse(struct options *ret_options, int argc, char *const argv[], cha
     p.options = &options;
     if (options.command != COMMAND_HELP && options.command != COMMAND_VERSION)
         for (; *environment; environment++)
-            if (strncmp(*environment, "COPPICE_", strlen("COPPICE_")) == 0 && parse_variable(&p, *environment) != 0)
+            if (strncmp(*environment, "COPPICE_", strlen("COPPICE_")) == 0 &&
+                parse_variable(&p, *environment) != 0)
                 return p.status;
     if (options.command != COMMAND_HELP)
         (void)parse_arguments(&p, argc, argv);
@@ -430,7 +449,9 @@ int options_parse(struct options *ret_options, int argc, char *const argv[], cha
     return 0;
 }
 
-/* --- help -------------------------------------------------------------------------------------------------------------- */
+/* --- help
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static void write_options(struct json_sink *sink, enum command command)
 {
@@ -460,11 +481,13 @@ static void write_overview(struct json_sink *sink)
         snprintf(line, sizeof(line), "  %-10s %s\n", command_names[i], command_prose[i]);
         json_sink_text(sink, line);
     }
-    json_sink_text(sink, "\n'coppice help serve' lists the options of the server. Flags win over variables of the\n"
-                         "environment, these over the defaults.\n\n"
-                         "Exit status: 0 after a stop that was asked for; 64 a command line that cannot be meant; 69 the\n"
-                         "address is taken, or nobody listens there; 70 the restart budget is spent; 78 a value that\n"
-                         "cannot be used.\n");
+    json_sink_text(
+        sink,
+        "\n'coppice help serve' lists the options of the server. Flags win over variables of the\n"
+        "environment, these over the defaults.\n\n"
+        "Exit status: 0 after a stop that was asked for; 64 a command line that cannot be meant; 69 the\n"
+        "address is taken, or nobody listens there; 70 the restart budget is spent; 78 a value that\n"
+        "cannot be used.\n");
 }
 
 void options_write_help(struct json_sink *sink, const char *topic)

@@ -1,9 +1,10 @@
 /* Options: what the command line and the environment may say, each in one row.
  *
- * A row makes the flag (--operator-listen), the variable (COPPICE_OPERATOR_LISTEN), the field of struct options, the
- * parser, the checks and the help. Flags win over the environment, the environment over the defaults. Whatever is not
- * fully understood is refused with a sentence that names the option, the value and what would be right, and the exit
- * status to leave with: 64 for a command line that cannot be meant, 78 for a value that cannot be used.
+ * A row makes the flag (--operator-listen), the variable (COPPICE_OPERATOR_LISTEN), the field of struct
+ * options, the parser, the checks and the help. Flags win over the environment, the environment over the
+ * defaults. Whatever is not fully understood is refused with a sentence that names the option, the value and
+ * what would be right, and the exit status to leave with: 64 for a command line that cannot be meant, 78 for
+ * a value that cannot be used.
  *
  * Called once by main before anything else exists. Strings are borrowed from argv and the environment.
  */
@@ -19,10 +20,10 @@
 #define EXIT_USAGE  64
 #define EXIT_CONFIG 78
 
-#define LOG_LEVELS(X)                                                                                        \
-    X(LOG_DEBUG, "debug")                                                                                    \
-    X(LOG_INFO, "info")                                                                                      \
-    X(LOG_WARN, "warn")                                                                                      \
+#define LOG_LEVELS(X)     \
+    X(LOG_DEBUG, "debug") \
+    X(LOG_INFO, "info")   \
+    X(LOG_WARN, "warn")   \
     X(LOG_ERROR, "error")
 
 enum log_level {
@@ -38,11 +39,11 @@ struct intensity {
 };
 
 /* What a command takes is a bit in the commands column of an option. */
-#define COMMANDS(X)                                                                                          \
-    X(SERVE, "serve", "start the server; it runs until SIGTERM or SIGINT")                                   \
-    X(TREE, "tree", "draw the living tree of a running server")                                              \
-    X(TOPOLOGY, "topology", "print the declared topology")                                                   \
-    X(VERSION, "version", "print the version")                                                               \
+#define COMMANDS(X)                                                        \
+    X(SERVE, "serve", "start the server; it runs until SIGTERM or SIGINT") \
+    X(TREE, "tree", "draw the living tree of a running server")            \
+    X(TOPOLOGY, "topology", "print the declared topology")                 \
+    X(VERSION, "version", "print the version")                             \
     X(HELP, "help", "print this, or the options of one command")
 
 enum command {
@@ -52,8 +53,8 @@ enum command {
         COMMAND_COUNT
 };
 
-/* How a kind of value is kept, and what its limits are counted in: counts in ones, durations in ns, sizes in bytes, the
- * period of an intensity in seconds; limits of the others say nothing. */
+/* How a kind of value is kept, and what its limits are counted in: counts in ones, durations in ns, sizes in
+ * bytes, the period of an intensity in seconds; limits of the others say nothing. */
 #define OPTION_KIND_COUNT     uint64_t
 #define OPTION_KIND_DURATION  uint64_t
 #define OPTION_KIND_SIZE      uint64_t
@@ -62,11 +63,11 @@ enum command {
 #define OPTION_KIND_INTENSITY struct intensity
 #define OPTION_KIND_LEVEL     enum log_level
 
-#define FOR(command) (1u << COMMAND_##command)
-#define US           UINT64_C(1000)
-#define MS           UINT64_C(1000000)
-#define S            UINT64_C(1000000000)
-#define MIB          (UINT64_C(1) << 20)
+#define FOR(command)          (1u << COMMAND_##command)
+#define US                    UINT64_C(1000)
+#define MS                    UINT64_C(1000000)
+#define S                     UINT64_C(1000000000)
+#define MIB                   (UINT64_C(1) << 20)
 
 /* X(field, "key", kind, commands, min, max, "default", "unit", "prose") */
 #define OPTIONS(X)                                                                                           \
@@ -115,8 +116,8 @@ struct options {
 };
 
 /* 0, or the exit status to leave with and why. `environment` is NULL-terminated, as environ. */
-int options_parse(struct options *ret_options, int argc, char *const argv[], char *const environment[], char *ret_text,
-                  size_t text_size);
+int options_parse(struct options *ret_options, int argc, char *const argv[], char *const environment[],
+                  char *ret_text, size_t text_size);
 
 /* All options of the commands in the set (FOR(...) bits), or the overview when topic is NULL. */
 void options_write_help(struct json_sink *sink, const char *topic);

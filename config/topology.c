@@ -11,7 +11,8 @@
 #include "http/operator.h"
 #include "runtime/telemetry.h"
 
-/* --- crash policy (section 5 of the contract; the rows of the seed first) ---------------------------------------------- */
+/* --- crash policy (section 5 of the contract; the rows of the seed first)
+ * ---------------------------------------------- */
 
 static const struct topology_failure boot_config = {
     .mode = "Runtime boot config invalid (missing required adapter/plugin/runtime config)",
@@ -74,7 +75,8 @@ static const struct topology_failure restart_exhausted = {
 static const struct topology_failure actor_crash = {
     .mode = "Actor trap, failed assertion, overrun or quota",
     .class = "recoverable",
-    .handling = "Contain: release what the actor owned, tell its links and monitors, keep signal and backtrace.",
+    .handling =
+        "Contain: release what the actor owned, tell its links and monitors, keep signal and backtrace.",
     .action = "Restart failed child only (one_for_one); its init rebuilds what it kept.",
     .event = "actor.crash",
 };
@@ -87,7 +89,8 @@ static const struct topology_failure request_crash = {
     .event = "actor.crash",
 };
 
-/* --- SLO baselines (section 6 of the contract) ------------------------------------------------------------------------- */
+/* --- SLO baselines (section 6 of the contract)
+ * ------------------------------------------------------------------------- */
 
 static const struct topology_slo ingest_latency = {
     .capability = "Ingest decision latency",
@@ -143,11 +146,12 @@ static const struct topology_slo crash_containment = {
     .event = "supervisor.escalation",
 };
 
-/* --- the rows, in start order ------------------------------------------------------------------------------------------ */
+/* --- the rows, in start order
+ * ------------------------------------------------------------------------------------------ */
 
 /* Columns that all children of the root's own domain share (first row of the matrix). */
-#define UNDER_ROOT                                                                                           \
-    .parent = "root", .owner = "root supervisor", .supervisor = "root supervisor", .max_restarts = 3,        \
+#define UNDER_ROOT                                                                                    \
+    .parent = "root", .owner = "root supervisor", .supervisor = "root supervisor", .max_restarts = 3, \
     .max_seconds = 10
 
 const struct topology_row topology_rows[] = {
@@ -251,7 +255,8 @@ const struct topology_row topology_rows[] = {
         .subsystem = "Signal bus: in-process topics",
         .intent = "Its death loses what waits in its mailbox; subscriptions outlive it.",
         .partition_key = "topic",
-        .scaling_rule = "Fan-out only; hot paths send to their partition directly. Subscribers per topic are bounded.",
+        .scaling_rule =
+            "Fan-out only; hot paths send to their partition directly. Subscribers per topic are bounded.",
         .failures = {&actor_crash},
         .slos = {&queue_pressure, &crash_containment},
         .events = {"actor.exit", "actor.crash"},
@@ -380,7 +385,8 @@ const struct topology_row topology_rows[] = {
         .max_restarts = 5,
         .max_seconds = 30,
         .partition_key = "instance_id",
-        .scaling_rule = "One subtree per channel instance: server, poller, sender, listener as its channel needs.",
+        .scaling_rule =
+            "One subtree per channel instance: server, poller, sender, listener as its channel needs.",
         .failures = {&listener_disconnect, &actor_crash, &restart_exhausted},
         .slos = {&reconnect_recovery, &crash_containment},
         .events = {"supervisor.restart"},
@@ -550,7 +556,8 @@ const struct topology_row topology_rows[] = {
         .max_restarts = 30,
         .max_seconds = 60,
         .partition_key = "connection",
-        .scaling_rule = "Temporary child per connection, up to operator.connections; one more is answered 503.",
+        .scaling_rule =
+            "Temporary child per connection, up to operator.connections; one more is answered 503.",
         .failures = {&request_crash},
         .slos = {&queue_pressure, &crash_containment},
         .events = {"actor.exit", "actor.crash"},
@@ -575,9 +582,12 @@ const struct topology_row topology_rows[] = {
 };
 
 const size_t topology_count = sizeof(topology_rows) / sizeof(*topology_rows);
-STATIC_ASSERT(sizeof(topology_rows) / sizeof(*topology_rows) <= TOPOLOGY_ROWS_MAX, "boot has room for every row");
+STATIC_ASSERT(sizeof(topology_rows) / sizeof(*topology_rows) <= TOPOLOGY_ROWS_MAX,
+              "boot has room for every row");
 
-/* --- rows by name ------------------------------------------------------------------------------------------------------------- */
+/* --- rows by name
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 const struct topology_row *topology_find(const struct topology_row *rows, size_t count, const char *name)
 {
@@ -592,7 +602,8 @@ bool topology_per_key(const struct topology_row *row)
     return strchr(row->name, '<') != NULL;
 }
 
-/* --- the review gate --------------------------------------------------------------------------------------------------- */
+/* --- the review gate
+ * --------------------------------------------------------------------------------------------------- */
 
 /* Where the check stands and what it found; the first refusal stays. */
 struct check {
@@ -634,7 +645,8 @@ static void check_place(struct check *c)
 {
     const struct topology_row *row = c->row;
     if (empty(row->name) || strlen(row->name) >= TOPOLOGY_NAME_MAX) {
-        refuse(c, "name is \"%s\"; it must have 1 to %d bytes", row->name ? row->name : "", TOPOLOGY_NAME_MAX - 1);
+        refuse(c, "name is \"%s\"; it must have 1 to %d bytes", row->name ? row->name : "",
+               TOPOLOGY_NAME_MAX - 1);
         return;
     }
     if (topology_find(c->rows, c->position, row->name))
@@ -646,7 +658,8 @@ static void check_place(struct check *c)
             refuse(c, "kind is %d; the root must be a supervisor (%d)", (int)row->kind, TOPOLOGY_SUPERVISOR);
         return;
     }
-    const struct topology_row *parent = empty(row->parent) ? NULL : topology_find(c->rows, c->position, row->parent);
+    const struct topology_row *parent =
+        empty(row->parent) ? NULL : topology_find(c->rows, c->position, row->parent);
     if (!parent)
         refuse(c, "parent is \"%s\"; it must be the name of an earlier row", row->parent ? row->parent : "");
     else if (parent->kind == TOPOLOGY_WORKER)
@@ -662,21 +675,26 @@ static void check_strategy(struct check *c)
     if ((unsigned)row->strategy >= STRATEGY_COUNT || row->strategy == DYNAMIC)
         refuse(c, "strategy is %d; it must be one_for_one, one_for_all or rest_for_one", (int)row->strategy);
     else if (row->strategy != ONE_FOR_ONE && empty(row->justification))
-        refuse(c, "strategy is %s and justification is empty; any strategy but one_for_one must be justified (TOP-070)",
+        refuse(c,
+               "strategy is %s and justification is empty; any strategy but one_for_one must be justified "
+               "(TOP-070)",
                strategy_name(row->strategy));
     if ((unsigned)row->kind > TOPOLOGY_WORKER)
         refuse(c, "kind is %d; it must be supervisor, dynamic or worker", (int)row->kind);
     else if ((row->kind == TOPOLOGY_WORKER) != (row->class != NULL))
-        refuse(c, "class is %s; workers and only workers have one", row->class ? row->class->name : "missing");
+        refuse(c, "class is %s; workers and only workers have one",
+               row->class ? row->class->name : "missing");
     if (row->max_restarts == 0 || row->max_restarts > SUPERVISOR_INTENSITY_MAX || row->max_seconds == 0 ||
         row->max_seconds > TOPOLOGY_SECONDS_MAX)
-        refuse(c, "restart intensity is %u/%us; it must be <n>/<m>s with n from 1 to %d and m from 1 to %d (TOP-161)",
+        refuse(c,
+               "restart intensity is %u/%us; it must be <n>/<m>s with n from 1 to %d and m from 1 to %d "
+               "(TOP-161)",
                row->max_restarts, row->max_seconds, SUPERVISOR_INTENSITY_MAX, TOPOLOGY_SECONDS_MAX);
     const struct topology_row *parent = row->parent ? topology_find(c->rows, c->position, row->parent) : NULL;
     if (parent && row->kind == TOPOLOGY_WORKER &&
         (row->max_restarts != parent->max_restarts || row->max_seconds != parent->max_seconds))
-        refuse(c, "restart intensity is %u/%us; a worker has that of its supervisor \"%s\", %u/%us", row->max_restarts,
-               row->max_seconds, parent->name, parent->max_restarts, parent->max_seconds);
+        refuse(c, "restart intensity is %u/%us; a worker has that of its supervisor \"%s\", %u/%us",
+               row->max_restarts, row->max_seconds, parent->name, parent->max_restarts, parent->max_seconds);
 }
 
 static bool known_class(const char *class)
@@ -702,9 +720,11 @@ static void check_event(struct check *c, const char *of, const char *name)
     if (empty(name))
         refuse(c, "telemetry event of %s is empty; it must name one (TOP-165)", of);
     else if (event < 0)
-        refuse(c, "telemetry event of %s is \"%s\"; it must be one of runtime/telemetry_names.h (TOP-165)", of, name);
+        refuse(c, "telemetry event of %s is \"%s\"; it must be one of runtime/telemetry_names.h (TOP-165)",
+               of, name);
     else if (telemetry_required((enum telemetry_event)event) == 0)
-        refuse(c, "telemetry event \"%s\" requires no dimensions; it must name those it needs (TOP-165)", name);
+        refuse(c, "telemetry event \"%s\" requires no dimensions; it must name those it needs (TOP-165)",
+               name);
 }
 
 static void check_failures(struct check *c)
@@ -717,8 +737,9 @@ static void check_failures(struct check *c)
         if (empty(f->mode))
             refuse(c, "mode of failure %zu is empty; it must say what fails (TOP-162)", i + 1);
         else if (!known_class(f->class))
-            refuse(c, "class of failure \"%s\" is \"%s\"; it must be fatal, recoverable or degraded (TOP-162)", f->mode,
-                   f->class ? f->class : "");
+            refuse(c,
+                   "class of failure \"%s\" is \"%s\"; it must be fatal, recoverable or degraded (TOP-162)",
+                   f->mode, f->class ? f->class : "");
         need_text(c, "handling of a failure", f->handling, "what is done at once (TOP-162)");
         need_text(c, "supervisor action of a failure", f->action, "what the supervisor does (TOP-162)");
         check_event(c, "a failure", f->event);
@@ -764,7 +785,8 @@ enum error topology_check(const struct topology_row *rows, size_t count, char *r
         need_text(&c, "supervisor", c.row->supervisor, "the supervisor (TOP-160)");
         check_strategy(&c);
         check_failures(&c);
-        need_text(&c, "partition_key", c.row->partition_key, "the partition or shard key of the hot path (TOP-163)");
+        need_text(&c, "partition_key", c.row->partition_key,
+                  "the partition or shard key of the hot path (TOP-163)");
         need_text(&c, "scaling_rule", c.row->scaling_rule, "how the hot path scales (TOP-163)");
         check_slos(&c);
         check_events(&c);
@@ -772,7 +794,8 @@ enum error topology_check(const struct topology_row *rows, size_t count, char *r
     return c.refused ? ERR_INVALID : OK;
 }
 
-/* --- for readers ------------------------------------------------------------------------------------------------------- */
+/* --- for readers
+ * ------------------------------------------------------------------------------------------------------- */
 
 static void write_event(struct json *json, const char *name)
 {
@@ -817,8 +840,9 @@ static void write_slo(struct json *json, const struct topology_slo *s)
 
 static const char *kind_name(enum topology_kind kind)
 {
-    static const char *const names[] = {
-        [TOPOLOGY_SUPERVISOR] = "supervisor", [TOPOLOGY_DYNAMIC] = "dynamic supervisor", [TOPOLOGY_WORKER] = "worker"};
+    static const char *const names[] = {[TOPOLOGY_SUPERVISOR] = "supervisor",
+                                        [TOPOLOGY_DYNAMIC] = "dynamic supervisor",
+                                        [TOPOLOGY_WORKER] = "worker"};
     return names[kind];
 }
 
@@ -889,14 +913,15 @@ static size_t depth_of(const struct topology_row *rows, size_t count, const stru
 void topology_write_text(struct json_sink *sink, const struct topology_row *rows, size_t count)
 {
     char line[512], intensity[32];
-    snprintf(line, sizeof(line), "%-28s %-12s %-9s %-42s %s\n", "NAME", "STRATEGY", "INTENSITY", "PARTITION KEY", "SUBSYSTEM");
+    snprintf(line, sizeof(line), "%-28s %-12s %-9s %-42s %s\n", "NAME", "STRATEGY", "INTENSITY",
+             "PARTITION KEY", "SUBSYSTEM");
     json_sink_text(sink, line);
     for (size_t i = 0; i < count; i++) {
         const struct topology_row *row = &rows[i];
         size_t indent = 2 * depth_of(rows, count, row);
         intensity_text(row, intensity, sizeof(intensity));
-        snprintf(line, sizeof(line), "%*s%-*s %-12s %-9s %-42s %s\n", (int)indent, "", (int)(28 - indent), row->name,
-                 strategy_name(row->strategy), intensity, row->partition_key, row->subsystem);
+        snprintf(line, sizeof(line), "%*s%-*s %-12s %-9s %-42s %s\n", (int)indent, "", (int)(28 - indent),
+                 row->name, strategy_name(row->strategy), intensity, row->partition_key, row->subsystem);
         json_sink_text(sink, line);
     }
 }

@@ -1,12 +1,14 @@
 /* The topology: every subsystem of the process, declared as data. Contract ST-OCM-000.
  *
- * One row per subsystem, with the six items of the review gate in every row: owner and supervisor, strategy and
- * intensity, a crash class for each failure mode, partition key and scaling rule, SLO target and thresholds, telemetry
- * events with their dimensions. Boot refuses a table that topology_check refuses, builds the tree from it (config/boot.c)
- * and starts nothing that has no row. The order of the rows is the start order; a row stands below its parent.
+ * One row per subsystem, with the six items of the review gate in every row: owner and supervisor, strategy
+ * and intensity, a crash class for each failure mode, partition key and scaling rule, SLO target and
+ * thresholds, telemetry events with their dimensions. Boot refuses a table that topology_check refuses,
+ * builds the tree from it (config/boot.c) and starts nothing that has no row. The order of the rows is the
+ * start order; a row stands below its parent.
  *
- * A row whose name holds a <key> declares what its parent starts per key at run time; boot starts nothing for it.
- * A worker row repeats the strategy and intensity of the supervisor it stands under, and the check compares them.
+ * A row whose name holds a <key> declares what its parent starts per key at run time; boot starts nothing for
+ * it. A worker row repeats the strategy and intensity of the supervisor it stands under, and the check
+ * compares them.
  *
  * Everything here is constant data and pure functions: nothing blocks or allocates, any thread may call.
  */
@@ -24,7 +26,8 @@
 #define TOPOLOGY_SLOS_MAX     3
 #define TOPOLOGY_EVENTS_MAX   4
 
-/* Events are named as in runtime/telemetry_names.h, which also holds the dimensions that each of them requires. */
+/* Events are named as in runtime/telemetry_names.h, which also holds the dimensions that each of them
+ * requires. */
 
 struct topology_failure {
     const char *mode;

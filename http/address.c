@@ -59,7 +59,8 @@ bool address_parse(const char *text, struct address *ret_address, char *ret_why,
     } else if (!colon || !parse_port(colon + 1, &port)) {
         return refuse(ret_why, why_size, text, RIGHT " with a port from 0 to 65535");
     } else if (strncmp(text, "[::1]:", 6) == 0 && colon == text + 5) {
-        *v6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT, .sin6_port = port};
+        *v6 = (struct sockaddr_in6){
+            .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT, .sin6_port = port};
         a.size = sizeof(*v6);
     } else {
         char host[INET_ADDRSTRLEN];
@@ -110,7 +111,8 @@ static bool bind_to(int fd, const struct address *a)
 {
     int on = 1;
     if (!a->local_file)
-        return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 && bind(fd, &a->base, a->size) == 0;
+        return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+               bind(fd, &a->base, a->size) == 0;
     if (!clear_path(a))
         return false;
     mode_t mask = umask(0177); /* from the first instant: nobody else connects between bind and a chmod */
@@ -144,7 +146,8 @@ void address_text(int listening, char text[ADDRESS_TEXT_MAX])
     else if (a.base.sa_family == AF_UNIX)
         snprintf(text, ADDRESS_TEXT_MAX, "unix:%s", a.local.sun_path);
     else if (a.base.sa_family == AF_INET)
-        snprintf(text, ADDRESS_TEXT_MAX, "%s:%u", inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host)), ntohs(v4->sin_port));
+        snprintf(text, ADDRESS_TEXT_MAX, "%s:%u", inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host)),
+                 ntohs(v4->sin_port));
     else
         snprintf(text, ADDRESS_TEXT_MAX, "[%s]:%u", inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host)),
                  ntohs(v6->sin6_port));

@@ -1,11 +1,11 @@
 /* Addresses of operators: "127.0.0.1:7070", "[::1]:7070", "localhost:7070", or "unix:/run/coppice.sock".
  *
- * Only loopback and unix sockets: there is no authentication on this listener, and whoever reaches it may kill actors.
- * A unix socket is made with mode 0600, so file permissions decide. One left behind by a dead server is removed; one
- * that somebody answers is left alone.
+ * Only loopback and unix sockets: there is no authentication on this listener, and whoever reaches it may
+ * kill actors. A unix socket is made with mode 0600, so file permissions decide. One left behind by a dead
+ * server is removed; one that somebody answers is left alone.
  *
- * Called at start and by the command line's client; blocks for as long as a local connect takes. Refusals are sentences
- * that name the value and what would be right.
+ * Called at start and by the command line's client; blocks for as long as a local connect takes. Refusals are
+ * sentences that name the value and what would be right.
  */
 #ifndef COPPICE_HTTP_ADDRESS_H
 #define COPPICE_HTTP_ADDRESS_H
@@ -16,7 +16,8 @@
 #include <sys/un.h>
 
 #define ADDRESS_TEXT_MAX 128
-#define ADDRESS_BACKLOG  256 /* connections that may wait while the listener is busy or being started again */
+#define ADDRESS_BACKLOG  256 /* connections that may wait while the listener is busy or being started again \
+                              */
 
 struct address {
     union {

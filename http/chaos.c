@@ -22,7 +22,8 @@ static bool is_down_of(const struct message *m, void *arg)
     return m->type == MESSAGE_DOWN && ((const struct message_down *)(const void *)m->payload)->ref == *ref;
 }
 
-/* Who holds its name now. Its supervisor is asked something first: it deals with the death before it answers. */
+/* Who holds its name now. Its supervisor is asked something first: it deals with the death before it answers.
+ */
 static actor_pid successor(const struct actor_info *dead)
 {
     struct supervisor_info supervisor;
@@ -69,16 +70,19 @@ void chaos_kill(const char *target, struct response *response)
     }
     if (e != OK) {
         response_problem(response, e == ERR_NOPROC ? 404 : 504,
-                         "'%s' is %s; it must be the pid or the registered name of a living actor", target, error_name(e));
+                         "'%s' is %s; it must be the pid or the registered name of a living actor", target,
+                         error_name(e));
         return;
     }
-    struct env *env = env_real(); /* the scheduler's own clock stands still for a turn, and all of this may be one turn */
+    struct env *env =
+        env_real(); /* the scheduler's own clock stands still for a turn, and all of this may be one turn */
     uint64_t began = env->now(env), ref = actor_monitor(pid, 0);
     actor_kill(pid);
     struct message *down = actor_receive(is_down_of, &ref, actor_deadline_ms(CHAOS_ANSWER_MS));
     if (!down) {
         actor_demonitor(ref);
-        response_problem(response, 504, "'%s' was told to end and has not ended within %d ms", target, CHAOS_ANSWER_MS);
+        response_problem(response, 504, "'%s' was told to end and has not ended within %d ms", target,
+                         CHAOS_ANSWER_MS);
         return;
     }
     reason_format(&((struct message_down *)(void *)down->payload)->reason, reason, sizeof(reason));

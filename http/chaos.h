@@ -1,7 +1,7 @@
 /* The chaos verbs: what an operator may do to an actor, and the record of what that did.
  *
- * Kill: the actor ends with reason killed. The answer comes when it has ended and its supervisor has dealt with it, and
- * says who died, who holds its name now, and how long that took.
+ * Kill: the actor ends with reason killed. The answer comes when it has ended and its supervisor has dealt
+ * with it, and says who died, who holds its name now, and how long that took.
  */
 #ifndef COPPICE_HTTP_CHAOS_H
 #define COPPICE_HTTP_CHAOS_H

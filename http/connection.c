@@ -11,9 +11,9 @@
 
 #include "runtime/telemetry.h"
 
-#define HEADERS(X)                                                                                           \
-    X(HEADER_HOST, "host")                                                                                   \
-    X(HEADER_ORIGIN, "origin")                                                                               \
+#define HEADERS(X)             \
+    X(HEADER_HOST, "host")     \
+    X(HEADER_ORIGIN, "origin") \
     X(HEADER_FETCH_SITE, "sec-fetch-site")
 
 enum header {
@@ -45,7 +45,8 @@ struct connection {
     char value[HEADER_COUNT][VALUE_MAX_KEPT];
 };
 
-/* --- what llhttp tells -------------------------------------------------------------------------------------------------- */
+/* --- what llhttp tells
+ * -------------------------------------------------------------------------------------------------- */
 
 static int refuse(struct connection *c, int status)
 {
@@ -154,7 +155,8 @@ static const llhttp_settings_t settings = {
     .on_message_complete = on_message_complete,
 };
 
-/* --- one request -------------------------------------------------------------------------------------------------------- */
+/* --- one request
+ * -------------------------------------------------------------------------------------------------------- */
 
 static void forget_request(struct connection *c)
 {
@@ -222,7 +224,8 @@ static bool serve(struct connection *c)
         .cross_site = from_elsewhere(c),
     };
     if (c->args.loopback_only && c->seen[HEADER_HOST] && !host_is_loopback(c->value[HEADER_HOST]))
-        response_problem(&r, 421, "Host is '%s'; it must be localhost or a loopback address", c->value[HEADER_HOST]);
+        response_problem(&r, 421, "Host is '%s'; it must be localhost or a loopback address",
+                         c->value[HEADER_HOST]);
     else
         c->args.handler(c->args.context, &request, &r);
     bool keep = response_end(&r);
@@ -230,8 +233,8 @@ static bool serve(struct connection *c)
     return keep;
 }
 
-/* The last answer. What the client is still sending is taken in, so that closing doesn't reset the connection before
- * the answer was read; a client that sends more than that finds out the hard way. */
+/* The last answer. What the client is still sending is taken in, so that closing doesn't reset the connection
+ * before the answer was read; a client that sends more than that finds out the hard way. */
 static enum actor_step refuse_and_stop(struct connection *c, int status, const char *why)
 {
     struct response r;
@@ -246,7 +249,9 @@ static enum actor_step refuse_and_stop(struct connection *c, int status, const c
     return ACTOR_STOP;
 }
 
-/* --- bytes --------------------------------------------------------------------------------------------------------------- */
+/* --- bytes
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 static const char *why_refused(const struct connection *c)
 {
@@ -302,7 +307,9 @@ static enum actor_step read_all(struct connection *c)
     return ACTOR_CONTINUE;
 }
 
-/* --- the actor ----------------------------------------------------------------------------------------------------------- */
+/* --- the actor
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 static enum actor_step connection_init(void *state, const void *args, size_t args_size)
 {
@@ -321,7 +328,8 @@ static enum actor_step connection_init(void *state, const void *args, size_t arg
         close(c->fd);
         actor_refuse(reason_error(ENOMEM));
     }
-    (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* unix sockets have none, and need none */
+    (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on,
+                     sizeof(on)); /* unix sockets have none, and need none */
     c->watch = actor_watch(c->fd, WATCH_READ);
     if (!c->watch)
         actor_refuse(reason_error(errno));
@@ -353,5 +361,6 @@ const struct actor_class connection_class = {
     .init = connection_init,
     .handle = connection_handle,
     .stack_size = 256 * 1024, /* the answer's buffer, a read's, and the tree's recursion */
-    .arena_quota = 2u << 20,  /* 64 KiB for each level of the tree that is being shown, LIVING_DEPTH_MAX of them */
+    .arena_quota =
+        2u << 20, /* 64 KiB for each level of the tree that is being shown, LIVING_DEPTH_MAX of them */
 };

@@ -1,14 +1,15 @@
-/* Connections: one actor per connection, from accept to close. A request that crashes its handler closes that connection
- * and nothing else.
+/* Connections: one actor per connection, from accept to close. A request that crashes its handler closes that
+ * connection and nothing else.
  *
- * The actor accepts in its init (nobody waiting: it says ignore and leaves no trace), parses with llhttp, hands each
- * whole request to the handler it was given and goes on, pipelined or kept alive, until the client or a limit ends it.
- * Between requests it holds no stack. Bodies are counted and dropped: no route here takes one.
+ * The actor accepts in its init (nobody waiting: it says ignore and leaves no trace), parses with llhttp,
+ * hands each whole request to the handler it was given and goes on, pipelined or kept alive, until the client
+ * or a limit ends it. Between requests it holds no stack. Bodies are counted and dropped: no route here takes
+ * one.
  *
- * Limits: CONNECTION_TARGET_MAX bytes of request target (414), CONNECTION_HEAD_MAX bytes of target, header names and
- * values in all (431), CONNECTION_BODY_MAX bytes of body (413), idle_ns between bytes of nothing and for a request to
- * arrive whole (408), the same again for the client to take the answer. Whatever llhttp doesn't take is 400. After a
- * refusal the connection is closed.
+ * Limits: CONNECTION_TARGET_MAX bytes of request target (414), CONNECTION_HEAD_MAX bytes of target, header
+ * names and values in all (431), CONNECTION_BODY_MAX bytes of body (413), idle_ns between bytes of nothing
+ * and for a request to arrive whole (408), the same again for the client to take the answer. Whatever llhttp
+ * doesn't take is 400. After a refusal the connection is closed.
  */
 #ifndef COPPICE_HTTP_CONNECTION_H
 #define COPPICE_HTTP_CONNECTION_H
@@ -33,8 +34,9 @@ struct request {
 typedef void request_handler(const void *context, const struct request *request, struct response *response);
 
 struct connection_args {
-    int listening;        /* stays open for the process's life */
-    bool loopback_only;   /* the Host header must name this machine, so that no page reaches us by its own domain */
+    int listening;      /* stays open for the process's life */
+    bool loopback_only; /* the Host header must name this machine, so that no page reaches us by its own
+                           domain */
     uint64_t idle_ns;
     request_handler *handler;
     const void *context; /* borrowed, for the process's life */

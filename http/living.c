@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One node on the way: what its supervisor says of it, what its scheduler says, and what it says itself when it is a
- * supervisor. */
+/* One node on the way: what its supervisor says of it, what its scheduler says, and what it says itself when
+ * it is a supervisor. */
 struct node {
     const char *id;
     const struct child_info *child; /* NULL for the root */
@@ -46,7 +46,9 @@ const struct living_row *living_row_of(const struct living_rows *rows, const cha
     return NULL;
 }
 
-/* --- walking ------------------------------------------------------------------------------------------------------------ */
+/* --- walking
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static void look(const struct view *v, struct node *n)
 {
@@ -58,12 +60,13 @@ static void look(const struct view *v, struct node *n)
         n->answered = supervisor_inspect(n->pid, &n->supervisor, actor_deadline_ms(LIVING_ANSWER_MS)) == OK;
 }
 
-STATIC_ASSERT(LIVING_CHILDREN_MAX * sizeof(struct child_info) <= MESSAGE_PAYLOAD_MAX - 1024, "an answer is one message");
+STATIC_ASSERT(LIVING_CHILDREN_MAX * sizeof(struct child_info) <= MESSAGE_PAYLOAD_MAX - 1024,
+              "an answer is one message");
 
 static void fetch(const struct view *v, struct node *n, struct child_info *infos)
 {
-    if (supervisor_which_children(n->pid, 0, infos, v->children, &n->shown, &n->total, actor_deadline_ms(LIVING_ANSWER_MS)) !=
-        OK)
+    if (supervisor_which_children(n->pid, 0, infos, v->children, &n->shown, &n->total,
+                                  actor_deadline_ms(LIVING_ANSWER_MS)) != OK)
         n->answered = false;
 }
 
@@ -128,7 +131,9 @@ static const char *strategy_of(const struct node *n)
     return strategy_name(n->supervisor.strategy == DYNAMIC ? ONE_FOR_ONE : n->supervisor.strategy);
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------------------------------- */
+/* --- JSON
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 static void json_supervisor(struct json *j, const struct node *n)
 {
@@ -216,7 +221,8 @@ size_t living_missing(const struct living_rows *rows)
 
 void living_write_json(const struct living_rows *rows, struct json *json, size_t children)
 {
-    struct view v = {.begin = json_begin, .end = json_after, .rows = rows, .children = children, .json = json};
+    struct view v = {
+        .begin = json_begin, .end = json_after, .rows = rows, .children = children, .json = json};
     json_object_begin(json);
     JSON_MEMBER(json, "contract", string, rows->contract);
     json_key(json, "declared");
@@ -235,7 +241,9 @@ void living_write_json(const struct living_rows *rows, struct json *json, size_t
     json_object_end(json);
 }
 
-/* --- text ---------------------------------------------------------------------------------------------------------------- */
+/* --- text
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 enum { NAME_COLUMNS = 32 };
 
@@ -288,8 +296,8 @@ void living_write_text(const struct living_rows *rows, struct json_sink *sink, s
 {
     struct view v = {.begin = text_begin, .end = text_end, .rows = rows, .children = children, .sink = sink};
     char line[160];
-    snprintf(line, sizeof(line), "%-*s %-18s %-11s %7s %8s  %-11s %-10s %s\n", NAME_COLUMNS, "NAME", "PID", "STATE", "MAILBOX",
-             "RESTARTS", "BUDGET USED", "CHILDREN", "LAST EXIT");
+    snprintf(line, sizeof(line), "%-*s %-18s %-11s %7s %8s  %-11s %-10s %s\n", NAME_COLUMNS, "NAME", "PID",
+             "STATE", "MAILBOX", "RESTARTS", "BUDGET USED", "CHILDREN", "LAST EXIT");
     json_sink_text(sink, line);
     walk_all(&v);
     for (size_t i = 0; i < rows->count; i++)

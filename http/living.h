@@ -1,9 +1,10 @@
 /* The living tree: every supervisor and its children as they are now, beside what was declared.
  *
- * Walks from the root down by asking each supervisor, so it costs a few calls per supervisor and sees one after the
- * other, not one instant. A supervisor that doesn't answer by the deadline is shown as silent, and the walk goes on.
- * Of each supervisor's children the newest LIVING_CHILDREN_DEFAULT (or as many as asked for, up to
- * LIVING_CHILDREN_MAX) are shown, in start order where there is one; how many were left out is said.
+ * Walks from the root down by asking each supervisor, so it costs a few calls per supervisor and sees one
+ * after the other, not one instant. A supervisor that doesn't answer by the deadline is shown as silent, and
+ * the walk goes on. Of each supervisor's children the newest LIVING_CHILDREN_DEFAULT (or as many as asked
+ * for, up to LIVING_CHILDREN_MAX) are shown, in start order where there is one; how many were left out is
+ * said.
  *
  * Runs in the actor that serves the request; memory comes from its arena, 50 KiB per level at most.
  */
@@ -18,7 +19,8 @@
 #define LIVING_DEPTH_MAX        16u
 #define LIVING_ANSWER_MS        500 /* for one supervisor or one scheduler to answer */
 
-/* What was declared about a subsystem; made from the topology by whoever starts this floor. Borrowed for ever. */
+/* What was declared about a subsystem; made from the topology by whoever starts this floor. Borrowed for
+ * ever. */
 struct living_row {
     const char *name; /* "rooms"; with "instance:<instance_id>" standing for all of that form */
     const char *strategy;

@@ -17,16 +17,19 @@
 
 enum { EVENTS_DEFAULT = 1000, EVENTS_MAX = 100000, READY_ANSWER_MS = 1000 };
 
-/* --- the query string ---------------------------------------------------------------------------------------------------- */
+/* --- the query string
+ * ---------------------------------------------------------------------------------------------------- */
 
-/* The value of `name` in a=1&b=2, up to size - 1 bytes of it; "" when absent or longer. Values here need no decoding. */
+/* The value of `name` in a=1&b=2, up to size - 1 bytes of it; "" when absent or longer. Values here need no
+ * decoding. */
 static const char *query_value(const char *query, const char *name, char *text, size_t size)
 {
     size_t length = strlen(name);
     text[0] = 0;
     while (*query) {
         size_t member = strcspn(query, "&");
-        if (member > length && memcmp(query, name, length) == 0 && query[length] == '=' && member - length - 1 < size) {
+        if (member > length && memcmp(query, name, length) == 0 && query[length] == '=' &&
+            member - length - 1 < size) {
             memcpy(text, query + length + 1, member - length - 1);
             text[member - length - 1] = 0;
             return text;
@@ -37,7 +40,8 @@ static const char *query_value(const char *query, const char *name, char *text, 
 }
 
 /* False, and the refusal is written, when the value is there and not a number from 1 to max. */
-static bool query_number(const struct request *q, struct response *r, const char *name, size_t max, size_t *number)
+static bool query_number(const struct request *q, struct response *r, const char *name, size_t max,
+                         size_t *number)
 {
     char text[16], *end;
     query_value(q->query, name, text, sizeof(text));
@@ -52,7 +56,8 @@ static bool query_number(const struct request *q, struct response *r, const char
     return true;
 }
 
-/* --- what is served ------------------------------------------------------------------------------------------------------ */
+/* --- what is served
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void serve_healthz(const struct operator_options *o, const struct request *q, struct response *r)
 {
@@ -90,25 +95,25 @@ static void serve_readyz(const struct operator_options *o, const struct request 
     json_sink_text(&r->sink, "\n");
 }
 
-#define STATS(X)                                                                                             \
-    X(actors)                                                                                                \
-    X(spawned)                                                                                               \
-    X(ended)                                                                                                 \
-    X(crashed)                                                                                               \
-    X(messages_handled)                                                                                      \
-    X(messages_dropped)                                                                                      \
-    X(messages_remote)                                                                                       \
-    X(preemptions)                                                                                           \
-    X(overruns)                                                                                              \
-    X(wakes)                                                                                                 \
-    X(polls)                                                                                                 \
-    X(turns)                                                                                                 \
-    X(stacks)                                                                                                \
-    X(stacks_in_use)                                                                                         \
-    X(message_bytes)                                                                                         \
-    X(record_bytes)                                                                                          \
-    X(actor_bytes)                                                                                           \
-    X(timers)                                                                                                \
+#define STATS(X)        \
+    X(actors)           \
+    X(spawned)          \
+    X(ended)            \
+    X(crashed)          \
+    X(messages_handled) \
+    X(messages_dropped) \
+    X(messages_remote)  \
+    X(preemptions)      \
+    X(overruns)         \
+    X(wakes)            \
+    X(polls)            \
+    X(turns)            \
+    X(stacks)           \
+    X(stacks_in_use)    \
+    X(message_bytes)    \
+    X(record_bytes)     \
+    X(actor_bytes)      \
+    X(timers)           \
     X(records)
 
 static void serve_stats(const struct operator_options *o, const struct request *q, struct response *r)
@@ -153,7 +158,8 @@ static void serve_tree(const struct operator_options *o, const struct request *q
     }
 }
 
-/* --- events: <time>-<shard>-<n> is a place in their order ----------------------------------------------------------------- */
+/* --- events: <time>-<shard>-<n> is a place in their order
+ * ----------------------------------------------------------------- */
 
 static bool position_parse(const char *text, struct telemetry_position *ret_position)
 {
@@ -196,7 +202,8 @@ static void serve_events(const struct operator_options *o, const struct request 
     (void)o;
     query_value(q->query, "since", since, sizeof(since));
     if (since[0] && !position_parse(since, &e.next)) {
-        response_problem(r, 400, "since is '%s'; it must be the next or the sequence of an earlier answer", since);
+        response_problem(r, 400, "since is '%s'; it must be the next or the sequence of an earlier answer",
+                         since);
         return;
     }
     if (!query_number(q, r, "limit", EVENTS_MAX, &e.left))
@@ -248,11 +255,16 @@ static void serve_metrics(const struct operator_options *o, const struct request
     telemetry_write_metrics(runtime_telemetry(runtime_self()), &r->sink);
 }
 
-/* --- chaos ---------------------------------------------------------------------------------------------------------------- */
+/* --- chaos
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 static int hex_digit(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 /* Percent-decodes in place, once. False: a bad escape, or one that hides a NUL or a slash. */
@@ -292,11 +304,13 @@ static void serve_chaos(const struct operator_options *o, const struct request *
         response_problem(r, 400, "the name holds an escape that can't be meant");
 }
 
-/* --- routes --------------------------------------------------------------------------------------------------------------- */
+/* --- routes
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 struct route {
     const char *path;
-    bool prefix; /* the path goes on */
+    bool prefix;  /* the path goes on */
     bool changes; /* POST, else GET and HEAD */
     void (*serve)(const struct operator_options *o, const struct request *q, struct response *r);
 };
@@ -315,7 +329,8 @@ static void route_request(const void *context, const struct request *q, struct r
 {
     for (size_t i = 0; i < sizeof(routes) / sizeof(*routes); i++) {
         const struct route *route = &routes[i];
-        if (route->prefix ? strncmp(q->path, route->path, strlen(route->path)) != 0 : strcmp(q->path, route->path) != 0)
+        if (route->prefix ? strncmp(q->path, route->path, strlen(route->path)) != 0
+                          : strcmp(q->path, route->path) != 0)
             continue;
         bool fits = route->changes ? q->method == HTTP_POST : q->method == HTTP_GET || q->method == HTTP_HEAD;
         if (!fits) {
@@ -332,19 +347,22 @@ static void route_request(const void *context, const struct request *q, struct r
     response_problem(r, 404, "there is nothing at '%s'", q->path);
 }
 
-/* --- the listener --------------------------------------------------------------------------------------------------------- */
+/* --- the listener
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 enum {
-    OPERATOR_GO_ON = 1,     /* there may be more to accept */
-    ACCEPTS_PER_TURN = 64,  /* before the mailbox is looked at again */
-    RETRY_MS = 50,          /* while the supervisor of connections is being started again */
+    OPERATOR_GO_ON = 1,    /* there may be more to accept */
+    ACCEPTS_PER_TURN = 64, /* before the mailbox is looked at again */
+    RETRY_MS = 50,         /* while the supervisor of connections is being started again */
     START_MS = 5000,
 };
 
 struct listener {
     const struct operator_options *options;
     uint64_t spare_ref;
-    int spare; /* a descriptor to give up when there are none left, so that a newcomer can be told; -1: not held */
+    int spare; /* a descriptor to give up when there are none left, so that a newcomer can be told; -1: not
+                  held */
 };
 STATIC_ASSERT(sizeof(struct listener) <= ACTOR_STATE_INLINE, "a listener costs no more than its actor");
 
@@ -386,7 +404,8 @@ static bool accept_one(struct listener *l)
                                     .restart = RESTART_TEMPORARY,
                                     .shutdown_ms = 1000};
     struct child_result child = {0};
-    enum error e = supervisor_start_child(actor_whereis(o->connections), &spec, &child, actor_deadline_ms(START_MS));
+    enum error e =
+        supervisor_start_child(actor_whereis(o->connections), &spec, &child, actor_deadline_ms(START_MS));
     switch (e) {
     case OK:
         return child.pid != 0;

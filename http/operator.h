@@ -1,19 +1,19 @@
 /* The operator's view: a listener of its own, on loopback or a unix socket, without authentication.
  *
  *     GET  /healthz                       200 while the process can answer
- *     GET  /readyz                        200 when every declared actor lives and all adapters are ready, else 503
- *     GET  /stats                         figures of the runtime
- *     GET  /stats/tree[?format=text]      what was declared beside what lives; ?children=N of each supervisor
- *     GET  /stats/events[?since=S]        recent telemetry, oldest first; `next` of one answer is `since` of the next
- *     GET  /metrics                       Prometheus text
- *     POST /chaos/actors/{pid-or-name}:kill   kill it; says what died, what came back, and how long that took
+ *     GET  /readyz                        200 when every declared actor lives and all adapters are ready,
+ * else 503 GET  /stats                         figures of the runtime GET  /stats/tree[?format=text] what was
+ * declared beside what lives; ?children=N of each supervisor GET  /stats/events[?since=S]        recent
+ * telemetry, oldest first; `next` of one answer is `since` of the next GET  /metrics Prometheus text POST
+ * /chaos/actors/{pid-or-name}:kill   kill it; says what died, what came back, and how long that took
  *
- * Errors are problem+json (RFC 9457). HEAD works where GET does. Requests that a browser sends on behalf of a page from
- * elsewhere may not change anything (403), nor may they reach the listener under a foreign host name (421).
+ * Errors are problem+json (RFC 9457). HEAD works where GET does. Requests that a browser sends on behalf of a
+ * page from elsewhere may not change anything (403), nor may they reach the listener under a foreign host
+ * name (421).
  *
- * operator_class is the listener: it watches the listening socket, which the process keeps while listeners come and go,
- * so that clients wait in the backlog meanwhile; per connection it has the connection supervisor start an actor. At
- * connections_max of them, or without descriptors left, newcomers get 503 at once.
+ * operator_class is the listener: it watches the listening socket, which the process keeps while listeners
+ * come and go, so that clients wait in the backlog meanwhile; per connection it has the connection supervisor
+ * start an actor. At connections_max of them, or without descriptors left, newcomers get 503 at once.
  */
 #ifndef COPPICE_HTTP_OPERATOR_H
 #define COPPICE_HTTP_OPERATOR_H

@@ -7,27 +7,27 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define STATUSES(X)                                                                                          \
-    X(200, "OK")                                                                                             \
-    X(400, "Bad Request")                                                                                    \
-    X(403, "Forbidden")                                                                                      \
-    X(404, "Not Found")                                                                                      \
-    X(405, "Method Not Allowed")                                                                             \
-    X(408, "Request Timeout")                                                                                \
-    X(409, "Conflict")                                                                                       \
-    X(413, "Content Too Large")                                                                              \
-    X(414, "URI Too Long")                                                                                   \
-    X(421, "Misdirected Request")                                                                            \
-    X(431, "Request Header Fields Too Large")                                                                \
-    X(500, "Internal Server Error")                                                                          \
-    X(503, "Service Unavailable")                                                                            \
+#define STATUSES(X)                           \
+    X(200, "OK")                              \
+    X(400, "Bad Request")                     \
+    X(403, "Forbidden")                       \
+    X(404, "Not Found")                       \
+    X(405, "Method Not Allowed")              \
+    X(408, "Request Timeout")                 \
+    X(409, "Conflict")                        \
+    X(413, "Content Too Large")               \
+    X(414, "URI Too Long")                    \
+    X(421, "Misdirected Request")             \
+    X(431, "Request Header Fields Too Large") \
+    X(500, "Internal Server Error")           \
+    X(503, "Service Unavailable")             \
     X(504, "Gateway Timeout")
 
 const char *response_title(int status)
 {
     switch (status) {
-#define X(number, text)                                                                                      \
-    case number:                                                                                             \
+#define X(number, text) \
+    case number:        \
         return text;
         STATUSES(X)
 #undef X
@@ -36,7 +36,8 @@ const char *response_title(int status)
     }
 }
 
-/* One descriptor can be armed once: the connection's own watch gives way to the writer's and comes back after it. */
+/* One descriptor can be armed once: the connection's own watch gives way to the writer's and comes back after
+ * it. */
 static bool wait_until_writable(struct response *r)
 {
     actor_unwatch(*r->watch);
@@ -131,7 +132,8 @@ bool response_end(struct response *r)
         snprintf(framing, sizeof(framing), "Content-Length: %zu\r\n", r->sink.length);
         size_t length = head(r, text, sizeof(text), framing);
         r->head_sent = true;
-        send_all(r, (struct iovec[]){piece(text, length), piece(r->buffer, r->bodyless ? 0 : r->sink.length)}, 2);
+        send_all(r, (struct iovec[]){piece(text, length), piece(r->buffer, r->bodyless ? 0 : r->sink.length)},
+                 2);
     }
     return !r->failed && r->sink.status == JSON_OK && r->keep_alive;
 }

@@ -36,11 +36,13 @@ static void lists_those_that_are_ready(void)
     struct adapter_state states[ADAPTERS_MAX];
     struct start_result r;
     size_t stored;
-    struct spawn_options o = {.class = &adapters_class, .name = ADAPTERS_NAME, .args = &args, .args_size = sizeof(args)};
+    struct spawn_options o = {
+        .class = &adapters_class, .name = ADAPTERS_NAME, .args = &args, .args_size = sizeof(args)};
     TEST_CHECK(adapters_list(states, ADAPTERS_MAX, &stored, DEADLINE_NONE) == ERR_NOPROC);
     TEST_CHECK(actor_start(&o, &r, DEADLINE_NONE) == OK);
     TEST_CHECK(adapters_list(states, ADAPTERS_MAX, &stored, DEADLINE_NONE) == OK);
-    TEST_CHECK(stored == 2 && strcmp(states[1].name, "good") == 0 && strcmp(states[1].text, "all is well") == 0);
+    TEST_CHECK(stored == 2 && strcmp(states[1].name, "good") == 0 &&
+               strcmp(states[1].text, "all is well") == 0);
     TEST_CHECK(adapters_list(states, 1, &stored, DEADLINE_NONE) == OK && stored == 1);
 }
 
@@ -50,7 +52,8 @@ static void descriptors_are_counted(void)
     struct adapter_state states[ADAPTERS_MAX];
     struct start_result r;
     size_t stored;
-    struct spawn_options o = {.class = &adapters_class, .name = ADAPTERS_NAME, .args = &args, .args_size = sizeof(args)};
+    struct spawn_options o = {
+        .class = &adapters_class, .name = ADAPTERS_NAME, .args = &args, .args_size = sizeof(args)};
     TEST_ASSERT(strcmp(adapters_known[1].name, "descriptors") == 0);
     TEST_CHECK(actor_start(&o, &r, DEADLINE_NONE) == OK);
     TEST_CHECK(adapters_list(states, ADAPTERS_MAX, &stored, DEADLINE_NONE) == OK && stored == 1);
@@ -95,8 +98,11 @@ static void test_a_failed_adapter_ends_the_process(void)
 {
     static unsigned char storage[SUPERVISOR_ARGS_MAX];
     static const struct adapters_args args = {.adapters = {&good, &bad}};
-    const struct child_spec child = {
-        .id = "runtime", .name = ADAPTERS_NAME, .class = &adapters_class, .args = &args, .args_size = sizeof(args)};
+    const struct child_spec child = {.id = "runtime",
+                                     .name = ADAPTERS_NAME,
+                                     .class = &adapters_class,
+                                     .args = &args,
+                                     .args_size = sizeof(args)};
     const struct supervisor_spec root = {.name = "root",
                                          .register_name = true,
                                          .intensity = 3,
@@ -108,9 +114,10 @@ static void test_a_failed_adapter_ends_the_process(void)
     struct found found = {0};
     inits = 0;
     size_t size = supervisor_args(&root, storage);
-    TEST_CHECK(runtime_spawn(sim_runtime(s),
-                             &(struct spawn_options){.class = &supervisor_class, .args = storage, .args_size = size},
-                             NULL) == OK);
+    TEST_CHECK(
+        runtime_spawn(sim_runtime(s),
+                      &(struct spawn_options){.class = &supervisor_class, .args = storage, .args_size = size},
+                      NULL) == OK);
     sim_run(s, 100000);
     TEST_CHECK(sim_exit_status(s) == RUNTIME_EXIT_EXHAUSTED);
     telemetry_recent(runtime_telemetry(sim_runtime(s)), NULL, find_failure, &found);
@@ -120,18 +127,20 @@ static void test_a_failed_adapter_ends_the_process(void)
     sim_destroy(s);
 }
 
-#define IN_ACTOR(name)                                                                                       \
-    static void test_##name(void)                                                                            \
-    {                                                                                                        \
-        TEST_CHECK(inside(name));                                                                            \
+#define IN_ACTOR(name)            \
+    static void test_##name(void) \
+    {                             \
+        TEST_CHECK(inside(name)); \
     }
 
 IN_ACTOR(lists_those_that_are_ready)
 IN_ACTOR(descriptors_are_counted)
 
-TEST_LIST = {
+TEST_LIST
+= {
     {"TOP-022 adapters that are ready are listed", test_lists_those_that_are_ready},
     {"TOP-077 descriptors that are missing end the actor, not its start", test_descriptors_are_counted},
-    {"TOP-076..TOP-079 a failed adapter ends the process after three restarts", test_a_failed_adapter_ends_the_process},
+    {"TOP-076..TOP-079 a failed adapter ends the process after three restarts",
+     test_a_failed_adapter_ends_the_process},
     {NULL, NULL},
 };

@@ -163,11 +163,11 @@ static void refuses_bytes_that_are_no_event(void)
         unsigned char bytes[8];
         size_t size;
     } bad[] = {
-        {{0, 0, 0}, 3},             /* no topic */
-        {{1, 'a'}, 2},              /* no end of the topic */
-        {{200, 'a', 0}, 3},         /* longer than there are bytes, and than a topic may be */
-        {{2, 'a', 0, 0}, 4},        /* a 0 inside */
-        {{2, 'a', 'b', 'c'}, 4},    /* no 0 behind it */
+        {{0, 0, 0}, 3},          /* no topic */
+        {{1, 'a'}, 2},           /* no end of the topic */
+        {{200, 'a', 0}, 3},      /* longer than there are bytes, and than a topic may be */
+        {{2, 'a', 0, 0}, 4},     /* a 0 inside */
+        {{2, 'a', 'b', 'c'}, 4}, /* no 0 behind it */
         {{0}, 0},
     };
     struct bus_event event;
@@ -177,15 +177,16 @@ static void refuses_bytes_that_are_no_event(void)
         struct message *m = message_of(BUS_EVENT, bad[i].bytes, bad[i].size);
         TEST_CHECK_(!bus_event_read(m, &event), "bytes %zu", i);
         message_free(m);
-        TEST_CHECK(actor_call(bus, message_of(1, bad[i].bytes, bad[i].size), NULL, DEADLINE_NONE) == ERR_UNANSWERED);
+        TEST_CHECK(actor_call(bus, message_of(1, bad[i].bytes, bad[i].size), NULL, DEADLINE_NONE) ==
+                   ERR_UNANSWERED);
     }
     TEST_CHECK(bus_inspect(&figures, DEADLINE_NONE) == OK && figures.published == 0);
 }
 
-#define IN_ACTOR(name)                                                                                       \
-    static void test_##name(void)                                                                            \
-    {                                                                                                        \
-        TEST_CHECK(inside(name));                                                                            \
+#define IN_ACTOR(name)            \
+    static void test_##name(void) \
+    {                             \
+        TEST_CHECK(inside(name)); \
     }
 
 IN_ACTOR(delivers_in_order_to_subscribers_only)
@@ -195,7 +196,8 @@ IN_ACTOR(keeps_subscriptions_over_its_death)
 IN_ACTOR(holds_its_limits)
 IN_ACTOR(refuses_bytes_that_are_no_event)
 
-TEST_LIST = {
+TEST_LIST
+= {
     {"TOP-012 the bus delivers in order, to subscribers only", test_delivers_in_order_to_subscribers_only},
     {"the bus tells how many missed an event", test_tells_who_was_missed},
     {"the bus forgets a dead subscriber", test_forgets_a_dead_subscriber},

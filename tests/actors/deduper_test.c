@@ -10,7 +10,8 @@ static actor_pid start_deduper(uint32_t window, uint64_t expiry_ns)
 {
     struct start_result r;
     struct deduper_args args = {.window = window, .expiry_ns = expiry_ns};
-    struct spawn_options o = {.class = &deduper_class, .name = DEDUPER_NAME, .args = &args, .args_size = sizeof(args)};
+    struct spawn_options o = {
+        .class = &deduper_class, .name = DEDUPER_NAME, .args = &args, .args_size = sizeof(args)};
     TEST_ASSERT(actor_start(&o, &r, DEADLINE_NONE) == OK);
     return r.pid;
 }
@@ -39,7 +40,8 @@ static void tells_new_from_seen(void)
     TEST_CHECK(!seen("i", "1m1")); /* the same bytes, cut elsewhere */
     TEST_CHECK(!seen("i1m", "1"));
     TEST_CHECK(seen("i1", "m1"));
-    TEST_CHECK(figures().keys == 5 && figures().asked == 7 && figures().seen == 2 && figures().window == 65536);
+    TEST_CHECK(figures().keys == 5 && figures().asked == 7 && figures().seen == 2 &&
+               figures().window == 65536);
 }
 
 static void forgets_exactly_at_expiry(void)
@@ -68,7 +70,8 @@ static void pushes_the_oldest_out(void)
     TEST_CHECK(!seen("i", "1")); /* which 0 has just pushed out */
 }
 
-/* Three windows' worth of keys: the ring goes round, chains are filled and emptied, and the answers stay right. */
+/* Three windows' worth of keys: the ring goes round, chains are filled and emptied, and the answers stay
+ * right. */
 static void goes_round_for_ever(void)
 {
     char id[16];
@@ -139,15 +142,16 @@ static void refuses_what_cannot_be_meant(void)
     /* lengths that promise more or less than there is */
     static const uint16_t bad[][3] = {{1, 2, 'a'}, {0, 2, 'a'}, {300, 1, 'a'}, {1, 0, 'a'}};
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-        TEST_CHECK(actor_call(d, message_of(1, bad[i], sizeof(bad[i])), NULL, DEADLINE_NONE) == ERR_UNANSWERED);
+        TEST_CHECK(actor_call(d, message_of(1, bad[i], sizeof(bad[i])), NULL, DEADLINE_NONE) ==
+                   ERR_UNANSWERED);
     TEST_CHECK(actor_call(d, message_of(1, "x", 1), NULL, DEADLINE_NONE) == ERR_UNANSWERED);
     TEST_CHECK(figures().asked == 2);
 }
 
-#define IN_ACTOR(name)                                                                                       \
-    static void test_##name(void)                                                                            \
-    {                                                                                                        \
-        TEST_CHECK(inside(name));                                                                            \
+#define IN_ACTOR(name)            \
+    static void test_##name(void) \
+    {                             \
+        TEST_CHECK(inside(name)); \
     }
 
 IN_ACTOR(tells_new_from_seen)
@@ -158,7 +162,8 @@ IN_ACTOR(a_quiet_night_costs_nobody)
 IN_ACTOR(a_kill_forgets_the_window)
 IN_ACTOR(refuses_what_cannot_be_meant)
 
-TEST_LIST = {
+TEST_LIST
+= {
     {"TOP-021 the deduper tells new from seen", test_tells_new_from_seen},
     {"a key is forgotten exactly at its expiry", test_forgets_exactly_at_expiry},
     {"a full window pushes the oldest out", test_pushes_the_oldest_out},

@@ -28,7 +28,8 @@ static actor_pid start_registry(const char *prefix)
     struct start_result r;
     struct registry_args args = {0};
     snprintf(args.prefix, sizeof(args.prefix), "%s", prefix);
-    struct spawn_options o = {.class = &registry_class, .name = "registry", .args = &args, .args_size = sizeof(args)};
+    struct spawn_options o = {
+        .class = &registry_class, .name = "registry", .args = &args, .args_size = sizeof(args)};
     TEST_ASSERT(actor_start(&o, &r, DEADLINE_NONE) == OK);
     return r.pid;
 }
@@ -117,20 +118,22 @@ static void refuses_what_cannot_be_meant(void)
     TEST_CHECK(actor_start(&o, &r, DEADLINE_NONE) == ERR_INIT);
     reason_drop(&r.why);
     start_registry("room:");
-    TEST_CHECK(registry_list("registry", "", page, REGISTRY_PAGE_MAX + 1, &stored, DEADLINE_NONE) == ERR_INVALID);
+    TEST_CHECK(registry_list("registry", "", page, REGISTRY_PAGE_MAX + 1, &stored, DEADLINE_NONE) ==
+               ERR_INVALID);
     memset(longest, 'x', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = 0;
     TEST_CHECK(registry_list("registry", longest, page, 1, &stored, DEADLINE_NONE) == ERR_INVALID);
-    TEST_CHECK(registry_list("registry", "", page, REGISTRY_PAGE_MAX, &stored, DEADLINE_NONE) == OK && stored == 0);
+    TEST_CHECK(registry_list("registry", "", page, REGISTRY_PAGE_MAX, &stored, DEADLINE_NONE) == OK &&
+               stored == 0);
     /* a call it doesn't know is answered by nobody, and the registry goes on */
     TEST_CHECK(actor_call_name("registry", message_new(99, 0), NULL, DEADLINE_NONE) == ERR_UNANSWERED);
     TEST_CHECK(count() == 0);
 }
 
-#define IN_ACTOR(name)                                                                                       \
-    static void test_##name(void)                                                                            \
-    {                                                                                                        \
-        TEST_CHECK(inside(name));                                                                            \
+#define IN_ACTOR(name)            \
+    static void test_##name(void) \
+    {                             \
+        TEST_CHECK(inside(name)); \
     }
 
 IN_ACTOR(counts_the_living)
@@ -139,7 +142,8 @@ IN_ACTOR(lists_page_by_page_in_order)
 IN_ACTOR(is_rebuilt_from_the_living)
 IN_ACTOR(refuses_what_cannot_be_meant)
 
-TEST_LIST = {
+TEST_LIST
+= {
     {"TOP-009..TOP-011 a registry counts the living", test_counts_the_living},
     {"a registry leaves out the parts of a subtree", test_leaves_out_parts_of_a_subtree},
     {"a registry lists page by page, in order", test_lists_page_by_page_in_order},

@@ -10,13 +10,21 @@ static void test_distance(void)
         const char *a, *b;
         size_t distance;
     } cases[] = {
-        {"", "", 0},           {"", "abc", 3},        {"abc", "", 3},          {"serve", "serve", 0},
-        {"serve", "server", 1}, {"serve", "sreve", 1}, {"serve", "serbe", 1},  {"serve", "erve", 1},
-        {"ca", "abc", 3},      {"kitten", "sitting", 3}, {"abcd", "badc", 2},
+        {"", "", 0},
+        {"", "abc", 3},
+        {"abc", "", 3},
+        {"serve", "serve", 0},
+        {"serve", "server", 1},
+        {"serve", "sreve", 1},
+        {"serve", "serbe", 1},
+        {"serve", "erve", 1},
+        {"ca", "abc", 3},
+        {"kitten", "sitting", 3},
+        {"abcd", "badc", 2},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-        TEST_CHECK_(nearest_distance(cases[i].a, cases[i].b) == cases[i].distance, "%s to %s is %zu", cases[i].a,
-                    cases[i].b, nearest_distance(cases[i].a, cases[i].b));
+        TEST_CHECK_(nearest_distance(cases[i].a, cases[i].b) == cases[i].distance, "%s to %s is %zu",
+                    cases[i].a, cases[i].b, nearest_distance(cases[i].a, cases[i].b));
 }
 
 static void test_long_words_match_themselves_only(void)
@@ -49,7 +57,8 @@ static void test_best_is_the_nearest_within_a_third(void)
     TEST_CHECK(strcmp(best("xx"), "") == 0);
 }
 
-TEST_LIST = {
+TEST_LIST
+= {
     {"distance", test_distance},
     {"long words match themselves only", test_long_words_match_themselves_only},
     {"the best is the nearest within a third of the word", test_best_is_the_nearest_within_a_third},

@@ -9,8 +9,8 @@
 static char text[512];
 static struct options options;
 
-/* Both lists end with NULL; "coppice" comes by itself. Copies, because argv may be written to; they outlive the parse,
- * because options borrow from them. */
+/* Both lists end with NULL; "coppice" comes by itself. Copies, because argv may be written to; they outlive
+ * the parse, because options borrow from them. */
 static int parse(const char *const arguments[], const char *const environment[])
 {
     static char copies[2 * ARGUMENTS_MAX][128];
@@ -30,12 +30,12 @@ static int parse(const char *const arguments[], const char *const environment[])
 #define ENV(...)       ((const char *const[]){__VA_ARGS__, NULL})
 #define NO_ENVIRONMENT ((const char *const[]){NULL})
 
-#define CHECK_REFUSED(status, arguments, environment, ...)                                                   \
-    do {                                                                                                     \
-        const char *parts[] = {__VA_ARGS__};                                                                 \
-        TEST_CHECK(parse(arguments, environment) == (status));                                               \
-        for (size_t part = 0; part < sizeof(parts) / sizeof(*parts); part++)                                 \
-            TEST_CHECK_(strstr(text, parts[part]) != NULL, "'%s' says '%s'", text, parts[part]);             \
+#define CHECK_REFUSED(status, arguments, environment, ...)                                       \
+    do {                                                                                         \
+        const char *parts[] = {__VA_ARGS__};                                                     \
+        TEST_CHECK(parse(arguments, environment) == (status));                                   \
+        for (size_t part = 0; part < sizeof(parts) / sizeof(*parts); part++)                     \
+            TEST_CHECK_(strstr(text, parts[part]) != NULL, "'%s' says '%s'", text, parts[part]); \
     } while (0)
 
 static void test_defaults(void)
@@ -55,9 +55,12 @@ static void test_defaults(void)
 static void test_flags_over_environment_over_defaults(void)
 {
     TEST_CHECK(parse(ARGS("serve"), ENV("COPPICE_SCHEDULERS=3")) == 0 && options.schedulers == 3);
-    TEST_CHECK(parse(ARGS("serve", "--schedulers", "2"), ENV("COPPICE_SCHEDULERS=3")) == 0 && options.schedulers == 2);
-    TEST_CHECK(parse(ARGS("serve", "--schedulers=1", "--schedulers=4"), NO_ENVIRONMENT) == 0 && options.schedulers == 4);
-    TEST_CHECK(parse(ARGS("serve"), ENV("COPPICE_GUARDIAN_INTENSITY=2/10s", "COPPICE_OPERATOR_LISTEN=unix:/x")) == 0);
+    TEST_CHECK(parse(ARGS("serve", "--schedulers", "2"), ENV("COPPICE_SCHEDULERS=3")) == 0 &&
+               options.schedulers == 2);
+    TEST_CHECK(parse(ARGS("serve", "--schedulers=1", "--schedulers=4"), NO_ENVIRONMENT) == 0 &&
+               options.schedulers == 4);
+    TEST_CHECK(parse(ARGS("serve"),
+                     ENV("COPPICE_GUARDIAN_INTENSITY=2/10s", "COPPICE_OPERATOR_LISTEN=unix:/x")) == 0);
     TEST_CHECK(options.guardian_intensity.restarts == 2 && options.guardian_intensity.period_ns == 10 * S);
     TEST_CHECK(strcmp(options.operator_listen, "unix:/x") == 0);
 }
@@ -68,10 +71,13 @@ static void test_values_of_each_kind(void)
     TEST_CHECK(options.slice == 250000 && options.runaway == 90 * S);
     TEST_CHECK(parse(ARGS("serve", "--message-memory", "64MiB"), NO_ENVIRONMENT) == 0);
     TEST_CHECK(options.message_memory == 64 * MIB);
-    TEST_CHECK(parse(ARGS("serve", "--guardian", "--no-preemption", "--containment=off"), NO_ENVIRONMENT) == 0);
+    TEST_CHECK(parse(ARGS("serve", "--guardian", "--no-preemption", "--containment=off"), NO_ENVIRONMENT) ==
+               0);
     TEST_CHECK(options.guardian && !options.preemption && !options.containment);
-    TEST_CHECK(parse(ARGS("serve", "--log-level", "debug"), NO_ENVIRONMENT) == 0 && options.log_level == LOG_DEBUG);
-    TEST_CHECK(parse(ARGS("serve", "--slice=100us", "--runaway=1h"), NO_ENVIRONMENT) == 0 && options.runaway == 3600 * S);
+    TEST_CHECK(parse(ARGS("serve", "--log-level", "debug"), NO_ENVIRONMENT) == 0 &&
+               options.log_level == LOG_DEBUG);
+    TEST_CHECK(parse(ARGS("serve", "--slice=100us", "--runaway=1h"), NO_ENVIRONMENT) == 0 &&
+               options.runaway == 3600 * S);
 }
 
 static void test_bad_values_name_field_value_and_what_is_right(void)
@@ -108,7 +114,8 @@ static void test_bad_values_name_field_value_and_what_is_right(void)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         snprintf(argument, sizeof(argument), "%s=%s", cases[i].flag, cases[i].value);
         snprintf(value, sizeof(value), "'%s'", cases[i].value);
-        CHECK_REFUSED(EXIT_CONFIG, ARGS("serve", argument), NO_ENVIRONMENT, cases[i].flag, value, cases[i].right);
+        CHECK_REFUSED(EXIT_CONFIG, ARGS("serve", argument), NO_ENVIRONMENT, cases[i].flag, value,
+                      cases[i].right);
         snprintf(variable, sizeof(variable), "COPPICE_%s", cases[i].flag + 2);
         for (char *c = variable; *c; c++)
             *c = *c == '-' ? '_' : (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
@@ -120,14 +127,16 @@ static void test_bad_values_name_field_value_and_what_is_right(void)
 
 static void test_limits_are_inside(void)
 {
-    TEST_CHECK(parse(ARGS("serve", "--schedulers=64", "--slice=1s", "--guardian-intensity=0/3600s"), NO_ENVIRONMENT) == 0);
-    TEST_CHECK(parse(ARGS("serve", "--actors-max=1024", "--message-memory=16MiB", "--descriptors=64"), NO_ENVIRONMENT) == 0);
+    TEST_CHECK(parse(ARGS("serve", "--schedulers=64", "--slice=1s", "--guardian-intensity=0/3600s"),
+                     NO_ENVIRONMENT) == 0);
+    TEST_CHECK(parse(ARGS("serve", "--actors-max=1024", "--message-memory=16MiB", "--descriptors=64"),
+                     NO_ENVIRONMENT) == 0);
 }
 
 static void test_values_together(void)
 {
-    CHECK_REFUSED(EXIT_CONFIG, ARGS("serve", "--slice=20ms", "--runaway=10ms"), NO_ENVIRONMENT, "--runaway is 10000us",
-                  "--slice is 20000us", "must be at least --slice");
+    CHECK_REFUSED(EXIT_CONFIG, ARGS("serve", "--slice=20ms", "--runaway=10ms"), NO_ENVIRONMENT,
+                  "--runaway is 10000us", "--slice is 20000us", "must be at least --slice");
     TEST_CHECK(parse(ARGS("serve", "--slice=20ms", "--runaway=20ms"), NO_ENVIRONMENT) == 0);
 }
 
@@ -137,19 +146,25 @@ static void test_command_lines_that_cannot_be_meant(void)
     CHECK_REFUSED(EXIT_USAGE, none, NO_ENVIRONMENT, "command is missing", "coppice serve");
     CHECK_REFUSED(EXIT_USAGE, ARGS("sreve"), NO_ENVIRONMENT, "'sreve'", "did you mean serve?");
     CHECK_REFUSED(EXIT_USAGE, ARGS("dance"), NO_ENVIRONMENT, "'dance'", "coppice help");
-    CHECK_REFUSED(EXIT_USAGE, ARGS("serve", "--scheduler", "2"), NO_ENVIRONMENT, "'--scheduler'", "--schedulers?");
-    CHECK_REFUSED(EXIT_USAGE, ARGS("serve", "--scheduler=2"), NO_ENVIRONMENT, "'--scheduler'", "--schedulers?");
-    CHECK_REFUSED(EXIT_USAGE, ARGS("serve", "--frobnicate"), NO_ENVIRONMENT, "'--frobnicate'", "coppice help serve");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("serve", "--scheduler", "2"), NO_ENVIRONMENT, "'--scheduler'",
+                  "--schedulers?");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("serve", "--scheduler=2"), NO_ENVIRONMENT, "'--scheduler'",
+                  "--schedulers?");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("serve", "--frobnicate"), NO_ENVIRONMENT, "'--frobnicate'",
+                  "coppice help serve");
     CHECK_REFUSED(EXIT_USAGE, ARGS("serve", "--schedulers"), NO_ENVIRONMENT, "--schedulers needs a value");
     CHECK_REFUSED(EXIT_USAGE, ARGS("serve", "more"), NO_ENVIRONMENT, "serve takes no argument 'more'");
-    CHECK_REFUSED(EXIT_USAGE, ARGS("version", "--slice=1ms"), NO_ENVIRONMENT, "version has no option '--slice'");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("version", "--slice=1ms"), NO_ENVIRONMENT,
+                  "version has no option '--slice'");
     CHECK_REFUSED(EXIT_USAGE, ARGS("help", "sreve"), NO_ENVIRONMENT, "did you mean serve?");
 }
 
 static void test_variables_nearly_known_are_refused_and_others_left_alone(void)
 {
-    CHECK_REFUSED(EXIT_CONFIG, ARGS("serve"), ENV("COPPICE_SCHEDULER=2"), "COPPICE_SCHEDULER", "COPPICE_SCHEDULERS?");
-    TEST_CHECK(parse(ARGS("serve"), ENV("COPPICE_SERVICE_HOST=10.0.0.1", "COPPICE_PORT=tcp://10.0.0.1:7070")) == 0);
+    CHECK_REFUSED(EXIT_CONFIG, ARGS("serve"), ENV("COPPICE_SCHEDULER=2"), "COPPICE_SCHEDULER",
+                  "COPPICE_SCHEDULERS?");
+    TEST_CHECK(
+        parse(ARGS("serve"), ENV("COPPICE_SERVICE_HOST=10.0.0.1", "COPPICE_PORT=tcp://10.0.0.1:7070")) == 0);
     TEST_CHECK(parse(ARGS("serve"), ENV("COPPICE=build/coppice", "SCHEDULERS=x")) == 0);
     /* a variable of another command is none of this one's business */
     TEST_CHECK(parse(ARGS("topology"), ENV("COPPICE_SCHEDULERS=x")) == 0);
@@ -158,9 +173,11 @@ static void test_variables_nearly_known_are_refused_and_others_left_alone(void)
 static void test_help_is_asked_for_in_many_ways(void)
 {
     TEST_CHECK(parse(ARGS("help"), NO_ENVIRONMENT) == 0 && options.command == COMMAND_HELP && !options.topic);
-    TEST_CHECK(parse(ARGS("--help"), NO_ENVIRONMENT) == 0 && options.command == COMMAND_HELP && !options.topic);
+    TEST_CHECK(parse(ARGS("--help"), NO_ENVIRONMENT) == 0 && options.command == COMMAND_HELP &&
+               !options.topic);
     TEST_CHECK(parse(ARGS("-h"), NO_ENVIRONMENT) == 0 && options.command == COMMAND_HELP);
-    TEST_CHECK(parse(ARGS("serve", "--help"), ENV("COPPICE_SCHEDULERS=x")) == 0 && options.command == COMMAND_HELP);
+    TEST_CHECK(parse(ARGS("serve", "--help"), ENV("COPPICE_SCHEDULERS=x")) == 0 &&
+               options.command == COMMAND_HELP);
     TEST_CHECK(options.topic && strcmp(options.topic, "serve") == 0);
     TEST_CHECK(parse(ARGS("help", "tree"), NO_ENVIRONMENT) == 0 && strcmp(options.topic, "tree") == 0);
     TEST_CHECK(parse(ARGS("--version"), NO_ENVIRONMENT) == 0 && options.command == COMMAND_VERSION);
@@ -178,8 +195,8 @@ static void test_help_names_every_option(void)
     options_write_help(&sink, "topology");
     TEST_CHECK(sink.status == JSON_OK);
     page[sink.length] = 0;
-#define X(field, key, kind, commands, min, max, preset, unit, prose)                                         \
-    TEST_CHECK_(strstr(page, prose) != NULL, "the help explains %s", key);                                   \
+#define X(field, key, kind, commands, min, max, preset, unit, prose)       \
+    TEST_CHECK_(strstr(page, prose) != NULL, "the help explains %s", key); \
     TEST_CHECK_(strstr(page, "default " preset) != NULL, "the help names the default of %s", key);
     OPTIONS(X)
 #undef X
@@ -187,7 +204,8 @@ static void test_help_names_every_option(void)
     TEST_CHECK(strstr(page, "COPPICE_GUARDIAN_INTENSITY") != NULL);
 }
 
-TEST_LIST = {
+TEST_LIST
+= {
     {"defaults", test_defaults},
     {"flags over environment over defaults", test_flags_over_environment_over_defaults},
     {"values of each kind", test_values_of_each_kind},
@@ -195,7 +213,8 @@ TEST_LIST = {
     {"limits are inside", test_limits_are_inside},
     {"values together", test_values_together},
     {"command lines that cannot be meant", test_command_lines_that_cannot_be_meant},
-    {"variables nearly known are refused, others left alone", test_variables_nearly_known_are_refused_and_others_left_alone},
+    {"variables nearly known are refused, others left alone",
+     test_variables_nearly_known_are_refused_and_others_left_alone},
     {"help is asked for in many ways", test_help_is_asked_for_in_many_ways},
     {"help names every option", test_help_names_every_option},
     {NULL, NULL},

@@ -6,7 +6,8 @@
 #include "config/topology.h"
 #include "runtime/telemetry.h"
 
-/* --- the table itself --------------------------------------------------------------------------------------------------- */
+/* --- the table itself
+ * --------------------------------------------------------------------------------------------------- */
 
 static void test_the_table_passes(void)
 {
@@ -65,8 +66,9 @@ static void test_owners_strategies_and_intensities(void)
 
 static void test_start_order(void)
 {
-    static const char *const order[] = {"store",  "registry.rooms", "registry.agents", "registry.instances", "bus",
-                                        "rooms", "agents",         "instances",       "deduper",            "runtime"};
+    static const char *const order[] = {"store",   "registry.rooms", "registry.agents", "registry.instances",
+                                        "bus",     "rooms",          "agents",          "instances",
+                                        "deduper", "runtime"};
     for (size_t i = 0; i + 1 < sizeof(order) / sizeof(*order); i++)
         TEST_CHECK_(row(order[i]) < row(order[i + 1]), "%s stands before %s", order[i], order[i + 1]);
     for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
@@ -75,7 +77,8 @@ static void test_start_order(void)
                row("instances")->kind == TOPOLOGY_DYNAMIC);
     TEST_CHECK(strcmp(row("instance:<instance_id>")->parent, "instances") == 0);
     TEST_CHECK(topology_per_key(row("instance:<instance_id>")) && !topology_per_key(row("instances")));
-    TEST_CHECK(strcmp(row("onboarding")->parent, "operations") == 0 && strcmp(row("replay")->parent, "operations") == 0);
+    TEST_CHECK(strcmp(row("onboarding")->parent, "operations") == 0 &&
+               strcmp(row("replay")->parent, "operations") == 0);
 }
 
 static void test_partition_keys(void)
@@ -89,7 +92,8 @@ static void test_partition_keys(void)
     TEST_CHECK(strcmp(row("replay")->partition_key, "hash(dead_letter_id)") == 0);
 }
 
-/* --- the files of the contract, where they lie beside the repository ----------------------------------------------------- */
+/* --- the files of the contract, where they lie beside the repository
+ * ----------------------------------------------------- */
 
 enum { COLUMNS_MAX = 12 };
 
@@ -138,7 +142,8 @@ static const char *dimensions_of(const char *event, char text[256])
 {
     text[0] = 0;
     for (int e = 0; e < TELEMETRY_EVENT_COUNT; e++)
-        for (unsigned d = 0; d < TELEMETRY_DIMENSION_COUNT && strcmp(event, telemetry_event_name((enum telemetry_event)e)) == 0;
+        for (unsigned d = 0; d < TELEMETRY_DIMENSION_COUNT &&
+                             strcmp(event, telemetry_event_name((enum telemetry_event)e)) == 0;
              d++)
             if (telemetry_required((enum telemetry_event)e) >> d & 1) {
                 strcat(text, telemetry_dimension_name((enum telemetry_dimension)d));
@@ -230,15 +235,15 @@ static void test_crash_classes_and_targets(void)
         {"Policy/security module timeout", "degraded", "failure.policy_timeout"},
         {"Repeated startup failures", "fatal", "failure.restart_exhausted"},
     };
-    static const char *const targets[] = {"<= 100ms", "<= 50ms", ">= 99.5%", "<= 60_000ms", "< 0.70 steady-state",
-                                          "0 cross-domain cascades"};
+    static const char *const targets[] = {
+        "<= 100ms", "<= 50ms", ">= 99.5%", "<= 60_000ms", "< 0.70 steady-state", "0 cross-domain cascades"};
     for (size_t c = 0; c < sizeof(crash) / sizeof(*crash); c++) {
         unsigned found = 0;
         for (size_t i = 0; i < topology_count; i++)
             for (size_t k = 0; k < TOPOLOGY_FAILURES_MAX && topology_rows[i].failures[k]; k++) {
                 const struct topology_failure *f = topology_rows[i].failures[k];
-                found += strncmp(f->mode, crash[c][0], strlen(crash[c][0])) == 0 && strcmp(f->class, crash[c][1]) == 0 &&
-                         strcmp(f->event, crash[c][2]) == 0;
+                found += strncmp(f->mode, crash[c][0], strlen(crash[c][0])) == 0 &&
+                         strcmp(f->class, crash[c][1]) == 0 && strcmp(f->event, crash[c][2]) == 0;
             }
         TEST_CHECK_(found > 0, "%s", crash[c][0]);
     }
@@ -251,7 +256,8 @@ static void test_crash_classes_and_targets(void)
     }
 }
 
-/* --- the review gate: a good row, and one thing wrong with it at a time ---------------------------------------------------- */
+/* --- the review gate: a good row, and one thing wrong with it at a time
+ * ---------------------------------------------------- */
 
 static const struct actor_class some_class = {.name = "some"};
 static const struct topology_failure some_failure = {.mode = "It breaks",
@@ -431,20 +437,26 @@ static void test_rows_stand_where_they_belong(void)
     rows[1].intent = "";
     refused("intent is empty", "");
     rows[0].kind = TOPOLOGY_DYNAMIC;
-    TEST_CHECK(topology_check(rows, 2, refusal, sizeof(refusal)) == ERR_INVALID && strstr(refusal, "the root must"));
+    TEST_CHECK(topology_check(rows, 2, refusal, sizeof(refusal)) == ERR_INVALID &&
+               strstr(refusal, "the root must"));
     good_rows();
     rows[1].name = "root";
-    TEST_CHECK(topology_check(rows, 2, refusal, sizeof(refusal)) == ERR_INVALID && strstr(refusal, "an earlier row has"));
+    TEST_CHECK(topology_check(rows, 2, refusal, sizeof(refusal)) == ERR_INVALID &&
+               strstr(refusal, "an earlier row has"));
     good_rows();
     rows[1].name = "a name that is longer than names of subsystems may be";
-    TEST_CHECK(topology_check(rows, 2, refusal, sizeof(refusal)) == ERR_INVALID && strstr(refusal, "1 to 47 bytes"));
+    TEST_CHECK(topology_check(rows, 2, refusal, sizeof(refusal)) == ERR_INVALID &&
+               strstr(refusal, "1 to 47 bytes"));
     good_rows();
     rows[0].parent = "thing";
-    TEST_CHECK(topology_check(rows, 2, refusal, sizeof(refusal)) == ERR_INVALID && strstr(refusal, "is the root"));
+    TEST_CHECK(topology_check(rows, 2, refusal, sizeof(refusal)) == ERR_INVALID &&
+               strstr(refusal, "is the root"));
     TEST_CHECK(topology_check(rows, 0, refusal, sizeof(refusal)) == ERR_INVALID && strstr(refusal, "0 rows"));
 }
 
-/* --- for readers ------------------------------------------------------------------------------------------------------------ */
+/* --- for readers
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static void test_json_has_every_row_and_its_contract(void)
 {
@@ -465,13 +477,17 @@ static void test_json_has_every_row_and_its_contract(void)
     TEST_CHECK(strstr(page, "\"intensity\":\"20/60s\"") != NULL);
 }
 
-TEST_LIST = {
+TEST_LIST
+= {
     {"TOP-001 TOP-024..TOP-026 the table passes its own gate", test_the_table_passes},
-    {"TOP-027 TOP-032 TOP-037 TOP-042 TOP-047 TOP-052 TOP-057 TOP-062 owners, strategies, intensities", test_owners_strategies_and_intensities},
+    {"TOP-027 TOP-032 TOP-037 TOP-042 TOP-047 TOP-052 TOP-057 TOP-062 owners, strategies, intensities",
+     test_owners_strategies_and_intensities},
     {"TOP-023 start order and places", test_start_order},
     {"partition keys", test_partition_keys},
-    {"TOP-028 TOP-033 TOP-038 TOP-043 TOP-048 TOP-053 TOP-058 TOP-063 the files of the contract", test_the_files_of_the_contract},
-    {"TOP-071 TOP-072 TOP-076 TOP-080 TOP-084 TOP-088 TOP-092 TOP-096 crash classes and targets", test_crash_classes_and_targets},
+    {"TOP-028 TOP-033 TOP-038 TOP-043 TOP-048 TOP-053 TOP-058 TOP-063 the files of the contract",
+     test_the_files_of_the_contract},
+    {"TOP-071 TOP-072 TOP-076 TOP-080 TOP-084 TOP-088 TOP-092 TOP-096 crash classes and targets",
+     test_crash_classes_and_targets},
     {"TOP-160 no row without owner and supervisor", test_gate_1_owner_and_supervisor},
     {"TOP-161 TOP-070 no row without strategy and intensity", test_gate_2_strategy_and_intensity},
     {"TOP-069 one_for_one is the default", test_default_strategy},

@@ -48,7 +48,8 @@ static bool inside_once(void (*body)(void), uint64_t seed)
     struct sim *s = sim_create(&(struct sim_options){.seed = seed, .schedulers = 2, .runtime.log = quiet});
     finished = false;
     enum error e = runtime_spawn(
-        sim_runtime(s), &(struct spawn_options){.class = &body_class, .args = &body, .args_size = sizeof(body)}, NULL);
+        sim_runtime(s),
+        &(struct spawn_options){.class = &body_class, .args = &body, .args_size = sizeof(body)}, NULL);
     if (e == OK)
         sim_run(s, 100000000);
     sim_destroy(s);

@@ -1,5 +1,6 @@
-/* Runs a test's function inside an actor of a simulated node, where it may spawn, call, sleep and be linked as any actor.
- * Time is the virtual clock and moves only when nobody can run, so inside_settle is a barrier behind all that goes on. */
+/* Runs a test's function inside an actor of a simulated node, where it may spawn, call, sleep and be linked
+ * as any actor. Time is the virtual clock and moves only when nobody can run, so inside_settle is a barrier
+ * behind all that goes on. */
 #ifndef COPPICE_TESTS_SUPPORT_INSIDE_H
 #define COPPICE_TESTS_SUPPORT_INSIDE_H
 

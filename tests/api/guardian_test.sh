@@ -1,0 +1,49 @@
+#!/bin/sh
+# The guardian, from outside: what it starts again, what it doesn't, and how it ends.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/api/server.sh
+
+child() { member pid "$line"; }
+
+check "a guarded server" start --guardian --guardian-intensity 2/60s
+one=$(child)
+check "the guardian is another process" test "$one" != "$server"
+check "it serves" is "$(get /healthz)" '{"status":"ok"}'
+kill -9 "$one"
+check "its end is told" await '"msg":"the server ended and is started again"'
+check "it is told which" is "$(member server "$line")" "$one"
+check "it is told why" has "$line" '"signal":"Killed"'
+check "it is started again" await '"msg":"started"'
+two=$(child)
+check "by a new process" test "$two" != "$one"
+check "at the same address" is "$(member operator "$line")" "$at"
+check "it serves again" is "$(get /healthz)" '{"status":"ok"}'
+
+# The root's own exhaustion ends the server with 70, which is abnormal like any other.
+kill_actor root >/dev/null 2>&1 # which may be answered, or not any more
+check "its status is told" await '"msg":"the server ended and is started again"'
+check "TOP-068 it is 70" is "$(member status "$line")" 70
+check "it is started a second time" await '"msg":"started"'
+three=$(child)
+kill -SEGV "$three"
+check "the third end is one too many" await '"msg":"restart budget spent"'
+check "what was spent" is "$(member restarts "$line")/$(member window_s "$line")" 2/60
+check "then the guardian ends with 70" ends_with 70
+
+check "a guarded server to be stopped" start --guardian
+check "SIGTERM to the guardian ends both with 0" stop
+check "and nobody is started again" lacks "$(cat <&9)" started
+
+check "a guarded server whose guardian is killed" start --guardian
+guarded=$(child)
+kill -9 "$server"
+wait "$server" 2>/dev/null
+check "the server is told to stop" await '"msg":"ended","status":0'
+check "and is gone when its log ends" sh -c 'cat <&9 >/dev/null; ! kill -0 "$1" 2>/dev/null || grep -q "State:.*Z" "/proc/$1/status"' sh "$guarded"
+
+# What can't succeed isn't tried again: address space for a runtime is missing.
+check "a server without room" sh -c '
+    ulimit -v 100000
+    "$1" serve --guardian --operator-listen 127.0.0.1:0 2>"$2/err"
+    [ $? = 78 ] && ! grep -q "started again" "$2/err"' sh "$COPPICE" "$tmp"
+finish

@@ -1,0 +1,181 @@
+#!/bin/sh
+# The operator's view, from outside: what lives beside what was declared, kills and what they leave alone, and requests that
+# can't be meant.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/api/server.sh
+rows="root telemetry store registry.rooms registry.agents registry.instances bus scheduler workers runs control rooms agents
+    instances deduper runtime ingest outbound sessions operations onboarding replay relay front front.connections front.operator"
+
+check "a server" start --schedulers 2
+
+# --- what is served ---
+check "healthz" is "$(get /healthz)" '{"status":"ok"}'
+check "readyz" has "$(get /readyz)" '{"status":"ready","missing":[],"adapters":{"clock":"set","descriptors":'
+check "stats" has "$(get /stats)" '"schedulers":2,"runtime":{"actors":'
+tree=$(get /stats/tree)
+text=$(get '/stats/tree?format=text')
+for row in $rows; do
+    check "TOP-008..TOP-023 TOP-001 $row is declared" has "$tree" "{\"name\":\"$row\",\"parent\":"
+    check "TOP-008..TOP-022 $row lives" has "$text" "$row "
+    check "TOP-001 $row has a row beside it" has "$tree" "\"row\":\"$row\""
+done
+check "TOP-007 one root" is "$(printf '%s' "$text" | grep -c '^root ')" 1
+check "nothing is missing" has "$tree" '"missing":[]'
+check "TOP-006 every row has all columns" is "$(printf '%s' "$tree" | grep -o '"scaling_rule":"[^"]' | wc -l)" 27
+check "TOP-026 intensity as n/ms" has "$tree" '"intensity":"20/60s"'
+check "a budget" has "$tree" '"budget":{"restarts":3,"period_ms":10000,"used":0,"left":3}'
+check "long answers come in chunks" has "$(curl -sS -D - -o /dev/null "http://$at/stats/tree")" 'Transfer-Encoding: chunked'
+check "to HTTP/1.0 until the end" has "$(curl -sS -0 -D - -o "$tmp/ten" "http://$at/stats/tree")" 'Connection: close'
+check "and whole" is "$(tail -c 2 "$tmp/ten")" '}'
+check "metrics" has "$(get /metrics)" 'coppice_actor_restarts_total'
+check "metrics of the build" has "$(get /metrics)" 'coppice_build_info{version="'
+check "HEAD has a length and no body" has "$(curl -sS -I "http://$at/healthz")" 'Content-Length: 16'
+check "HEAD of a long answer ends" has "$(curl -sS -m 5 -I "http://$at/stats/tree")" '200 OK'
+check "three requests on one connection" is "$(curl -sS "http://$at/healthz" "http://$at/stats" "http://$at/healthz" -w '%{num_connects}' | tail -c 1)" 0
+
+# --- kill one: it comes back, and nobody else notices ---
+before=$(pids deduper)
+old=$(pids | grep '^deduper ')
+record=$(kill_actor deduper)
+check "TOP-029 the record says who" has "$record" '"name":"deduper","class":"deduper","reason":"killed"'
+check "TOP-029 the record says who came" has "$record" '"successor":"0x'
+check "TOP-029 it has a new pid" test "$old" != "$(pids | grep '^deduper ')"
+check "TOP-029 TOP-031 all others keep theirs" is "$(pids deduper)" "$before"
+check "its restart is counted" has "$(get '/stats/tree?format=text' | grep deduper)" 'killed'
+check "the budget shows it" has "$(get /stats/tree)" '"budget":{"restarts":3,"period_ms":10000,"used":1,"left":2}'
+events=$(get /stats/events)
+check "the restart is an event" has "$events" '"dimensions":{"supervisor":"root","child":"deduper","reason":"killed"'
+next=$(member next "$events")
+check "nothing is newer" is "$(get "/stats/events?since=$next")" "{\"events\":[],\"next\":\"$next\"}"
+kill_actor bus >/dev/null
+check "what is newer is shown alone" lacks "$(get "/stats/events?since=$next")" '"child":"deduper"'
+check "what is newer is shown" has "$(get "/stats/events?since=$next")" '"child":"bus"'
+check "as many as asked for" is "$(get '/stats/events?limit=1' | grep -o '"event":' | wc -l)" 1
+check "the restart is counted in metrics" has "$(get /metrics)" 'coppice_actor_restarts_total{supervisor="root"} 2'
+pid=$(pids | sed -n 's/^telemetry //p')
+check "a pid is as good as a name" has "$(kill_actor "$pid")" '"name":"telemetry"'
+check "the same pid is nobody's now" is "$(status POST "/chaos/actors/$pid:kill")" 404
+check "TOP-030 the process lives after three kills" is "$(get /healthz)" '{"status":"ok"}'
+check "a name with escapes" has "$(kill_actor 'front%2Eoperator')" '"name":"front.operator"'
+check "the listener's death turns nobody away" is "$(get /healthz)" '{"status":"ok"}'
+check "SIGTERM ends it with 0" stop
+
+# --- more than a domain's budget ends that domain alone ---
+check "a server for the front's budget" start
+before=$(pids 'front|front.connections|front.operator')
+front=$(pids | grep '^front ')
+n=0
+while [ $n -lt 30 ]; do
+    kill_actor front.operator >/dev/null
+    n=$((n + 1))
+done
+check "TOP-067 thirty kills are absorbed" is "$(pids | grep '^front ')" "$front"
+kill_actor front.operator >/dev/null 2>&1 # the connection goes with its domain
+check "TOP-067 the next one is an escalation" await '"msg":"supervisor.escalation"'
+check "TOP-067 TOP-098 the domain is named" has "$line" '"domain":"front"'
+check "TOP-067 it is back" is "$(get /healthz)" '{"status":"ok"}'
+check "TOP-067 with a new pid" test "$front" != "$(pids | grep '^front ')"
+check "TOP-067 TOP-098 all other domains keep theirs" is "$(pids 'front|front.connections|front.operator')" "$before"
+check "TOP-098 the root has spent one" has "$(get '/stats/tree?format=text' | grep '^root ')" '1 of 3/10s'
+check "TOP-096 TOP-099 exhaustion is an event" has "$(get /stats/events)" '"event":"failure.restart_exhausted"'
+check "it can still be stopped" stop
+
+# --- the root's budget is the process's ---
+check "a server for the root's budget" start
+for n in 1 2 3; do
+    check "TOP-030 kill $n of 3 is absorbed" has "$(kill_actor deduper)" '"successor":"0x'
+done
+kill_actor deduper >/dev/null 2>&1
+check "TOP-030 TOP-068 the fourth ends the process" await '"exit_status":70'
+check "TOP-068 the last words name the domain" has "$line" '"domain":"root"'
+check "TOP-030 TOP-068 with status 70" ends_with 70
+
+# --- an adapter that fails ---
+check "TOP-076 TOP-078 an adapter that fails ends the process" sh -c '
+    ulimit -n 128
+    "$1" serve --operator-listen 127.0.0.1:0 --descriptors 4096 2>"$2/err"
+    [ $? = 70 ]' sh "$COPPICE" "$tmp"
+check "TOP-078 after three restarts" is "$(grep -c '"msg":"supervisor.restart".*"child":"runtime"' "$tmp/err")" 3
+check "TOP-077 TOP-079 each failure is an event with all dimensions" is \
+    "$(grep -c '"component":"runtime","failure_class":"fatal","adapter":"descriptors","reason":"the limit is 128' "$tmp/err")" 4
+
+# --- requests that can't be meant ---
+check "a server for bad requests" start
+raw() { curl -s -m 10 "telnet://$at"; }
+answer() { raw | head -1 | tr -d '\r'; }
+long=$(printf '%02050d' 0)
+huge=$(printf '%017000d' 0)
+check "nothing there" is "$(status GET /nowhere)" 404
+check "problem details" has "$(tr -d '\r' <"$tmp/head")" 'Content-Type: application/problem+json'
+check "the problem names the path" has "$(cat "$tmp/body")" "\"status\":404,\"detail\":\"there is nothing at '/nowhere'\""
+check "POST where GET is meant" is "$(status POST /stats)" 405
+check "it says what is allowed" has "$(cat "$tmp/head")" 'Allow: GET, HEAD'
+check "GET where POST is meant" is "$(status GET /chaos/actors/bus:kill)" 405
+check "nobody of that name" is "$(status POST /chaos/actors/nobody:kill)" 404
+check "no such verb" is "$(status POST /chaos/actors/bus:hug)" 404
+check "no verb" is "$(status POST /chaos/actors/bus)" 404
+check "a bad escape" is "$(status POST /chaos/actors/b%zz:kill)" 400
+check "a hidden slash" is "$(status POST /chaos/actors/a%2Fb:kill)" 400
+check "a bad number" is "$(status GET '/stats/tree?children=0')" 400
+check "a number too large" is "$(status GET '/stats/tree?children=201')" 400
+check "a bad format" is "$(status GET '/stats/tree?format=dance')" 400
+check "a bad position" is "$(status GET '/stats/events?since=yesterday')" 400
+check "a page from elsewhere may not kill" is "$(status POST /chaos/actors/bus:kill -H 'Origin: http://evil.example')" 403
+check "nor without an origin" is "$(status POST /chaos/actors/bus:kill -H 'Sec-Fetch-Site: cross-site')" 403
+check "our own page may" is "$(status POST /chaos/actors/bus:kill -H "Origin: http://$at")" 200
+check "a foreign host name" is "$(status GET /healthz -H 'Host: evil.example')" 421
+check "a host name that begins like ours" is "$(status GET /healthz -H 'Host: 127.0.0.1.evil.example')" 421
+check "localhost" is "$(status GET /healthz -H 'Host: localhost:1')" 200
+check "a target that is too long" is "$(status GET "/$long")" 414
+check "a header that is too long" is "$(status GET /healthz -H "X: $huge")" 431
+check "a body that is too long" is "$(head -c 65537 /dev/zero | status POST /chaos/actors/nobody:kill --data-binary @-)" 413
+check "a body as long as may be" is "$(head -c 65536 /dev/zero | status POST /chaos/actors/nobody:kill --data-binary @- -H Expect:)" 404
+check "no HTTP at all" is "$(printf 'hello\r\n\r\n' | answer)" 'HTTP/1.1 400 Bad Request'
+check "no host" is "$(printf 'GET /healthz HTTP/1.1\r\n\r\n' | answer)" 'HTTP/1.1 400 Bad Request'
+check "two hosts" is "$(printf 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n' | answer)" 'HTTP/1.1 400 Bad Request'
+check "length and chunks" is "$(printf 'POST /chaos/actors/x:kill HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n' | answer)" 'HTTP/1.1 400 Bad Request'
+check "an upgrade" is "$(printf 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n' | answer)" 'HTTP/1.1 400 Bad Request'
+check "two requests at once" is "$(printf 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /stats HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' | raw | grep -c '^HTTP/1.1 200')" 2
+check "chunks" is "$(printf 'POST /chaos/actors/x:kill HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n' | answer)" 'HTTP/1.1 404 Not Found'
+
+# --- connections that stay ---
+check "a server for two connections" start --operator-connections 2
+with_connections '
+    for n in 3 4; do
+        open $n
+        printf "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" >&$n
+        read -r line <&$n
+        echo "$n $line"
+    done
+    curl -s -D - "http://$at/healthz"' >"$tmp/held"
+check "two connections are served" is "$(grep -c '^[34] HTTP/1.1 200 OK' "$tmp/held")" 2
+check "a third one is turned away" has "$(cat "$tmp/held")" 'HTTP/1.1 503 Service Unavailable'
+check "and told when to come back" has "$(cat "$tmp/held")" 'Retry-After: 1'
+check "it can be stopped" stop
+
+check "a server for slow clients" start --operator-idle 1s
+check "a request that doesn't arrive is 408" has "$(with_connections 'open 3; printf "GET /heal" >&3; cat <&3')" '408 Request Timeout'
+check "an idle connection is closed without a word" is "$(with_connections 'open 3; cat <&3')" ''
+check "and it can be stopped" stop
+
+# --- a unix socket ---
+socket=$tmp/operator.sock
+ask() { curl -sS -m 10 --unix-socket "$socket" http://localhost/healthz; }
+check "a server on a unix socket" start --operator-listen "unix:$socket"
+check "it says where" is "$at" "unix:$socket"
+check "only its owner may connect" is "$(stat -c %a "$socket")" 600
+check "it serves" is "$(ask)" '{"status":"ok"}'
+check "coppice tree finds it" sh -c '"$1" tree --operator-listen "unix:$2" | grep -q "^root "' sh "$COPPICE" "$socket"
+check "a second server is refused" sh -c '"$1" serve --operator-listen "unix:$2" 2>/dev/null; [ $? = 69 ]' sh "$COPPICE" "$socket"
+check "and has left the first alone" is "$(ask)" '{"status":"ok"}'
+kill -9 "$server"
+wait "$server" 2>/dev/null
+check "a killed one leaves its socket" test -S "$socket"
+check "which the next one replaces" start --operator-listen "unix:$socket"
+check "and serves on" is "$(ask)" '{"status":"ok"}'
+check "a stop" stop
+check "removes it" test ! -e "$socket"
+echo precious >"$socket"
+check "a file is no socket" sh -c '"$1" serve --operator-listen "unix:$2" 2>/dev/null; [ $? = 69 ]' sh "$COPPICE" "$socket"
+check "and is left alone" is "$(cat "$socket")" precious
+finish

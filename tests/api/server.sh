@@ -1,0 +1,122 @@
+# For the scripts beside it, which source it: starts the real binary and asks it things. Nothing waits by the clock: what a
+# script waits for is a line that the server writes, or its end. COPPICE is the program, made by `make`.
+#
+# After `. ./server.sh`: check NAME COMMAND... counts a case; finish prints the counts.
+set -u
+[ -n "${COPPICE:-}" ] || {
+    echo "COPPICE must name the program to test"
+    exit 1
+}
+case $COPPICE in
+/*) ;;
+*) COPPICE=$PWD/$COPPICE ;;
+esac
+unset COPPICE_SCHEDULERS COPPICE_OPERATOR_LISTEN COPPICE_GUARDIAN COPPICE_LOG_LEVEL
+tmp=$(mktemp -d)
+passed=0
+failed=0
+server=
+trap 'kill -9 $server 2>/dev/null; rm -rf "$tmp"' EXIT
+
+check() {
+    name=$1
+    shift
+    if "$@" >"$tmp/out" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $name: $*"
+        head -c 2000 "$tmp/out" | sed 's/^/    /'
+    fi
+}
+
+finish() {
+    echo "$passed passed, $failed failed"
+    [ "$failed" = 0 ]
+    exit
+}
+
+# start ARGUMENT...: sets server (its pid), started (the line it says so with) and at (where operators connect).
+start() {
+    exec 9>&-
+    rm -f "$tmp/log"
+    mkfifo "$tmp/log"
+    "$COPPICE" serve --operator-listen 127.0.0.1:0 "$@" 2>"$tmp/log" &
+    server=$!
+    exec 9<"$tmp/log"
+    await '"msg":"started"' && at=$(member operator "$line")
+}
+
+# await TEXT: reads what the server writes until a line holds the text; sets line. False: it ended first.
+await() {
+    while read -r line <&9; do
+        case $line in
+        *"$1"*) return 0 ;;
+        esac
+    done
+    line=
+    return 1
+}
+
+# member NAME JSON: the value of the first member of this name.
+member() {
+    printf '%s\n' "$2" | sed -n "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p" | head -1
+}
+
+# ends_with STATUS: the server ends, or has ended, with this status.
+ends_with() {
+    wait "$server"
+    status=$?
+    [ "$status" = "$1" ] || echo "status is $status"
+    [ "$status" = "$1" ]
+}
+
+stop() {
+    kill -TERM "$server"
+    ends_with 0
+}
+
+get() {
+    curl -sS -m 20 "http://$at$1"
+}
+
+kill_actor() {
+    curl -sS -m 20 -X POST "http://$at/chaos/actors/$1:kill"
+}
+
+# status METHOD PATH ARGUMENT...: the HTTP status alone
+status() {
+    method=$1 path=$2
+    shift 2
+    curl -s -m 20 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' -X "$method" "$@" "http://$at$path"
+}
+
+is() {
+    [ "$1" = "$2" ] || echo "'$1' is not '$2'"
+    [ "$1" = "$2" ]
+}
+
+# has TEXT NEEDLE
+has() {
+    case $1 in
+    *"$2"*) return 0 ;;
+    esac
+    printf '%s\n' "no '$2' in: $1"
+    return 1
+}
+
+lacks() {
+    ! has "$1" "$2" >/dev/null
+}
+
+# with_connections SCRIPT: bash runs it, in which `open NUMBER` connects that descriptor to the server.
+with_connections() {
+    timeout 30 bash -c 'open() { eval "exec $1<>/dev/tcp/${at%:*}/${at##*:}"; }
+        at=$1; '"$1" bash "$at"
+}
+
+# The pids of what boot started, without those named.
+pids() {
+    get '/stats/tree?format=text' | grep -v ' connection ' | awk '{ for (i = 1; i < NF; i++) if ($(i + 1) ~ /^0x/) print $i, $(i + 1) }' |
+        grep -v -E "^(${1:-nobody}) "
+}

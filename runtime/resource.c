@@ -317,7 +317,7 @@ void resource_bury(struct scheduler *s, struct actor *a)
         case RECORD_FREE:
         case RECORD_WATCHER:
         case RECORD_LINK:
-            ASSERT(!"in the wrong list");
+            ASSERT(false); /* in the wrong list */
         }
     }
 }

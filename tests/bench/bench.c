@@ -140,6 +140,22 @@ size_t bench_descriptors(void)
     return count;
 }
 
+const char *bench_folder(void)
+{
+    static char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n < 0)
+        bench_fail("/proc/self/exe cannot be read");
+    path[n] = 0;
+    for (int i = 0; i < 3; i++) { /* tests/bench/NAME */
+        char *slash = strrchr(path, '/');
+        if (!slash)
+            bench_fail("this program is not in a build folder");
+        *slash = 0;
+    }
+    return path;
+}
+
 /* One series for all threads would be a race, so it is for the root alone. */
 uint64_t bench_random(void)
 {

@@ -48,6 +48,7 @@ double bench_per_second(uint64_t count, uint64_t started); /* count things since
 uint64_t bench_resident(void);                             /* bytes of this process in memory */
 size_t bench_descriptors(void);                            /* open ones of this process */
 uint64_t bench_random(void);                               /* the same ones each time; for the root */
+const char *bench_folder(void);                            /* of this build: build/gcc */
 /* The value below which this share of them lies. Sorts them. */
 uint64_t bench_quantile(uint64_t *values, size_t count, double share);
 

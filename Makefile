@@ -83,7 +83,7 @@ LIBS    := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) $(if $(PARSON),,-l
 
 # Whoever links libcoppice.a passes these as well: runtime/guard.c brackets each call of the allocator, so that a fault
 # inside it is known to be one. coppice.pc repeats them.
-WRAP  := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
+WRAP  := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=abort,--wrap=__assert_fail
 LINK   = $(CC) $(CODE) -pie -pthread -Wl,-z,relro,-z,now,--as-needed $(WRAP)
 COMPILE = $(CC) $(CODE) $(WARN) -pthread -MMD -MP $(INCLUDE) -DCOPPICE_VERSION='"$(VERSION)"'
 

@@ -288,10 +288,9 @@ void fault_stack_exhausted(struct scheduler *s)
     fault_lands();
 }
 
-void assert_failed(const char *expression, const char *file, int line, const char *function)
+static _Noreturn void assert_lands(const char *expression, const char *file, int line, const char *function, uintptr_t caller)
 {
     struct scheduler *s = scheduler_current;
-    uintptr_t caller = (uintptr_t)__builtin_return_address(0);
     char text[160];
     snprintf(text, sizeof text, "%s:%d: %s: assertion failed: %s", file, line, function, expression);
     if (!s || !s->current || !s->worker || s->guard || s->in_fault || !s->rt->contained || !canaries_whole(s) ||
@@ -301,6 +300,42 @@ void assert_failed(const char *expression, const char *file, int line, const cha
     memcpy(s->fault.text, text, sizeof text);
     walk(&s->fault, (uintptr_t)__builtin_frame_address(0), s->stack_limit - 4096, s->worker->landing_sp);
     fault_lands();
+}
+
+void assert_failed(const char *expression, const char *file, int line, const char *function)
+{
+    assert_lands(expression, file, line, function, (uintptr_t)__builtin_return_address(0));
+}
+
+/* abort() and assert() of the C library, when actor code calls them (linked with --wrap): here the caller is known, and no
+ * signal is needed. */
+extern _Noreturn void __real_abort(void);
+extern _Noreturn void __real___assert_fail(const char *expression, const char *file, unsigned line, const char *function);
+_Noreturn void __wrap_abort(void);
+_Noreturn void __wrap___assert_fail(const char *expression, const char *file, unsigned line, const char *function);
+
+static bool called_by_actor(const struct scheduler *s, uintptr_t caller)
+{
+    return s && s->current && s->worker && !s->guard && !s->in_fault && s->rt->contained && canaries_whole(s) &&
+           fault_in_actor_text(caller);
+}
+
+void __wrap_abort(void)
+{
+    struct scheduler *s = scheduler_current;
+    uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+    if (!called_by_actor(s, caller))
+        __real_abort();
+    s->fault = (struct fault){.signal = SIGABRT, .crash = CRASH_SIGNAL, .pc = caller};
+    walk(&s->fault, (uintptr_t)__builtin_frame_address(0), s->stack_limit - 4096, s->worker->landing_sp);
+    fault_lands();
+}
+
+void __wrap___assert_fail(const char *expression, const char *file, unsigned line, const char *function)
+{
+    if (!called_by_actor(scheduler_current, (uintptr_t)__builtin_return_address(0)))
+        __real___assert_fail(expression, file, line, function);
+    assert_lands(expression, file, (int)line, function, (uintptr_t)__builtin_return_address(0));
 }
 
 /* ---- installing ---- */

@@ -20,7 +20,8 @@
 #include "runtime/scheduler.h"
 
 #define PREEMPT_SIGNAL SIGURG /* ignored by default, and used by nobody for out-of-band data any more */
-#define HOG_TICK_NS    (100 * NS_PER_US) /* how often it looks while somebody computes without end */
+#define HOG_TICK_NS    (100 * NS_PER_US) /* at least this often it looks while somebody computes without end ... */
+#define HOG_LOOK_NS    (20 * NS_PER_US)  /* ... and at most this often, when a slice or a timer is about to be due */
 
 struct preempt {
     pthread_t thread;
@@ -66,20 +67,36 @@ static uint64_t slice_of(const struct scheduler *s, uint64_t now)
     return others && slice > HOG_SLICE_NS ? HOG_SLICE_NS : slice;
 }
 
-/* Returns whether anybody is awake; *hogs whether somebody computes in slices. */
-static bool look(struct preempt *p, struct seen *seen, uint64_t now, bool *hogs)
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* When the slice of a hog that runs since `since` wants to be looked at again. */
+static uint64_t hog_look_at(const struct scheduler *s, uint64_t since, uint64_t now)
+{
+    uint64_t end = since + HOG_SLICE_NS, alarm = atomic_load_explicit(&s->alarm_at, memory_order_relaxed);
+    uint64_t at = earlier(end > alarm ? end : alarm, now + HOG_TICK_NS);
+    return at > now + HOG_LOOK_NS ? at : now + HOG_LOOK_NS;
+}
+
+/* Returns whether anybody is awake; *look_at when to look again. */
+static bool look(struct preempt *p, struct seen *seen, uint64_t now, uint64_t *look_at)
 {
     bool awake = false;
-    *hogs = false;
+    *look_at = now + p->rt->options.slice_ns / 2;
     for (uint32_t i = 0; i < p->rt->schedulers_count; i++) {
         struct scheduler *s = p->rt->schedulers[i];
         uint64_t seq = atomic_load_explicit(&s->turn_seq, memory_order_relaxed);
         awake |= !atomic_load_explicit(&s->sleeping, memory_order_relaxed);
-        *hogs |= atomic_load_explicit(&s->running_hog, memory_order_relaxed);
         if (seq != seen[i].seq || !atomic_load_explicit(&s->running, memory_order_relaxed)) {
             seen[i] = (struct seen){.seq = seq, .since = now};
+            if (atomic_load_explicit(&s->running_hog, memory_order_relaxed))
+                *look_at = earlier(*look_at, hog_look_at(s, now, now));
             continue;
         }
+        if (atomic_load_explicit(&s->running_hog, memory_order_relaxed))
+            *look_at = earlier(*look_at, hog_look_at(s, seen[i].since, now));
         if (now - seen[i].since >= slice_of(s, now) && s->thread)
             pthread_kill((pthread_t)s->thread, PREEMPT_SIGNAL);
     }
@@ -104,15 +121,14 @@ static void *monitor(void *arg)
     struct preempt *p = arg;
     struct env *env = p->rt->env;
     struct seen seen[RUNTIME_SCHEDULERS_MAX] = {0};
-    uint64_t tick = p->rt->options.slice_ns / 2;
     prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
     while (!atomic_load_explicit(&p->ending, memory_order_relaxed)) {
         uint64_t now = env->now(env);
-        bool hogs;
-        if (!look(p, seen, now, &hogs))
+        uint64_t look_at;
+        if (!look(p, seen, now, &look_at))
             rest(p);
         else
-            env_thread_sleep(now + (hogs && tick > HOG_TICK_NS ? HOG_TICK_NS : tick));
+            env_thread_sleep(look_at);
     }
     return NULL;
 }

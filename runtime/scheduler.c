@@ -137,11 +137,11 @@ size_t inbox_drain(struct scheduler *s, size_t count_max)
 void scheduler_post(struct scheduler *s, actor_pid to, struct message *m)
 {
     uint32_t d = pid_scheduler(to);
-    if (d >= s->rt->schedulers_count) { /* not a pid of ours */
-        message_give(s, m);
+    m->to = to;
+    if (d >= s->rt->schedulers_count) { /* not a pid of ours: answered here as for the dead */
+        scheduler_arrive(s, m);
         return;
     }
-    m->to = to;
     m->next = NULL;
     struct message_queue *q = &s->outbox[d];
     if (q->tail)
@@ -268,7 +268,6 @@ static void turn(struct scheduler *s)
         s->last_remote = s->now;
     if (wheel_due(&s->wheel, s->now))
         timer_fire_due(s);
-    atomic_store_explicit(&s->alarm_at, wheel_bound(&s->wheel), memory_order_relaxed);
     if (__builtin_expect(atomic_load_explicit(&s->rt->stopping, memory_order_relaxed), 0))
         runtime_stop_asked(s);
     s->budget = TURN_DISPATCHES;

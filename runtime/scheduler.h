@@ -277,7 +277,7 @@ struct telemetry_shard;
 #define SPIN_NS_MAX     (400 * NS_PER_US) /* ... and longer when its sleeps turn out to be short */
 #define WORKERS_KEPT    64u /* idle ones a stack class keeps when the scheduler sleeps */
 #define WORKERS_TRIMMED 64u /* given back before one sleep: 3 us each, so it takes a fifth of a millisecond */
-#define HOG_SLICE_NS    (200 * NS_PER_US) /* of a hog while others want to run */
+#define HOG_SLICE_NS    (100 * NS_PER_US) /* of a hog while others want to run */
 
 struct scheduler {
     /* hot */
@@ -388,6 +388,8 @@ static inline bool scheduler_local(const struct scheduler *s, actor_pid pid)
 /* The living actor behind a local pid, or NULL. */
 static inline struct actor *actor_of(const struct scheduler *s, actor_pid pid)
 {
+    if (__builtin_expect(pid_slot(pid) >= s->slots_max, 0)) /* a number from outside that was never a pid */
+        return NULL;
     struct actor *a = &s->actors[pid_slot(pid)];
     return __builtin_expect(atomic_load_explicit(&a->pid, memory_order_relaxed) == pid, 1) && pid ? a : NULL;
 }

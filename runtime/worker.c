@@ -497,6 +497,7 @@ bool worker_dispatch(struct scheduler *s)
     }
     if (hog) {
         atomic_store_explicit(&s->waiting_others, s->ready.count, memory_order_relaxed);
+        atomic_store_explicit(&s->alarm_at, wheel_bound(&s->wheel), memory_order_relaxed);
         atomic_store_explicit(&s->running_hog, true, memory_order_relaxed);
     }
     atomic_store_explicit(&s->running, true, memory_order_relaxed);

@@ -82,7 +82,7 @@ INCLUDE += $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 LIBS    := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) $(if $(PARSON),,-lparson)
 
 # Whoever links libcoppice.a passes these as well: runtime/guard.c brackets each call of the allocator, so that a fault
-# inside it is known to be one. coppice.pc repeats them.
+# inside it is known to be one, and catches abort and assert in actor code. coppice.pc repeats them.
 WRAP  := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=abort,--wrap=__assert_fail
 LINK   = $(CC) $(CODE) -pie -pthread -Wl,-z,relro,-z,now,--as-needed $(WRAP)
 COMPILE = $(CC) $(CODE) $(WARN) -pthread -MMD -MP $(INCLUDE) -DCOPPICE_VERSION='"$(VERSION)"'

@@ -215,6 +215,7 @@ refuses 'text: one function outside' 'b.o has code in .text.unlikely' "$checks/l
 echo 'extern int x; int x;' | file c.c
 gcc -c c.c && ar rcs empty.a c.o
 refuses 'text: no code at all' 'no object has any code' "$checks/lint-text" empty.a
+refuses 'text: no library' 'no object has any code' "$checks/lint-text" absent.a
 
 # --- the tools: present when `make lint` has brought them -------------------------------------------------------------
 
@@ -404,35 +405,31 @@ last_line 'deps: a second run says nothing' '' "$checks/deps" build test
 
 # --- the Makefile, on a small house -----------------------------------------------------------------------------------
 
+# The small house has an allocator guard of its own, for malloc alone.
+house() {
+    make CC="$compiler" WRAP=-Wl,--wrap=malloc "$@"
+}
+
 fresh
 cp -r "$top/Makefile" "$top/.ci" "$top/LICENSE" .
 mkdir build
 ln -s "$top/build/deps" build/deps
-accepts 'make: an empty house builds' make CC="$compiler"
-refuses 'make: nothing to run yet' 'config/main.c is missing' make run CC="$compiler"
+accepts 'make: an empty house builds' house
+refuses 'make: nothing to run yet' 'config/main.c is missing' house run
 refuses 'make: an unknown CORO' "CORO is 'green'" make CORO=green
 refuses 'make: an unknown MODE' "MODE is 'fast'" make MODE=fast
 if ! pkg-config --exists libdill; then
-    refuses 'make: libdill is missing' 'pkg-config does not find libdill' make CORO=libdill
+    refuses 'make: libdill is missing' 'pkg-config does not find libdill' house CORO=libdill
 fi
 
 file runtime/guard.h <<'C'
 #include <stddef.h>
 void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void __wrap_free(void *old);
 C
 file runtime/guard.c <<'C'
 #include "runtime/guard.h"
 void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void __real_free(void *old);
 void *__wrap_malloc(size_t size) { return __real_malloc(size); }
-void *__wrap_calloc(size_t count, size_t size) { return __real_calloc(count, size); }
-void *__wrap_realloc(void *old, size_t size) { return __real_realloc(old, size); }
-void __wrap_free(void *old) { __real_free(old); }
 C
 file runtime/where.h <<'C'
 #include <stdbool.h>
@@ -489,24 +486,26 @@ C
 # shellcheck disable=SC2016 # for the script, not for here
 echo '[ "$("$COPPICE" serve)" = "coppice $(sed -n "s/^VERSION := //p" Makefile) serve" ]' | file tests/program.sh
 
-last_line 'make: test' '5 passed, 0 failed' make test CC="$compiler"
+last_line 'make: test' '5 passed, 0 failed' house test
 accepts 'make: the runtime is gathered' .ci/lint-text "build/$compiler/libcoppice.a"
-last_line 'make: one test' '3 passed, 0 failed' make test CC="$compiler" TEST=where
-refuses 'make: no such test' "no test's path holds 'nosuch'" make test CC="$compiler" TEST=nosuch
-accepts 'make: run' make run CC="$compiler"
-last_line 'make: bench' 'runtime.nothing 1 ns' make bench-runtime CC="$compiler"
-last_line 'make: nothing is built twice' '' make CC="$compiler"
+last_line 'make: one test' '3 passed, 0 failed' house test TEST=where
+refuses 'make: no such test' "no test's path holds 'nosuch'" house test TEST=nosuch
+accepts 'make: run' house run
+last_line 'make: bench' 'runtime.nothing 1 ns' house bench-runtime
+last_line 'make: nothing is built twice' '' house
 sed -i 's/WHERE_ANSWER 1/WHERE_ANSWER 2/' runtime/where.h
-last_line 'make: a changed header is noticed, in code and test' '4 passed, 1 failed' sh -c "make test CC='$compiler' | sed 's/^make.*//' |
-    grep 'passed, .* failed$'"
+house_counts() {
+    house test | grep 'passed, .* failed$'
+}
+last_line 'make: a changed header is noticed, in code and test' '4 passed, 1 failed' house_counts
 rm -r runtime/where.h runtime/where.c tests/runtime tests/store
-accepts 'make: a removed file is noticed' make CC="$compiler"
-accepts 'make: install' make install CC="$compiler" DESTDIR="$tmp/tree/dest" PREFIX=/opt
+accepts 'make: a removed file is noticed' house
+accepts 'make: install' house install DESTDIR="$tmp/tree/dest" PREFIX=/opt
 for installed in bin/coppice lib/libcoppice.a include/coppice/runtime/guard.h lib/pkgconfig/coppice.pc share/doc/coppice/LICENSE; do
     if [ -e "dest/opt/$installed" ]; then pass; else fail "make install: $installed is missing"; fi
 done
-refuses 'make: a relative PREFIX' "PREFIX is 'here'" make install CC="$compiler" PREFIX=here
-accepts 'make: clean' make clean
+refuses 'make: a relative PREFIX' "PREFIX is 'here'" house install PREFIX=here
+accepts 'make: clean' house clean
 if [ ! -e "build/$compiler" ] && [ -e build/deps ]; then pass; else fail 'make clean: removes what was built and nothing else'; fi
 
 echo "$passed passed, $failed failed"

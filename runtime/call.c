@@ -32,6 +32,7 @@ static enum error call_send(struct scheduler *s, actor_pid to, struct message *m
 {
     struct actor *a = s->current;
     message_unhold(a, m);
+    message_unanswered(s, m);
     m->kind = MESSAGE_CALL;
     m->from = actor_pid_of(a);
     m->ref = ref;
@@ -76,6 +77,7 @@ enum error actor_call_name(const char *name, struct message *request, struct mes
 static void reply_send(struct scheduler *s, actor_pid to, uint64_t ref, struct message *reply)
 {
     message_unhold(s->current, reply);
+    message_unanswered(s, reply);
     reply->kind = MESSAGE_REPLY;
     reply->from = actor_pid_of(s->current);
     reply->ref = ref;
@@ -96,9 +98,7 @@ void actor_reply(struct message *call, struct message *reply)
         return;
     }
     uint64_t ref = call->ref;
-    call->ref = 0;
-    if (reply == call) /* the request's own block carries the answer back */
-        call->ref = ref;
+    call->ref = 0; /* reply may be the same message: the request's own block carries the answer back */
     reply_send(s, call->from, ref, reply);
 }
 

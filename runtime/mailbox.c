@@ -177,6 +177,7 @@ enum error actor_send_wait(actor_pid to, struct message *m, uint64_t deadline)
         return ERR_CALLING_SELF;
     }
     message_unhold(s->current, m);
+    message_unanswered(s, m);
     m->kind = MESSAGE_SIGNAL;
     m->from = actor_pid_of(s->current);
     uint64_t ref = call_ref(s);

@@ -535,6 +535,13 @@ static inline void message_unhold(struct actor *a, struct message *m) /* it must
     a->held = m->next;
     m->next = NULL;
 }
+/* The block is going to be something else: if it was a call that nobody has answered, its caller is told so. */
+static inline void message_unanswered(struct scheduler *s, const struct message *m)
+{
+    void signal_reply_error(struct scheduler *s, actor_pid to, uint64_t ref, enum error e);
+    if (__builtin_expect(m->kind == MESSAGE_CALL && m->ref, 0))
+        signal_reply_error(s, m->from, m->ref, ERR_UNANSWERED);
+}
 bool message_is_held(const struct actor *a, const struct message *m);
 /* An unanswered call among them is answered: unanswered, or with the reason of the holder's end. */
 void message_release_held(struct scheduler *s, struct actor *a, actor_pid who, const struct reason *why);

@@ -140,23 +140,30 @@ struct actor *actor_birth(struct scheduler *s, const struct actor_class *class, 
     return a;
 }
 
-/* Both ends are here: tie them at once. */
+/* Both ends are here: tie them at once. When it fails nothing of the newcomer is left with the spawner. */
 static enum error tie_local(struct scheduler *s, struct actor *a, const struct spawn_options *o, uint64_t *ret_link,
                             uint64_t *ret_monitor)
 {
     struct actor *me = s->current;
+    struct record *mine = NULL;
     *ret_link = *ret_monitor = 0;
     if (o->link) {
-        struct record *mine = link_add(s, me, actor_pid_of(a), 0, o->tag);
+        mine = link_add(s, me, actor_pid_of(a), 0, o->tag);
         struct record *its = mine ? link_add(s, a, actor_pid_of(me), record_ref(s, mine), 0) : NULL;
-        if (!its)
+        if (!its) {
+            if (mine)
+                record_free(s, me, &me->links, mine);
             return ERR_MEMORY;
+        }
         mine->tie.peer_ref = record_ref(s, its);
         a->flags |= ACTOR_CHILD;
         *ret_link = record_ref(s, mine);
     }
-    if (o->monitor && !(*ret_monitor = actor_monitor(actor_pid_of(a), o->tag)))
+    if (o->monitor && !(*ret_monitor = actor_monitor(actor_pid_of(a), o->tag))) {
+        if (mine)
+            record_free(s, me, &me->links, mine);
         return ERR_MEMORY;
+    }
     return OK;
 }
 

@@ -109,10 +109,8 @@ void child_cancel(struct supervisor *s, struct child *c)
 
 static bool park(struct supervisor *s, struct child *c, enum child_state state, uint64_t delay_ns)
 {
-    uint64_t now = actor_now(), at;
-    if (__builtin_add_overflow(now, delay_ns, &at))
-        at = DEADLINE_NONE - 1;
-    c->trouble->timer = actor_timer(at, NOTE_TIMER, child_tag(c));
+    /* delays are 32 bits of ms: 50 days, no overflow */
+    c->trouble->timer = actor_timer(actor_now() + delay_ns, NOTE_TIMER, child_tag(c));
     if (!c->trouble->timer)
         return false; /* no records: without a way back nobody is set aside */
     child_become(&s->children, c, state);
@@ -210,11 +208,17 @@ static void retry_later(struct supervisor *s, struct child *c)
             reason_of(REASON_QUOTA)); /* neither messages nor records: this node is past helping itself */
 }
 
-static void start_failed(struct supervisor *s, struct child *c, enum error e, const struct reason *why)
+/* Why a start failed: what init ended with, or what kept it from running. */
+static void name_failure(enum error e, struct reason *why)
 {
-    const struct reason other = reason_error((int)e);
-    if (e != ERR_INIT)
-        why = &other;
+    if (e == ERR_INIT)
+        return;
+    reason_drop(why);
+    *why = reason_with_detail(reason_error((int)e), error_name(e), strlen(error_name(e)));
+}
+
+static void start_failed(struct supervisor *s, struct child *c, const struct reason *why)
+{
     child_ended(s, c, why);
     char text[CHILD_TEXT_MAX];
     reason_format(why, text, sizeof text);
@@ -239,7 +243,7 @@ static bool start_again(struct supervisor *s, struct child *c)
     if (e == OK)
         restarted(s, c);
     else if (e != ERR_IGNORED)
-        start_failed(s, c, e, &r.why);
+        name_failure(e, &r.why), start_failed(s, c, &r.why);
     else if (s->strategy == DYNAMIC || c->plan->restart == RESTART_TEMPORARY)
         child_free(&s->children, c);
     reason_drop(&r.why);
@@ -457,8 +461,7 @@ _Noreturn static void start_refused(struct supervisor *s, struct child *c, size_
 {
     struct reason r = {.kind = REASON_CHILD_FAILED, .code = (int32_t)place};
     char text[2 * REASON_TEXT_MAX];
-    if (e != ERR_INIT)
-        why = reason_error((int)e);
+    name_failure(e, &why);
     int used = snprintf(text, sizeof text, "%s: ", plan_id(c->plan));
     used += (int)reason_format(&why, text + used, sizeof text - (size_t)used);
     r = reason_with_detail(r, text, (size_t)used);

@@ -57,8 +57,6 @@ void *children_block(struct children *t, size_t size)
 
 void children_block_free(struct children *t, void *block, size_t size)
 {
-    if (!block)
-        return;
     size_t rounded;
     void **list = &t->blocks[block_class(size, &rounded)];
     memcpy(block, list, sizeof *list);

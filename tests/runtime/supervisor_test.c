@@ -67,6 +67,8 @@ static struct {
     actor_pid pid[WORKERS];
 } seen;
 
+static size_t message_bytes; /* 0: as usual */
+
 static void simulate(uint64_t seed, void (*body)(void))
 {
     memset(&seen, 0, sizeof seen);
@@ -77,7 +79,7 @@ static void simulate(uint64_t seed, void (*body)(void))
     sim = sim_create(&(struct sim_options){.seed = seed,
                                            .schedulers = 1 + (uint32_t)(seed % 3),
                                            .order = (enum sim_order)(seed / 3 % 3),
-                                           .runtime = {.log = log_line}});
+                                           .runtime = {.log = log_line, .message_bytes_max = message_bytes}});
     TEST_ASSERT(sim != NULL);
     actor_pid root;
     TEST_CHECK(runtime_spawn(sim_runtime(sim), &(struct spawn_options){.class = &root_class}, &root) == OK);
@@ -832,6 +834,8 @@ static void parallel_body(void)
 {
     actor_pid sup = start(&(struct supervisor_spec){.name = "many", .strategy = DYNAMIC});
     const int64_t shutdowns[] = {100, 3000, 2000, SHUTDOWN_AT_ONCE, SHUTDOWN_BRUTAL, 500};
+    TEST_CHECK(supervisor_start_child(sup, &WORKER(NULL, 6), NULL, DEADLINE_NONE) ==
+               OK); /* ends when it is asked */
     actor_pid pids[6];
     uint64_t refs[6];
     for (unsigned i = 0; i < 6; i++) {
@@ -1069,6 +1073,246 @@ static void test_names(void)
     simulate(1, names_body);
 }
 
+/* ---- refusals ---- */
+
+static void expect_refused(enum error got, enum error wanted, const char *text, const char *word)
+{
+    TEST_CHECK(got == wanted && strstr(text, word));
+    TEST_MSG("%s instead of %s, with '%s' in '%s'", error_name(got), error_name(wanted), word, text);
+}
+
+/* The sentence names the child, the field, the value. Which error comes is the conformance table's business.
+ */
+static void test_sentences(void)
+{
+    static char long_text[200];
+    memset(long_text, 'x', sizeof long_text - 1);
+    static const struct actor_class nameless = {.handle = worker_handle};
+    static const struct actor_class huge = {
+        .name = "huge", .handle = worker_handle, .state_size = ACTOR_STATE_MAX + 1};
+    const struct {
+        struct child_spec spec;
+        enum error error;
+        const char *word;
+    } children[] = {
+        {{.id = "a", .class = &nameless}, ERR_INVALID_START, "name"},
+        {{.id = "a", .class = &huge}, ERR_INVALID_START, "65537"},
+        {{.id = "a", .class = &worker_class, .name = ""}, ERR_INVALID, "name"},
+        {{.id = "a", .class = &worker_class, .name = long_text}, ERR_INVALID, "95"},
+        {{.id = long_text, .class = &worker_class}, ERR_LIMIT, "id"},
+        {{.id = "a", .class = &worker_class, .args = long_text, .args_size = ACTOR_ARGS_MAX + 1},
+         ERR_BADARG,
+         "65001"},
+        {{.id = "a", .class = &worker_class, .args_size = 4}, ERR_BADARG, "args is NULL"},
+        {{.id = "a", .class = &worker_class, .scheduler = -1}, ERR_INVALID, "-1"},
+        {{.id = "a", .class = &worker_class, .scheduler = SPAWN_ON(RUNTIME_SCHEDULERS_MAX)},
+         ERR_INVALID,
+         "scheduler"},
+        {{.id = "a", .class = &worker_class, .backoff = {.first_ms = 60001}}, ERR_BAD_COMBINATION, "60001"},
+        {{.id = "a", .class = &worker_class, .backoff = {.first_ms = 6, .max_ms = 5}},
+         ERR_BAD_COMBINATION,
+         "first_ms"},
+        {{.id = "a", .class = &worker_class, .quarantine = {.failures = 10}},
+         ERR_LIMIT,
+         "quarantine.failures is 10"},
+    };
+    char text[300];
+    for (size_t i = 0; i < sizeof children / sizeof children[0]; i++) {
+        struct child_spec pair[] = {WORKER("first", 0), children[i].spec};
+        enum error e = supervisor_check_children(pair, 2, AUTO_SHUTDOWN_NEVER, text, sizeof text);
+        expect_refused(e, children[i].error, text, children[i].word);
+        expect_refused(e, children[i].error, text, "children[1]");
+        TEST_CHECK(supervisor_check_children(pair, 2, AUTO_SHUTDOWN_NEVER, NULL, 0) == e);
+        char tiny[4];
+        TEST_CHECK(supervisor_check_children(pair, 2, AUTO_SHUTDOWN_NEVER, tiny, sizeof tiny) == e &&
+                   !tiny[3]);
+        struct supervisor_spec dynamic = {.strategy = DYNAMIC, .template = &children[i].spec};
+        expect_refused(supervisor_check(&dynamic, text, sizeof text), children[i].error, text, "template");
+    }
+    const struct {
+        struct supervisor_spec spec;
+        enum error error;
+        const char *word;
+    } flags[] = {
+        {{.name = long_text}, ERR_INVALID_FLAGS, "name"},
+        {{.register_name = true}, ERR_INVALID_FLAGS, "register_name"},
+        {{.strategy = DYNAMIC, .max_children = SUPERVISOR_CHILDREN_MAX + 1}, ERR_INVALID_FLAGS, "4194305"},
+        {{.children = &WORKER("a", 0), .children_count = (size_t)SUPERVISOR_CHILDREN_MAX + 1},
+         ERR_LIMIT,
+         "4194305"},
+    };
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        expect_refused(supervisor_check(&flags[i].spec, text, sizeof text), flags[i].error, text,
+                       flags[i].word);
+}
+
+/* A list longer than what is compared on the stack, and than what is copied in one go. */
+static void long_list_body(void)
+{
+    enum { MANY = 1300 };
+    static struct child_spec specs[MANY];
+    static char ids[MANY][16];
+    static const struct plan plan;
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(ids[i], sizeof ids[i], "%u", i);
+        specs[i] = (struct child_spec){
+            .id = ids[i], .class = &worker_class, .args = &plan, .args_size = sizeof plan};
+    }
+    struct supervisor_spec spec = {
+        .children = specs, .children_count = MANY, .period_ms = INT64_MAX, .intensity = 1};
+    actor_pid sup = start(&spec);
+    struct child_counts c = counts(sup);
+    TEST_CHECK(c.specs == MANY && c.active == MANY);
+    TEST_CHECK(inspect(sup).period_ms == INT64_MAX);
+    TEST_CHECK(supervisor_stop(sup, reason_of(REASON_NORMAL), DEADLINE_NONE) == OK);
+    snprintf(ids[MANY - 1], sizeof ids[0], "%u", 700);
+    char text[300] = "";
+    expect_refused(supervisor_check(&spec, text, sizeof text), ERR_DUPLICATE_ID, text, "children[1299]");
+}
+
+static void test_long_list(void)
+{
+    simulate(1, long_list_body);
+}
+
+/* A name that somebody else holds: in the list, at a restart, and for the supervisor itself. */
+static void names_taken_body(void)
+{
+    TEST_CHECK(actor_register("mine", actor_self(), NULL) == OK);
+    struct start_result r;
+    struct supervisor_spec spec = {.children =
+                                       (struct child_spec[]){WORKER("a", 0), WORKER("b", 1, .name = "mine")},
+                                   .children_count = 2};
+    TEST_CHECK(supervisor_start(&spec, SPAWN_HERE, &r, DEADLINE_NONE) == ERR_INIT &&
+               r.why.kind == REASON_CHILD_FAILED);
+    char text[REASON_TEXT_MAX];
+    reason_format(&r.why, text, sizeof text);
+    TEST_CHECK(strstr(text, "b: ") && strstr(text, "already_registered"));
+    TEST_MSG("%s", text);
+    reason_drop(&r.why);
+    TEST_CHECK(!actor_alive(seen.pid[0]));
+    TEST_CHECK(supervisor_start(&spec, SPAWN_HERE, NULL, DEADLINE_NONE) ==
+               ERR_INIT); /* nobody wants to know why */
+
+    actor_pid sup = start(&(struct supervisor_spec){
+        .children = &WORKER("a", 0, .name = "theirs", .backoff = {.first_ms = 60000}), .children_count = 1});
+    struct child_result c = {0};
+    TEST_CHECK(supervisor_start_child(sup, &WORKER("b", 1, .name = "mine"), &c, DEADLINE_NONE) ==
+               ERR_ALREADY_REGISTERED);
+    TEST_CHECK(c.pid == actor_self() && counts(sup).specs == 1);
+    actor_kill(seen.pid[0]);
+    settle();
+    TEST_CHECK(actor_register("theirs", actor_self(), NULL) == OK);
+    TEST_CHECK(supervisor_resume_child(sup, "a", DEADLINE_NONE) == ERR_INIT);
+    TEST_CHECK(strstr(info_of(sup, "a").last_reason, "already_registered") != NULL);
+    TEST_CHECK(counted(TELEMETRY_SUPERVISOR_START_ERROR, "unnamed") == 1);
+    EXPECT_STATE(sup, "a", CHILD_BACKING_OFF);
+    TEST_CHECK(actor_unregister("theirs") == OK);
+    TEST_CHECK(supervisor_resume_child(sup, "a", DEADLINE_NONE) == OK);
+    TEST_CHECK(actor_whereis("theirs") == seen.pid[0]);
+
+    unsigned char storage[SUPERVISOR_ARGS_MAX];
+    struct supervisor_spec inner = {.name = "mine", .register_name = true};
+    struct child_spec child = {.id = "inner",
+                               .class = &supervisor_class,
+                               .args = storage,
+                               .args_size = supervisor_args(&inner, storage)};
+    TEST_CHECK(supervisor_start_child(sup, &child, &c, DEADLINE_NONE) == ERR_INIT);
+    TEST_CHECK(c.why.kind == REASON_ERROR && c.why.code == ERR_ALREADY_REGISTERED);
+    reason_drop(&c.why);
+    TEST_CHECK(supervisor_start(&inner, SPAWN_HERE, &r, DEADLINE_NONE) == ERR_ALREADY_REGISTERED);
+    TEST_CHECK(r.pid == actor_self());
+    reason_drop(&r.why);
+}
+
+static void test_names_taken(void)
+{
+    simulate_many(names_taken_body);
+}
+
+/* Used-up memory is an answer, and what is given back can be used again. */
+static void memory_body(void)
+{
+    static struct {
+        struct plan plan;
+        unsigned char bytes[60000];
+    } big;
+    actor_pid sup = start(&(struct supervisor_spec){.strategy = ONE_FOR_ONE});
+    actor_pid dynamic = start(&(struct supervisor_spec){.strategy = DYNAMIC, .template = &WORKER(NULL, 0)});
+    char id[16];
+    unsigned started = 0;
+    for (enum error e = OK; e == OK; started++) {
+        snprintf(id, sizeof id, "%u", started);
+        struct child_spec spec = {.id = id, .class = &worker_class, .args = &big, .args_size = sizeof big};
+        struct child_result r = {0};
+        e = supervisor_start_child(sup, &spec, &r, DEADLINE_NONE);
+        TEST_ASSERT(started < 100000);
+        TEST_CHECK(e == OK || e == ERR_MEMORY);
+    }
+    started--;
+    struct child_counts c = counts(sup);
+    TEST_CHECK(started > 5 && c.specs == started && c.active == started);
+    TEST_MSG("%u started", started);
+    struct child_result r = {0};
+    TEST_CHECK(supervisor_start_dynamic(dynamic, &big, sizeof big, NULL, &r, DEADLINE_NONE) == ERR_MEMORY);
+    TEST_CHECK(counts(dynamic).workers == 0);
+    TEST_CHECK(supervisor_start_dynamic(dynamic, &big, sizeof big.plan, NULL, &r, DEADLINE_NONE) == OK);
+    TEST_CHECK(supervisor_terminate_child(sup, "3", DEADLINE_NONE) == OK);
+    TEST_CHECK(supervisor_delete_child(sup, "3", DEADLINE_NONE) == OK);
+    struct child_spec again = {.id = "again", .class = &worker_class, .args = &big, .args_size = 50};
+    TEST_CHECK(supervisor_start_child(sup, &again, &r, DEADLINE_NONE) == OK);
+}
+
+static void test_memory(void)
+{
+    message_bytes = 16u << 20; /* the least there may be */
+    simulate(1, memory_body);
+    message_bytes = 0;
+}
+
+/* A supervisor that is killed answers nobody; who waits for it hears `down`. */
+static actor_pid asked;
+static enum error answered;
+
+static enum actor_step asker_proceed(void *state)
+{
+    (void)state;
+    struct child_counts c;
+    answered = supervisor_count_children(asked, &c, DEADLINE_NONE);
+    return ACTOR_STOP;
+}
+
+static const struct actor_class asker_class = {
+    .name = "asker", .init = root_init, .proceed = asker_proceed, .handle = root_handle};
+
+static void killed_body(void)
+{
+    actor_pid sup = start(
+        &(struct supervisor_spec){.children = &(struct child_spec){.id = "slow",
+                                                                   .class = &trapper_class,
+                                                                   .args = &(struct plan){.end_ms = 4000},
+                                                                   .args_size = sizeof(struct plan)},
+                                  .children_count = 1});
+    uint64_t ref;
+    TEST_CHECK(actor_request(sup, message_of(CALL_TERMINATE_CHILD, "slow", 5), &ref) == OK);
+    asked = sup;
+    answered = OK;
+    actor_pid asker;
+    TEST_CHECK(actor_spawn(&(struct spawn_options){.class = &asker_class}, &asker) == OK);
+    pass_ms(10);
+    actor_kill(sup);
+    TEST_CHECK(wait_exit(sup).kind == REASON_KILLED);
+    settle();
+    TEST_CHECK(answered == ERR_DOWN && !actor_alive(asker));
+    pass_ms(5000);
+    TEST_CHECK(!actor_alive(seen.pid[0])); /* its link told it */
+}
+
+static void test_killed(void)
+{
+    simulate_many(killed_body);
+}
+
 TEST_LIST
 = {{"table: ids, order, tags, memory used again", test_table},
    {"table: blocks of every size", test_blocks},
@@ -1094,4 +1338,9 @@ TEST_LIST
    {"LIFE-04 what strangers send", test_strangers},
    {"AMB-T-04 supervisors in supervisors", test_nested},
    {"names and refusals", test_names},
+   {"refusals name the child, the field and the value", test_sentences},
+   {"a list of 1,300 children", test_long_list},
+   {"names that others hold", test_names_taken},
+   {"memory used up is an answer", test_memory},
+   {"callers of a killed supervisor", test_killed},
    {NULL, NULL}};

@@ -94,7 +94,7 @@ static void boot(void *arg, double *ret)
 int main(void)
 {
     const struct bench_row rows[] = {{"boot", "ms", BENCH_LESS}, {"boot_mb", "MB", BENCH_LESS}};
-    bench_begin("runtime", 5);
+    bench_begin("runtime", 4);
     find_program();
     bench_repeat(rows, 2, boot, NULL);
     return 0;

@@ -364,7 +364,7 @@ static void body(void)
 
 int main(void)
 {
-    bench_begin("runtime", 25);
+    bench_begin("runtime", 22);
     map_beyond();
     bench_node(1, body);
     return 0;

@@ -305,7 +305,7 @@ static void on_two(void)
 
 int main(void)
 {
-    bench_begin("runtime", 15);
+    bench_begin("runtime", 12);
     bench_node(1, on_one);
     bench_node(2, on_two);
     bench_repeat(&(struct bench_row){"idle_bytes", "bytes", BENCH_LESS}, 1, weigh, NULL);

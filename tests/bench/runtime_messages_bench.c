@@ -308,7 +308,7 @@ static void on_two(void)
 
 int main(void)
 {
-    bench_begin("runtime", 12);
+    bench_begin("runtime", 10);
     bench_node(1, on_one);
     bench_node(2, on_two);
     bench_repeat(&(struct bench_row){"message_bytes", "bytes", BENCH_LESS}, 1, weigh, NULL);

@@ -152,7 +152,7 @@ static void on_two(void)
 
 int main(void)
 {
-    bench_begin("runtime", 8);
+    bench_begin("runtime", 6);
     bench_node(1, on_one);
     bench_node(2, on_two);
     bench_repeat(&(struct bench_row){"timer_bytes", "bytes", BENCH_LESS}, 1, weigh, NULL);

@@ -275,12 +275,11 @@ static int run(struct runtime *rt, const struct plan *plan)
 {
     char address[ADDRESS_TEXT_MAX];
     struct runtime_stats stats;
-    const struct supervisor_spec *root = &plan->specs[0];
-    enum error e =
-        runtime_spawn(rt,
-                      &(struct spawn_options){
-                          .class = &supervisor_class, .args = plan->args[0], .args_size = sizeof(*root)},
-                      NULL);
+    enum error e = runtime_spawn(rt,
+                                 &(struct spawn_options){.class = &supervisor_class,
+                                                         .args = plan->args[0],
+                                                         .args_size = sizeof(plan->specs[0])},
+                                 NULL);
     if (e != OK) {
         LOG(LOG_ERROR, "boot", "the root could not be started", {"err", error_name(e), 0});
         return EXIT_FAILURE;

@@ -81,16 +81,17 @@ static void walk(struct view *v, struct node *n, size_t depth, bool last)
         fetch(v, n, infos);
     }
     v->begin(v, n, depth, last);
-    for (size_t i = 0; i < n->shown; i++) {
+    size_t shown = infos ? n->shown : 0;
+    for (size_t i = 0; i < shown; i++) {
         /* They come newest first; those that were started in an order are shown in it. */
-        const struct child_info *c = &infos[n->supervisor.strategy == DYNAMIC ? i : n->shown - 1 - i];
+        const struct child_info *c = &infos[n->supervisor.strategy == DYNAMIC ? i : shown - 1 - i];
         struct node *child = memset(actor_alloc(sizeof(*child)), 0, sizeof(*child));
         child->child = c;
         child->pid = c->pid;
         child->supervises = c->type == CHILD_SUPERVISOR;
         struct arena_mark below = actor_arena_mark();
         child->id = c->id;
-        walk(v, child, depth + 1, i + 1 == n->shown);
+        walk(v, child, depth + 1, i + 1 == shown);
         actor_arena_reset(below);
     }
     v->end(v, n);

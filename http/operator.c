@@ -277,8 +277,10 @@ static bool decode(char *text)
             continue;
         }
         int high = hex_digit(text[1]), low = high < 0 ? -1 : hex_digit(text[2]);
+        if (low < 0)
+            return false;
         *to = (char)(high << 4 | low);
-        if (low < 0 || *to == 0 || *to == '/')
+        if (*to == 0 || *to == '/')
             return false;
         text += 2;
     }

@@ -41,8 +41,8 @@ wait "$server" 2>/dev/null
 check "the server is told to stop" await '"msg":"ended","status":0'
 check "and is gone when its log ends" sh -c 'cat <&9 >/dev/null; ! kill -0 "$1" 2>/dev/null || grep -q "State:.*Z" "/proc/$1/status"' sh "$guarded"
 
-# What can't succeed isn't tried again: address space for a runtime is missing.
-check "a server without room" sh -c '
+# What can't succeed isn't tried again: address space for a runtime is missing. (Sanitizers can't start at all then.)
+[ -n "${MODE:-}" ] || check "a server without room" sh -c '
     ulimit -v 100000
     "$1" serve --guardian --operator-listen 127.0.0.1:0 2>"$2/err"
     [ $? = 78 ] && ! grep -q "started again" "$2/err"' sh "$COPPICE" "$tmp"

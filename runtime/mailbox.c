@@ -78,16 +78,28 @@ void mailbox_admit(struct scheduler *s, struct actor *a, struct message *m)
     mailbox_admit_waiting(s, a);
 }
 
-bool mailbox_withdraw(struct scheduler *s, struct actor *a, uint64_t ref)
+void mailbox_withdraw(struct scheduler *s, struct actor *a, uint64_t ref)
 {
     for (struct message **link = &a->waiting; *link; link = &(*link)->next)
         if ((*link)->ref == ref) {
             struct message *m = *link;
             *link = m->next;
             message_give(s, m);
-            return true;
+            break;
         }
-    return false;
+    if (!a->waiting)
+        a->flags &= (uint16_t)~ACTOR_AWAITED;
+}
+
+/* Otherwise the messages of those who gave up, or died, would gather where nobody makes room. */
+void mailbox_give_up(struct scheduler *s, actor_pid to, uint64_t ref)
+{
+    struct message *m = message_take(s, SIGNAL_WITHDRAW, 0);
+    if (!m)
+        fault_fatal("message memory used up", "a send could not be withdrawn; raise message_bytes_max");
+    m->kind = MESSAGE_SIGNAL;
+    m->ref = ref;
+    signal_send(s, to, m);
 }
 
 struct message *mailbox_unlink(struct scheduler *s, struct actor *a, struct message *previous)
@@ -182,12 +194,10 @@ enum error actor_send_wait(actor_pid to, struct message *m, uint64_t deadline)
     m->from = actor_pid_of(s->current);
     uint64_t ref = call_ref(s);
     m->ref = ref;
-    worker_expect(s, WAIT_SEND, ref);
+    worker_expect(s, WAIT_SEND, ref)->wait_on = to;
     signal_send(s, to, m);
-    if (!worker_wait(s, deadline)) { /* when the mailbox is on another scheduler it may still be accepted later */
-        struct actor *a = scheduler_local(s, to) ? actor_of(s, to) : NULL;
-        if (a)
-            mailbox_withdraw(s, a, ref);
+    if (!worker_wait(s, deadline)) { /* when the mailbox is on another scheduler it may be accepted at this moment */
+        mailbox_give_up(s, to, ref);
         return ERR_TIMEOUT;
     }
     uint32_t code;

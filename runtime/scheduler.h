@@ -226,6 +226,7 @@ struct worker {
     uint8_t wait;            /* enum wait_kind */
     bool fired;              /* what was waited for has come */
     uint64_t wait_ref;
+    actor_pid wait_on;       /* WAIT_SEND: whose mailbox */
     struct message *reply;
     struct message *scan;    /* receive: last message looked at and left */
     struct alarm alarm;
@@ -549,7 +550,8 @@ void message_release_held(struct scheduler *s, struct actor *a, actor_pid who, c
 /* ---- mailbox.c ---- */
 struct message *mailbox_unlink(struct scheduler *s, struct actor *a, struct message *previous); /* the one after it */
 void mailbox_admit(struct scheduler *s, struct actor *a, struct message *m); /* of a parked sender */
-bool mailbox_withdraw(struct scheduler *s, struct actor *a, uint64_t ref);
+void mailbox_withdraw(struct scheduler *s, struct actor *a, uint64_t ref);
+void mailbox_give_up(struct scheduler *s, actor_pid to, uint64_t ref); /* by the sender: withdraws it wherever it waits */
 void mailbox_dropped(struct scheduler *s, const struct actor *a, const char *why);
 void mailbox_bury(struct scheduler *s, struct actor *a, actor_pid who, const struct reason *why);
 
@@ -567,6 +569,7 @@ enum signal_type {
     SIGNAL_RESUME,
     SIGNAL_INSPECT,
     SIGNAL_REGISTER, /* payload: the name; answered with REPLY_ERROR */
+    SIGNAL_WITHDRAW, /* a sender waits no more: its message with this reference goes unless it was accepted */
     MESSAGE_STOP = 0x00f20001, /* in mailbox order: end with this reason */
     REPLY_ERROR = 0x00f30001,  /* payload: uint32_t enum error */
     REPLY_STARTED,             /* payload: struct reply_started */

@@ -482,6 +482,9 @@ void signal_handle(struct scheduler *s, struct message *m)
     case SIGNAL_INSPECT:
         actor_inspected(s, a, m);
         break;
+    case SIGNAL_WITHDRAW:
+        mailbox_withdraw(s, a, m->ref);
+        break;
     default: /* an ordinary message whose sender waits until it is accepted */
         ASSERT(m->type <= MESSAGE_USER_MAX);
         mailbox_admit(s, a, m);

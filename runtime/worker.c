@@ -125,6 +125,8 @@ static void landed(struct scheduler *s, struct worker *w, enum landing how)
         message_give(s, w->reply);
         w->reply = NULL;
     }
+    if (w->wait == WAIT_SEND)
+        mailbox_give_up(s, w->wait_on, w->wait_ref);
     w->wait = WAIT_NONE;
     if (how == LAND_DOOM) {
         reason_drop(&why); /* terminate was interrupted: the signal that doomed it is the reason */

@@ -184,9 +184,10 @@ enum error actor_send_wait(actor_pid to, struct message *m, uint64_t deadline)
     struct worker *w = s->worker;
     if (!m)
         return ERR_MEMORY;
-    if (to == actor_pid_of(s->current)) {
+    if (to == actor_pid_of(s->current) || m->type > MESSAGE_USER_MAX) { /* what the runtime says is not sent on this way */
+        enum error e = m->type > MESSAGE_USER_MAX ? ERR_INVALID : ERR_CALLING_SELF;
         message_free(m);
-        return ERR_CALLING_SELF;
+        return e;
     }
     message_unhold(s->current, m);
     message_unanswered(s, m);

@@ -217,7 +217,7 @@ struct message *actor_receive(message_match *match, void *arg, uint64_t deadline
     for (;;) {
         struct message *m = w->scan ? w->scan->next : a->mail_head;
         s->matching++; /* it looks at the mailbox from inside the runtime */
-        bool wanted = m && (!match || match(m, arg));
+        bool wanted = m && m->type != MESSAGE_STOP && (!match || match(m, arg)); /* a stop waits for the handler's end */
         s->matching--;
         if (wanted) {
             mailbox_unlink(s, a, w->scan);

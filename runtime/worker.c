@@ -273,6 +273,8 @@ static void turn(struct scheduler *s, struct worker *w, struct actor *a)
             break;
         if (!turn_message(s, w, a, m))
             return;
+        if (__builtin_expect(a->flags & ACTOR_HELD_BACK, 0)) /* it has suspended itself */
+            break;
     }
     atomic_store_explicit(&s->handled, atomic_load_explicit(&s->handled, memory_order_relaxed) + a->handled - before,
                           memory_order_relaxed);

@@ -91,7 +91,7 @@ void actor_doom(struct scheduler *s, struct actor *a, struct message *exit)
     }
     a->doom = exit;
     a->flags |= ACTOR_DOOMED;
-    if (a->status == ACTOR_IDLE || a->status == ACTOR_WAITING || a->status == ACTOR_SUSPENDED)
+    if (a->status != ACTOR_READY && a->status != ACTOR_RUNNING) /* also a newcomer that was suspended before its init */
         run_ready_first(s, a);
 }
 

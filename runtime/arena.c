@@ -90,6 +90,7 @@ void *actor_alloc(size_t size)
     struct scheduler *s = scheduler_enter();
     void *p = arena_alloc(s, s->current, size ? size : 1);
     if (!p) {
+        reason_drop(&s->worker->ending); /* in terminate there is one already */
         s->worker->ending = reason_of(REASON_QUOTA);
         worker_land(s, LAND_FAULT);
     }

@@ -128,6 +128,8 @@ static void landed(struct scheduler *s, struct worker *w, enum landing how)
     if (w->wait == WAIT_SEND)
         mailbox_give_up(s, w->wait_on, w->wait_ref);
     w->wait = WAIT_NONE;
+    reason_drop(&w->start.why); /* of a start whose answer it did not live to see */
+    w->start = (struct start_result){0};
     if (how == LAND_DOOM) {
         reason_drop(&why); /* terminate was interrupted: the signal that doomed it is the reason */
         why = reason_copy((struct reason *)(void *)a->doom->payload);
@@ -431,6 +433,7 @@ void worker_preempted(struct scheduler *s)
         COUNT(s, overruns);
         TELEMETRY(SCHEDULER_OVERRUN, (int64_t)w->computed_ns, DIM(CLASS, a->class->name));
         bump(&a->stats->overrun, 1);
+        reason_drop(&w->ending); /* in terminate there is one already */
         w->ending = reason_of(REASON_OVERRUN);
         worker_land(s, LAND_FAULT);
     }

@@ -63,7 +63,7 @@ void worker_land(struct scheduler *s, enum landing how)
 {
     struct worker *w = s->worker;
     ASSERT(w && w->canary == WORKER_CANARY && w->canary_end == WORKER_CANARY);
-    s->guard = 0;
+    ASSERT(s->guard == 0); /* whoever ends inside a guarded section leaves a lock behind */
     s->matching = 0;
     longjmp(w->mark, (int)how);
 }

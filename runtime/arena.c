@@ -52,9 +52,9 @@ static void chunk_give(struct scheduler *s, struct arena_chunk *c)
 static void *arena_alloc(struct scheduler *s, struct actor *a, size_t size)
 {
     size_t quota = a->class->arena_quota ? a->class->arena_quota : ACTOR_ARENA_DEFAULT;
-    size = (size + 15) & ~(size_t)15;
     if (size > quota)
         return NULL;
+    size = (size + 15) & ~(size_t)15;
     if (!a->arena) {
         struct arena_chunk *c = chunk_take(s, sizeof(struct arena));
         if (!c)

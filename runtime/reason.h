@@ -22,7 +22,7 @@ struct blob;
     X(REASON_OVERRUN, "overrun") /* computed past the runaway budget */                                       \
     X(REASON_QUOTA, "quota")     /* the arena's quota */                                \
     X(REASON_BAD_RETURN, "bad_return_value")                                                                 \
-    X(REASON_CHILD_FAILED, "failed_to_start_child") /* code: position of the child; detail: its id */         \
+    X(REASON_CHILD_FAILED, "failed_to_start_child") /* code: position of the child; detail: "id: reason" */   \
     X(REASON_ERROR, "error")                        /* anything else an actor says: code and detail are its own */
 
 enum reason_kind {

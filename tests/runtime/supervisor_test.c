@@ -1254,7 +1254,13 @@ static void memory_body(void)
     TEST_CHECK(started > 5 && c.specs == started && c.active == started);
     TEST_MSG("%u started", started);
     struct child_result r = {0};
-    TEST_CHECK(supervisor_start_dynamic(dynamic, &big, sizeof big, NULL, &r, DEADLINE_NONE) == ERR_MEMORY);
+    while (message_new(ORDER_PING, sizeof big)) /* held until this test ends */
+        ;
+    /* This request fits, what the supervisor would keep of it doesn't. */
+    struct child_spec less = {.id = "less", .class = &worker_class, .args = &big, .args_size = 20000};
+    TEST_CHECK(supervisor_start_child(sup, &less, &r, DEADLINE_NONE) == ERR_MEMORY);
+    TEST_CHECK(counts(sup).specs == started);
+    TEST_CHECK(supervisor_start_dynamic(dynamic, &big, 20000, NULL, &r, DEADLINE_NONE) == ERR_MEMORY);
     TEST_CHECK(counts(dynamic).workers == 0);
     TEST_CHECK(supervisor_start_dynamic(dynamic, &big, sizeof big.plan, NULL, &r, DEADLINE_NONE) == OK);
     TEST_CHECK(supervisor_terminate_child(sup, "3", DEADLINE_NONE) == OK);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,25 +68,31 @@ void world_expect_reason(const char *file, int line, const char *what, const str
 
 /* ---- the run ---- */
 
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER; /* real schedulers log at the same time */
+
 static void log_line(const char *line, size_t size)
 {
-    if (size + 2 > WORLD_LOG - world->log_size)
-        return;
-    memcpy(world->log + world->log_size, line, size);
-    world->log_size += size;
-    world->log[world->log_size++] = '\n';
-    world->log[world->log_size] = 0;
+    pthread_mutex_lock(&log_lock);
+    if (size + 2 <= WORLD_LOG - world->log_size) {
+        memcpy(world->log + world->log_size, line, size);
+        world->log_size += size;
+        world->log[world->log_size++] = '\n';
+        world->log[world->log_size] = 0;
+    }
+    pthread_mutex_unlock(&log_lock);
 }
 
 size_t logged(const char *text)
 {
     size_t count = 0;
+    pthread_mutex_lock(&log_lock);
     for (const char *line = world->log; line < world->log + world->log_size;) {
         const char *end = strchr(line, '\n');
         const char *found = strstr(line, text);
         count += found && found < end;
         line = end + 1;
     }
+    pthread_mutex_unlock(&log_lock);
     return count;
 }
 
@@ -97,7 +104,7 @@ void log_clear(void)
 
 uint64_t world_told(enum telemetry_event event)
 {
-    return telemetry_counter_sum(runtime_telemetry(sim_runtime(world->sim)), event);
+    return telemetry_counter_sum(runtime_telemetry(runtime_self()), event);
 }
 
 void *keep(const void *bytes, size_t size)
@@ -110,7 +117,7 @@ void *keep(const void *bytes, size_t size)
 
 uint32_t draw(uint32_t count)
 {
-    return (uint32_t)(sim_random(world->sim) % count);
+    return (uint32_t)((world->sim ? sim_random(world->sim) : actor_random()) % count);
 }
 
 int anywhere(void)
@@ -159,6 +166,8 @@ void world_simulate(const struct spawn_options *root)
         .seed = world->seed,
         .schedulers = world->schedulers,
         .order = world->order,
+        .choices = world->script ? world->script->choices : NULL,
+        .choices_count = world->script ? world->script->count : 0,
         .runtime = {.log = log_line},
     });
     ASSERT(world->sim);
@@ -180,29 +189,86 @@ int world_drive(void)
     return status;
 }
 
-static void run_inside(void)
+/* With threads and signals; the schedulers are two whatever the machine has. */
+static void run_real(void)
 {
-    world_simulate(&(struct spawn_options){.class = &root_class});
-    world_drive();
+    char error[256] = "";
+    world->schedulers = 2;
+    struct runtime *rt =
+        runtime_create(&(struct runtime_options){.schedulers = 2, .log = log_line}, error, sizeof error);
+    ASSERT(rt);
+    actor_pid pid;
+    enum error e = runtime_spawn(rt, &(struct spawn_options){.class = &root_class}, &pid);
+    ASSERT(e == OK);
+    driving = true;
+    runtime_run(rt);
+    driving = false;
+    runtime_destroy(rt);
+}
+
+static void run_inside(bool real)
+{
+    if (real) {
+        run_real();
+    } else {
+        world_simulate(&(struct spawn_options){.class = &root_class});
+        world_drive();
+    }
     if (!world->done && !world->failure[0])
         snprintf(world->failure, sizeof world->failure, "the row's actor ended before its end");
 }
 
-static void run_once(const struct row *row, uint64_t seed)
+static void world_clear(void)
 {
     memset(&the_world, 0, offsetof(struct world, events));
     the_world.log[0] = 0;
+}
+
+/* The last choice that has another answer gets the next one; what came after it is asked anew. */
+static bool script_advance(struct script *script, const struct sim_choice *choices, size_t count)
+{
+    ASSERT(count <= SCRIPT_MAX);
+    while (count && choices[count - 1].taken + 1 >= choices[count - 1].of)
+        count--;
+    for (size_t i = 0; i < count; i++)
+        script->choices[i] = choices[i].taken;
+    script->count = count;
+    if (count)
+        script->choices[count - 1]++;
+    return count > 0;
+}
+
+bool script_run(void (*run)(void), struct script *script)
+{
+    size_t count;
+    world_clear();
+    world->run = run;
+    world->schedulers = 1;
+    world->order = SIM_SCRIPT;
+    world->script = script;
+    run_inside(false);
+    const struct sim_choice *choices = sim_choices(world->sim, &count);
+    bool more = script_advance(script, choices, count) && !world->failure[0];
+    sim_destroy(world->sim);
+    world->sim = NULL;
+    return more;
+}
+
+static void run_once(const struct row *row, uint64_t seed)
+{
+    world_clear();
     world->id = row->id;
     world->run = row->run;
     world->seed = seed;
     world->full = !(row->flags & ROW_ONCE) || seed == 1;
-    world->schedulers = 1 + (uint32_t)(seed % 3);
+    world->schedulers = row->flags & ROW_ALONE ? 1 : 1 + (uint32_t)(seed % 3);
     world->order = seed / 3 % 2 ? SIM_PRIORITY : SIM_RANDOM;
     if (!(row->flags & ROW_OUTSIDE))
-        run_inside();
+        run_inside(row->flags & ROW_REAL);
     else if (!setjmp(outside))
         row->run();
-    sim_destroy(world->sim);
+    if (world->sim)
+        sim_destroy(world->sim);
     world->sim = NULL;
 }
 
@@ -317,23 +383,27 @@ const char *id_of(uint32_t number)
 struct worker {
     struct plan plan;
     uint64_t sum;
+    uint32_t life;
 };
 
-static void event_add(enum event_kind kind, uint32_t number, actor_pid pid)
+void event_add(enum event_kind kind, uint32_t number, actor_pid pid)
 {
     if (world->events_count < WORLD_EVENTS)
-        world->events[world->events_count++] =
-            (struct event){.kind = kind, .number = number, .pid = pid, .at = sim_now(world->sim)};
+        world->events[world->events_count++] = (struct event){
+            .kind = kind, .number = number, .pid = pid, .at = sim_now(world->sim), .normal = false};
 }
 
 /* The first that a worker owns, so the last that is released. arg: number of the life | number of the worker.
  */
 static void worker_gone(void *arg)
 {
-    uintptr_t life = (uintptr_t)arg / MEMBERS;
+    const struct life *life = &world->lives[(uintptr_t)arg / MEMBERS];
     uint32_t number = (uintptr_t)arg % MEMBERS;
+    size_t place = world->events_count;
     world->members[number].gone++;
-    event_add(GONE, number, world->lives[life]);
+    event_add(GONE, number, life->pid);
+    if (place < WORLD_EVENTS)
+        world->events[place].normal = life->normal;
 }
 
 static enum actor_step worker_fail(enum failure how)
@@ -366,7 +436,8 @@ static enum actor_step worker_init(void *state, const void *args, size_t size)
     m->begun++;
     event_add(BEGAN, number, actor_self());
     size_t life = world->lives_count < WORLD_EVENTS ? world->lives_count++ : WORLD_EVENTS - 1;
-    world->lives[life] = actor_self();
+    world->lives[life] = (struct life){.pid = actor_self()};
+    w->life = (uint32_t)life;
     actor_own(worker_gone, (void *)(uintptr_t)(life * MEMBERS + number));
     if (w->plan.init_ms)
         pass_ms(w->plan.init_ms);
@@ -412,6 +483,7 @@ static enum actor_step worker_handle(void *state, struct message *m)
     case ORDER_EXIT:
         why = message_body(m, sizeof *why);
         ASSERT(why);
+        world->lives[w->life].normal = !reason_abnormal(why);
         actor_exit(*why);
     case ORDER_HANG:
         actor_sleep(DEADLINE_NONE);

@@ -28,7 +28,9 @@
 enum {
     ROW_ONCE = 1,    /* costly: the full size once, then smaller under the other seeds: see world.full */
     ROW_OUTSIDE = 2, /* the function runs outside, and drives world.sim itself: see world_drive */
-    ROW_REAL = 6     /* the same, and it makes its own runtime with threads and signals: one run */
+    ROW_ALONE = 8,   /* always on one scheduler */
+    ROW_REAL =
+        4 /* inside a runtime with threads, signals and the real clock: one run. Not the workers below */
 };
 
 void row_run(const char *id, void (*run)(void), unsigned flags);
@@ -69,13 +71,19 @@ struct member {
     enum failure failure;   /* ... in this way */
 };
 
-enum event_kind { BEGAN, READY, ASKED, GONE };
+enum event_kind { BEGAN, READY, ASKED, GONE, ROWS_OWN /* and up: events of the row's own */ };
 
 struct event {
     enum event_kind kind;
     uint32_t number;
     actor_pid pid;
     uint64_t at;
+    bool normal; /* GONE: it was ordered to end with a reason that isn't abnormal, and did */
+};
+
+struct life {
+    actor_pid pid;
+    bool normal;
 };
 
 #define WORLD_EVENTS 4096
@@ -87,7 +95,8 @@ struct world {
     uint64_t seed;
     uint32_t schedulers;
     enum sim_order order;
-    bool full; /* costly rows: this run is the one at full size */
+    bool full;                   /* costly rows: this run is the one at full size */
+    const struct script *script; /* SIM_SCRIPT */
     void (*run)(void);
     struct sim *sim;
     actor_pid root;
@@ -97,7 +106,7 @@ struct world {
     uint64_t numbers[16]; /* the row's own */
     size_t events_count, lives_count, kept, log_size;
     struct event events[WORLD_EVENTS]; /* further ones are not written down */
-    actor_pid lives[WORLD_EVENTS];     /* in the order of their inits */
+    struct life lives[WORLD_EVENTS];   /* in the order of their inits */
     _Alignas(16) unsigned char memory[WORLD_KEPT];
     char log[WORLD_LOG]; /* the runtime's lines */
 };
@@ -148,8 +157,8 @@ void world_expect_reason(const char *file, int line, const char *what, const str
         world_expect_reason(__FILE__, __LINE__, #got, &reason_got, &reason_wanted); \
     } while (0)
 
-/* Virtual, and longer than anything in here takes: who waits so long has waited in vain. */
-#define PATIENCE actor_deadline_ms(100ull * 3600 * 1000)
+/* Longer than anything in here takes: who waits so long has waited in vain. */
+#define PATIENCE actor_deadline_ms(world->sim ? 100ull * 3600 * 1000 : 30 * 1000)
 
 /* ---- time ---- */
 
@@ -290,5 +299,20 @@ const char *event_order(enum event_kind kind);
             world_fail(__FILE__, __LINE__, "order of " #kind " is %s instead of %s", order_got, (wanted)); \
     } while (0)
 void events_clear(void);
+void event_add(enum event_kind kind, uint32_t number, actor_pid pid);
+
+/* ---- every schedule ---- */
+
+#define SCRIPT_MAX 4096
+
+/* One schedule of all that there are, written down choice by choice. All zero is the first. */
+struct script {
+    uint8_t choices[SCRIPT_MAX];
+    size_t count;
+};
+
+/* Runs the row on one scheduler as the script says, and makes it the next script. False: that was the last,
+ * or it failed (world->failure). Only from rows that run outside. */
+bool script_run(void (*run)(void), struct script *script);
 
 #endif

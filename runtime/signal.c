@@ -157,6 +157,8 @@ void actor_trap_exits(bool on)
 
 /* ---- links ---- */
 
+#define LINK_ASKED 1u /* record.type: this side has sent a SIGNAL_LINK for it */
+
 struct record *link_add(struct scheduler *s, struct actor *a, actor_pid peer, uint64_t peer_ref, uint64_t tag)
 {
     struct record *r = record_new(s, a, &a->links, RECORD_LINK);
@@ -186,6 +188,7 @@ enum error actor_link(actor_pid to)
     struct record *r = link_add(s, a, to, 0, 0);
     if (!r)
         return ERR_MEMORY;
+    r->type = LINK_ASKED;
     tie_send(s, SIGNAL_LINK, to, record_ref(s, r), 0);
     worker_check_doom(s);
     return OK;
@@ -244,7 +247,13 @@ static void unlink_arrives(struct scheduler *s, struct actor *a, struct message 
     struct record *r = record_of(s, t->peer_ref);
     if (!r || r->kind != RECORD_LINK || r->owner != actor_slot(s, a) || r->tie.peer != m->from)
         r = tie_find(s, a->links, m->from, t->ref);
-    if (r)
+    if (!r)
+        return;
+    /* Both had asked, and the other side took its own back before it knew of ours, which is still on its way and will link
+     * it again: without this one half of the link would be left. */
+    if (r->type == LINK_ASKED && record_ref(s, r) != t->peer_ref)
+        r->tie.peer_ref = 0;
+    else
         record_free(s, a, &a->links, r);
 }
 

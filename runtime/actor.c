@@ -369,6 +369,11 @@ void actor_spawn_remote(struct scheduler *s, struct message *m)
                 told.peer_watcher_ref = record_ref(s, r);
             }
         }
+        if ((b->link_ref && !told.peer_link_ref) || (b->monitor_ref && !told.peer_watcher_ref)) { /* no records left */
+            struct reason killed = reason_of(REASON_KILLED);
+            signal_exit_send(s, told.pid, starter, &killed, false, 0);
+            told.pid = 0;
+        }
     } else {
         message_give(s, m);
     }

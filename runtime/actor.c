@@ -409,6 +409,8 @@ void actor_spawned(struct scheduler *s, struct message *m)
     if (!a) {
         if (told->pid && told->link_ref)
             kill_orphan(s, told->pid, m->to, told->peer_link_ref);
+        if (told->pid && told->monitor_ref) /* nobody watches any more */
+            signal_demonitor(s, told->pid, m->to, told->monitor_ref, told->peer_watcher_ref);
     } else if (!expected) {
         if (told->pid) /* the starter gave up */
             kill_orphan(s, told->pid, m->to, 0);

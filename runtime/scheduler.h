@@ -602,6 +602,7 @@ void actor_doom(struct scheduler *s, struct actor *a, struct message *exit);
 void signal_exit_send(struct scheduler *s, actor_pid to, actor_pid from, const struct reason *why, bool linked, uint64_t link);
 void signal_reply_error(struct scheduler *s, actor_pid to, uint64_t ref, enum error e);
 void signal_reply_down(struct scheduler *s, actor_pid to, uint64_t ref, actor_pid who, const struct reason *why);
+void signal_demonitor(struct scheduler *s, actor_pid to, actor_pid from, uint64_t ref, uint64_t peer_ref);
 void monitor_bury(struct scheduler *s, struct actor *a, struct record *r);
 void link_bury(struct scheduler *s, struct actor *a, actor_pid pid, const struct reason *why);
 struct record *link_add(struct scheduler *s, struct actor *a, actor_pid peer, uint64_t peer_ref, uint64_t tag);

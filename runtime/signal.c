@@ -337,15 +337,18 @@ static void monitor_arrives(struct scheduler *s, struct message *m)
     }
 }
 
+void signal_demonitor(struct scheduler *s, actor_pid to, actor_pid from, uint64_t ref, uint64_t peer_ref)
+{
+    struct message *m = signal_new(s, SIGNAL_DEMONITOR, sizeof(struct signal_tie));
+    m->from = from;
+    *(struct signal_tie *)(void *)m->payload = (struct signal_tie){.ref = ref, .peer_ref = peer_ref};
+    signal_send(s, to, m);
+}
+
 static void monitor_withdraw(struct scheduler *s, struct actor *a, struct record *r)
 {
-    if (r->tie.peer && r->tie.peer != actor_pid_of(a)) {
-        struct message *m = signal_new(s, SIGNAL_DEMONITOR, sizeof(struct signal_tie));
-        m->from = actor_pid_of(a);
-        *(struct signal_tie *)(void *)m->payload =
-            (struct signal_tie){.ref = record_ref(s, r), .peer_ref = r->tie.peer_ref};
-        signal_send(s, r->tie.peer, m);
-    }
+    if (r->tie.peer && r->tie.peer != actor_pid_of(a))
+        signal_demonitor(s, r->tie.peer, actor_pid_of(a), record_ref(s, r), r->tie.peer_ref);
 }
 
 void actor_demonitor(uint64_t ref)

@@ -97,7 +97,8 @@ struct message *actor_birth_message(struct scheduler *s, const struct spawn_opti
     return m;
 }
 
-struct actor *actor_birth(struct scheduler *s, const struct actor_class *class, actor_pid parent, struct message *birth)
+struct actor *actor_birth(struct scheduler *s, const struct actor_class *class, actor_pid parent,
+                          struct message *birth)
 {
     struct actor *a = slot_take(s);
     if (!a)
@@ -109,18 +110,20 @@ struct actor *actor_birth(struct scheduler *s, const struct actor_class *class, 
     }
     a->mail_head = a->mail_tail = NULL;
     atomic_store_explicit(&a->mail_count, 0, memory_order_relaxed);
-    __atomic_store_n(&a->mail_capacity, class->mailbox_capacity ? class->mailbox_capacity : ACTOR_MAILBOX_DEFAULT,
+    __atomic_store_n(&a->mail_capacity,
+                     class->mailbox_capacity ? class->mailbox_capacity : ACTOR_MAILBOX_DEFAULT,
                      __ATOMIC_RELAXED);
     a->status = ACTOR_STARTING;
-    a->flags = (uint16_t)((class->trap_exits ? ACTOR_TRAPS : 0) |
-                          worker_stack_class(class->stack_size) << ACTOR_STACK_SHIFT);
+    a->flags = (uint16_t)((class->trap_exits ? ACTOR_TRAPS : 0) | worker_stack_class(class->stack_size)
+                                                                      << ACTOR_STACK_SHIFT);
     a->worker = NULL;
     a->held = NULL;
     a->resources = a->watchers = a->links = a->idle = 0;
     a->arena = NULL;
     a->doom = NULL;
-    a->stats = s->classes_used && s->classes[s->classes_used - 1].class == class ? &s->classes[s->classes_used - 1]
-                                                                                : class_stats_of(s, class);
+    a->stats =
+        s->classes_used && s->classes[s->classes_used - 1].class == class ? &s->classes[s->classes_used - 1]
+                                                                          : class_stats_of(s, class);
     bump(&a->stats->spawned, 1);
     a->pressure = PRESSURE_NORMAL;
     a->pressure_low = 0;
@@ -141,8 +144,8 @@ struct actor *actor_birth(struct scheduler *s, const struct actor_class *class, 
 }
 
 /* Both ends are here: tie them at once. When it fails nothing of the newcomer is left with the spawner. */
-static enum error tie_local(struct scheduler *s, struct actor *a, const struct spawn_options *o, uint64_t *ret_link,
-                            uint64_t *ret_monitor)
+static enum error tie_local(struct scheduler *s, struct actor *a, const struct spawn_options *o,
+                            uint64_t *ret_link, uint64_t *ret_monitor)
 {
     struct actor *me = s->current;
     struct record *mine = NULL;
@@ -167,8 +170,8 @@ static enum error tie_local(struct scheduler *s, struct actor *a, const struct s
     return OK;
 }
 
-static enum error spawn_here(struct scheduler *s, const struct spawn_options *o, uint64_t ref, struct actor **ret_actor,
-                             uint64_t *ret_link, uint64_t *ret_monitor)
+static enum error spawn_here(struct scheduler *s, const struct spawn_options *o, uint64_t ref,
+                             struct actor **ret_actor, uint64_t *ret_link, uint64_t *ret_monitor)
 {
     struct message *birth = NULL;
     if (o->args_size || o->name || ref) {
@@ -369,7 +372,8 @@ void actor_spawn_remote(struct scheduler *s, struct message *m)
                 told.peer_watcher_ref = record_ref(s, r);
             }
         }
-        if ((b->link_ref && !told.peer_link_ref) || (b->monitor_ref && !told.peer_watcher_ref)) { /* no records left */
+        if ((b->link_ref && !told.peer_link_ref) ||
+            (b->monitor_ref && !told.peer_watcher_ref)) { /* no records left */
             struct reason killed = reason_of(REASON_KILLED);
             signal_exit_send(s, told.pid, starter, &killed, false, 0);
             told.pid = 0;
@@ -480,11 +484,13 @@ void actor_born(struct scheduler *s, struct actor *a, enum error e, const struct
 
 static void report(struct scheduler *s, struct actor *a, const struct reason *why)
 {
-    if (!reason_abnormal(why) || !(a->flags & (ACTOR_BORN | ACTOR_DYING)))
+    bool trap = why->kind == REASON_CRASH || why->kind == REASON_OVERRUN || why->kind == REASON_QUOTA;
+    if (!reason_abnormal(why) ||
+        (!(a->flags & ACTOR_BORN) && !trap)) /* a refused start is its starter's to tell */
         return;
     char text[REASON_TEXT_MAX];
     actor_pid pid = actor_pid_of(a);
-    if (why->kind == REASON_CRASH || why->kind == REASON_OVERRUN || why->kind == REASON_QUOTA) {
+    if (trap) {
         COUNT(s, crashed);
         bump(&a->stats->crashed, 1);
     }
@@ -492,7 +498,8 @@ static void report(struct scheduler *s, struct actor *a, const struct reason *wh
     if (why->kind == REASON_CRASH)
         TELEMETRY(ACTOR_CRASH, 1, DIM(CLASS, a->class->name), DIM_HEX(PID, pid), DIM_INT(SIGNAL, why->signal),
                   DIM_HEX(ADDRESS, why->address), DIM(REASON, text));
-    TELEMETRY(ACTOR_EXIT, 1, DIM(CLASS, a->class->name), DIM(REASON, reason_name(why->kind)), DIM_HEX(PID, pid));
+    TELEMETRY(ACTOR_EXIT, 1, DIM(CLASS, a->class->name), DIM(REASON, reason_name(why->kind)),
+              DIM_HEX(PID, pid));
     /* One crash report an abnormal ending, except for kills, which somebody asked for. */
     if (why->kind != REASON_KILLED && why->kind != REASON_NOPROC)
         runtime_crash_report(s, a, text);
@@ -515,7 +522,8 @@ void actor_bury(struct scheduler *s, struct actor *a, struct reason why)
     bump(&a->stats->handled, a->handled);
     s->living--;
     COUNT(s, ended);
-    atomic_store_explicit(&a->pid, 0, memory_order_release); /* everything of it is released: now others may know */
+    atomic_store_explicit(&a->pid, 0,
+                          memory_order_release); /* everything of it is released: now others may know */
     if (a->mail_head || a->waiting)
         mailbox_bury(s, a, pid, &why);
     if (a->held)
@@ -651,7 +659,8 @@ static void info_fill(struct scheduler *s, struct actor *a, struct actor_info *i
     for (struct record *r = record_at(s, a->resources); r; r = record_at(s, r->next)) {
         i->resources++;
         i->monitors += r->kind == RECORD_MONITOR;
-        if (r->kind == RECORD_NAME) { /* the list is newest first: the last one seen is the first registered */
+        if (r->kind ==
+            RECORD_NAME) { /* the list is newest first: the last one seen is the first registered */
             size_t n = blob_size(r->name.blob);
             n = n < sizeof i->name ? n : sizeof i->name - 1;
             memcpy(i->name, blob_bytes(r->name.blob), n);

@@ -27,8 +27,9 @@ enum actor_step {
     ACTOR_PROCEED = 3, /* init only: run the class's proceed before any queued message */
 };
 
-/* What happens to a message for a full mailbox. Signals (EXIT, DOWN, replies) are never dropped: they are bounded by
- * the links, monitors and calls that cause them. */
+/* What happens to a message for a full mailbox. What the runtime has to say is never dropped:
+ * EXIT of links, DOWN, TIMER and READY are bounded by the records behind them (one message each), STOP by its callers,
+ * who wait. Exit signals sent by hand to an actor that traps are bounded by the message memory alone. */
 enum mailbox_policy {
     MAILBOX_REFUSE = 0,  /* the sender gets ERR_FULL */
     MAILBOX_DROP_OLDEST, /* the oldest message is dropped and counted */
@@ -40,37 +41,38 @@ struct actor_class {
     size_t state_size; /* zeroed before init; at most ACTOR_STATE_MAX */
     enum actor_step (*init)(void *state, const void *args, size_t args_size); /* may be NULL */
     enum actor_step (*handle)(void *state, struct message *m);
-    enum actor_step (*proceed)(void *state);                           /* with ACTOR_PROCEED */
-    void (*terminate)(void *state, const struct reason *why);         /* may be NULL; see docs/runtime.md for when */
-    bool trap_exits;             /* exit signals arrive as MESSAGE_EXIT */
+    enum actor_step (*proceed)(void *state);                  /* with ACTOR_PROCEED */
+    void (*terminate)(void *state, const struct reason *why); /* may be NULL; see docs/runtime.md for when */
+    bool trap_exits;                                          /* exit signals arrive as MESSAGE_EXIT */
     enum mailbox_policy mailbox_policy;
-    uint32_t mailbox_capacity;   /* 0: ACTOR_MAILBOX_DEFAULT */
-    uint32_t stack_size;         /* 0: 64 KiB; else rounded up to 256 KiB or 1 MiB */
-    size_t arena_quota;          /* 0: ACTOR_ARENA_DEFAULT bytes */
-    uint64_t slice_ns;           /* 0: the runtime's (1 ms); a handler computing longer is switched out */
-    uint64_t runaway_ns;         /* 0: the runtime's (1 s); computing longer ends it with overrun; DEADLINE_NONE: never */
+    uint32_t mailbox_capacity; /* 0: ACTOR_MAILBOX_DEFAULT */
+    uint32_t stack_size;       /* 0: 64 KiB; else rounded up to 256 KiB or 1 MiB */
+    size_t arena_quota;        /* 0: ACTOR_ARENA_DEFAULT bytes */
+    uint64_t slice_ns;         /* 0: the runtime's (1 ms); a handler computing longer is switched out */
+    uint64_t
+        runaway_ns; /* 0: the runtime's (1 s); computing longer ends it with overrun; DEADLINE_NONE: never */
 };
 
 #define ACTOR_MAILBOX_DEFAULT 1024u
-#define ACTOR_STATE_INLINE    32u    /* up to here the state costs nothing beyond the actor */
+#define ACTOR_STATE_INLINE    32u /* up to here the state costs nothing beyond the actor */
 #define ACTOR_STATE_MAX       65536u
 #define ACTOR_ARENA_DEFAULT   (1u << 20)
 #define ACTOR_ARGS_MAX        65000u
 
 /* ---- birth ---- */
 
-#define SPAWN_HERE  0        /* on the spawner's scheduler */
+#define SPAWN_HERE  0              /* on the spawner's scheduler */
 #define SPAWN_ON(n) ((int)(n) + 1) /* on scheduler n */
 
 struct spawn_options {
     const struct actor_class *class;
-    const void *args;      /* copied; init sees the copy, which is gone when init returns */
-    size_t args_size;      /* at most ACTOR_ARGS_MAX */
-    const char *name;      /* registered before init runs; taken: the start fails with ERR_ALREADY_REGISTERED */
-    bool link;             /* linked to the spawner from the first instant */
-    bool monitor;          /* the spawner gets DOWN; see start_result.ref */
-    uint64_t tag;          /* handed back in this link's EXIT and this monitor's DOWN */
-    int scheduler;         /* SPAWN_HERE, or SPAWN_ON(0..runtime_schedulers()-1) */
+    const void *args; /* copied; init sees the copy, which is gone when init returns */
+    size_t args_size; /* at most ACTOR_ARGS_MAX */
+    const char *name; /* registered before init runs; taken: the start fails with ERR_ALREADY_REGISTERED */
+    bool link;        /* linked to the spawner from the first instant */
+    bool monitor;     /* the spawner gets DOWN; see start_result.ref */
+    uint64_t tag;     /* handed back in this link's EXIT and this monitor's DOWN */
+    int scheduler;    /* SPAWN_HERE, or SPAWN_ON(0..runtime_schedulers()-1) */
 };
 
 /* Spawn without waiting for init. SPAWN_HERE doesn't block; another scheduler parks until the pid is known. */
@@ -80,15 +82,15 @@ enum error actor_spawn(const struct spawn_options *o, actor_pid *ret_pid);
  * it arrives; result->why says why and is the caller's to drop. ERR_TIMEOUT: the newcomer is killed. */
 struct start_result {
     actor_pid pid;
-    uint64_t ref;       /* of the monitor, when asked for */
-    uint64_t info;      /* actor_start_info of its init */
+    uint64_t ref;  /* of the monitor, when asked for */
+    uint64_t info; /* actor_start_info of its init */
     struct reason why;
 };
 enum error actor_start(const struct spawn_options *o, struct start_result *ret, uint64_t deadline);
 void actor_start_info(uint64_t info); /* in init: a number handed to whoever waits in actor_start */
 
 actor_pid actor_self(void);
-actor_pid actor_parent(void); /* who spawned it; 0 when from outside */
+actor_pid actor_parent(void);    /* who spawned it; 0 when from outside */
 bool actor_alive(actor_pid pid); /* any scheduler; false only when everything of it has been released */
 int actor_scheduler_of(actor_pid pid);
 
@@ -120,7 +122,8 @@ void actor_unknown(const struct message *m);
  * payload is struct message_down with the reason. ERR_NOPROC at once when there is nobody, ERR_TIMEOUT, ERR_FULL,
  * ERR_UNANSWERED, ERR_CALLING_SELF. ret_reply may be NULL. */
 enum error actor_call(actor_pid to, struct message *request, struct message **ret_reply, uint64_t deadline);
-enum error actor_call_name(const char *name, struct message *request, struct message **ret_reply, uint64_t deadline);
+enum error actor_call_name(const char *name, struct message *request, struct message **ret_reply,
+                           uint64_t deadline);
 #define ACTOR_CALL_DEFAULT_MS 5000
 
 /* Answer the call that arrived as `call`. A second answer, or one to a cast, is dropped. */
@@ -142,15 +145,17 @@ void actor_reply_to(struct actor_from from, struct message *reply);
 enum error actor_request(actor_pid to, struct message *request, uint64_t *ret_ref);
 /* Wait for the first answer among refs[0..count-1]: its index in *ret_index, the result as for actor_call.
  * ERR_TIMEOUT leaves all of them open; actor_request_drop abandons one, its answer never arrives. */
-enum error actor_request_wait(const uint64_t *refs, size_t count, size_t *ret_index, struct message **ret_reply,
-                              uint64_t deadline);
+enum error actor_request_wait(const uint64_t *refs, size_t count, size_t *ret_index,
+                              struct message **ret_reply, uint64_t deadline);
 void actor_request_drop(uint64_t ref);
 
 /* ---- endings ---- */
 
-_Noreturn void actor_exit(struct reason why);   /* end now; terminate runs; the detail's reference is given up */
+_Noreturn void
+actor_exit(struct reason why); /* end now; terminate runs; the detail's reference is given up */
 _Noreturn void actor_fail(int code, const char *text); /* actor_exit with error(code): text */
-_Noreturn void actor_refuse(struct reason why); /* in init: the start fails with this reason, without a crash report */
+_Noreturn void
+actor_refuse(struct reason why); /* in init: the start fails with this reason, without a crash report */
 /* An exit signal, as from a link: killed can't be trapped; normal is ignored unless sent to oneself or trapped. */
 void actor_exit_signal(actor_pid to, struct reason why);
 void actor_kill(actor_pid to);
@@ -160,13 +165,14 @@ enum error actor_stop(actor_pid to, struct reason why, struct reason *ret_why, u
 
 /* ---- links and monitors ---- */
 
-enum error actor_link(actor_pid to);  /* twice is once; oneself: no-op; dead: EXIT noproc if trapping, else this actor ends */
-void actor_unlink(actor_pid to);      /* afterwards no EXIT of it arrives */
+enum error actor_link(
+    actor_pid to); /* twice is once; oneself: no-op; dead: EXIT noproc if trapping, else this actor ends */
+void actor_unlink(actor_pid to); /* afterwards no EXIT of it arrives */
 void actor_trap_exits(bool on);
 /* Exactly one MESSAGE_DOWN with this ref when `to` ends (noproc at once if it has). 0 when records are used up. */
 uint64_t actor_monitor(actor_pid to, uint64_t tag);
 uint64_t actor_monitor_name(const char *name, uint64_t tag);
-void actor_demonitor(uint64_t ref);  /* afterwards no DOWN with this ref arrives, not even a queued one */
+void actor_demonitor(uint64_t ref); /* afterwards no DOWN with this ref arrives, not even a queued one */
 
 /* ---- names and groups ---- */
 
@@ -176,25 +182,28 @@ enum error actor_unregister(const char *name); /* only one's own; a free name is
 actor_pid actor_whereis(const char *name);     /* 0: nobody. Lock-free, any thread of the runtime */
 /* Calls visit for each name with this prefix ("": all) until it returns false; visit may call anything. A name held all
  * the while is seen once, one that comes or goes meanwhile perhaps. The name is good during the call only. */
-void actor_each_name(const char *prefix, bool (*visit)(void *context, const char *name, size_t length, actor_pid pid),
+void actor_each_name(const char *prefix,
+                     bool (*visit)(void *context, const char *name, size_t length, actor_pid pid),
                      void *context);
 enum error actor_join(const char *group);
 enum error actor_leave(const char *group);
-size_t actor_members(const char *group, actor_pid *pids, size_t count); /* how many there are; up to count stored */
+size_t actor_members(const char *group, actor_pid *pids,
+                     size_t count); /* how many there are; up to count stored */
 
 /* ---- time ---- */
 
-uint64_t actor_now(void);        /* the scheduler's clock, ns; at most a slice old inside a computing handler */
-uint64_t actor_wall_now(void);   /* ns since 1970 */
+uint64_t actor_now(void);      /* the scheduler's clock, ns; at most a slice old inside a computing handler */
+uint64_t actor_wall_now(void); /* ns since 1970 */
 void actor_random_bytes(void *bytes, size_t size);
-uint64_t actor_random(void);     /* from the environment's generator: the same under the same seed */
+uint64_t actor_random(void);             /* from the environment's generator: the same under the same seed */
 uint64_t actor_deadline_ms(uint64_t ms); /* now + ms, saturating */
 enum error actor_sleep(uint64_t deadline); /* ERR_TIMEOUT never: OK when the time has come */
-void actor_yield(void);          /* let the others go first */
+void actor_yield(void);                    /* let the others go first */
 /* A message of this type with `value` as payload (u64; for type 0: struct message_timer) at the deadline.
  * Gone when the actor ends. 0 when records are used up. */
 uint64_t actor_timer(uint64_t deadline, uint32_t type, uint64_t value);
-bool actor_timer_cancel(uint64_t ref, uint64_t *ret_remaining_ns); /* false: it fired, or was cancelled before */
+bool actor_timer_cancel(uint64_t ref,
+                        uint64_t *ret_remaining_ns); /* false: it fired, or was cancelled before */
 /* MESSAGE_TIMEOUT if no ordinary message arrives before then; any ordinary message cancels it, inspection doesn't. */
 void actor_idle_timeout(uint64_t deadline);
 
@@ -203,7 +212,8 @@ void actor_idle_timeout(uint64_t deadline);
 /* Messages when fd gets ready (edge-triggered, MESSAGE_READY), without holding a stack. 0 when refused (errno). */
 uint64_t actor_watch(int fd, uint32_t events);
 void actor_unwatch(uint64_t ref);
-enum error actor_wait_fd(int fd, uint32_t events, uint64_t deadline); /* blocks; OK, ERR_TIMEOUT or ERR_SYSTEM */
+enum error actor_wait_fd(int fd, uint32_t events,
+                         uint64_t deadline); /* blocks; OK, ERR_TIMEOUT or ERR_SYSTEM */
 /* Own something: release(arg) runs once when the actor ends (or at actor_release), in reverse order of owning.
  * release runs inside the runtime: it must not call the runtime or block. 0 when records are used up. */
 uint64_t actor_own(void (*release)(void *arg), void *arg);
@@ -238,11 +248,11 @@ void actor_guard_end(void);
 struct actor_info {
     actor_pid pid, parent;
     const char *class_name;
-    char name[96];        /* the first registered name, or empty */
+    char name[96]; /* the first registered name, or empty */
     const char *status;
     const char *waiting_for; /* while WAITING: "call", "receive", "sleep", "fd", "start", ...; else "" */
     uint32_t mailbox_depth, mailbox_capacity;
-    uint64_t handled;     /* messages so far */
+    uint64_t handled; /* messages so far */
     uint32_t links, monitors, watchers, resources;
     size_t arena_bytes;
     uint64_t stack_high_water; /* of its class */

@@ -7,7 +7,7 @@
 #ifndef COPPICE_RUNTIME_ASSERT_H
 #define COPPICE_RUNTIME_ASSERT_H
 
-#define ASSERT(c) (__builtin_expect(!!(c), 1) ? (void)0 : assert_failed(#c, __FILE__, __LINE__, __func__))
+#define ASSERT(c)             (__builtin_expect(!!(c), 1) ? (void)0 : assert_failed(#c, __FILE__, __LINE__, __func__))
 #define STATIC_ASSERT(c, why) _Static_assert(c, why)
 
 /* Never returns to its caller. Async-signal-safe up to the point where it decides who ends. */

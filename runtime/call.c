@@ -11,6 +11,7 @@
 static enum error reply_meaning(struct scheduler *s, struct message *m, struct message **ret_reply)
 {
     enum error e = OK;
+    ASSERT(m);
     if (m->type == REPLY_ERROR) {
         uint32_t code;
         memcpy(&code, m->payload, sizeof code);
@@ -62,7 +63,8 @@ enum error actor_call(actor_pid to, struct message *request, struct message **re
     return reply_meaning(s, reply, ret_reply);
 }
 
-enum error actor_call_name(const char *name, struct message *request, struct message **ret_reply, uint64_t deadline)
+enum error actor_call_name(const char *name, struct message *request, struct message **ret_reply,
+                           uint64_t deadline)
 {
     actor_pid to = actor_whereis(name);
     if (!to) {
@@ -178,8 +180,8 @@ static struct record *request_of(struct scheduler *s, struct actor *a, uint64_t 
     return r && r->kind == RECORD_REQUEST && r->owner == actor_slot(s, a) ? r : NULL;
 }
 
-enum error actor_request_wait(const uint64_t *refs, size_t count, size_t *ret_index, struct message **ret_reply,
-                              uint64_t deadline)
+enum error actor_request_wait(const uint64_t *refs, size_t count, size_t *ret_index,
+                              struct message **ret_reply, uint64_t deadline)
 {
     struct scheduler *s = scheduler_enter();
     struct actor *a = s->current;

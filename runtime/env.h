@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 #define DEADLINE_NONE UINT64_MAX /* wait without limit */
-#define NS_PER_US 1000ull
-#define NS_PER_MS 1000000ull
-#define NS_PER_S 1000000000ull
+#define NS_PER_US     1000ull
+#define NS_PER_MS     1000000ull
+#define NS_PER_S      1000000000ull
 
 enum { WATCH_READ = 1, WATCH_WRITE = 2, WATCH_HANGUP = 4 };
 
 struct env_event {
-    uint64_t token; /* what the descriptor was armed with */
+    uint64_t token;  /* what the descriptor was armed with */
     uint32_t events; /* WATCH_... */
 };
 

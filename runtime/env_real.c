@@ -129,7 +129,8 @@ static int wait_for_events(struct poller *p, struct epoll_event *events, int cou
     struct timespec t = {.tv_sec = (time_t)(wait / NS_PER_S), .tv_nsec = (long)(wait % NS_PER_S)};
     int n = epoll_pwait2(p->epoll, events, count, &t, NULL);
     if (n < 0 && errno == ENOSYS) /* before Linux 5.11: whole milliseconds */
-        n = epoll_wait(p->epoll, events, count, (int)(wait / NS_PER_MS < 60000 ? (wait + NS_PER_MS - 1) / NS_PER_MS : 60000));
+        n = epoll_wait(p->epoll, events, count,
+                       (int)(wait / NS_PER_MS < 60000 ? (wait + NS_PER_MS - 1) / NS_PER_MS : 60000));
     return n;
 }
 

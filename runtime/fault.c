@@ -178,6 +178,11 @@ static void walk(struct fault *f, uintptr_t fp, uintptr_t low, uintptr_t high)
     }
 }
 
+bool fault_in_actor_code(const void *context)
+{
+    return fault_in_actor_text(context_pc(context));
+}
+
 /* ---- landing ---- */
 
 struct reason fault_reason(const struct fault *f)
@@ -190,14 +195,16 @@ struct reason fault_reason(const struct fault *f)
     }
     put_raw(text, &n, sizeof text, "backtrace");
     for (uint32_t i = 0; i < f->frames; i++) {
-        put_raw(text, &n, sizeof text, i ? " " : " ");
+        put_raw(text, &n, sizeof text, " ");
         uintptr_t pc = f->frame[i];
         bool ours = pc >= (uintptr_t)__executable_start && pc < (uintptr_t)__etext;
         put_raw(text, &n, sizeof text, ours ? "+" : "");
         put_hex(text, &n, sizeof text, ours ? pc - (uintptr_t)__executable_start : pc);
     }
-    struct reason r = {
-        .kind = REASON_CRASH, .signal = (uint8_t)f->signal, .crash = (uint16_t)f->crash, .address = f->address};
+    struct reason r = {.kind = REASON_CRASH,
+                       .signal = (uint8_t)f->signal,
+                       .crash = (uint16_t)f->crash,
+                       .address = f->address};
     return reason_with_detail(r, text, n);
 }
 
@@ -213,7 +220,8 @@ static _Noreturn void fault_lands(void)
 
 static bool canaries_whole(const struct scheduler *s)
 {
-    return s->canary == WORKER_CANARY && s->worker->canary == WORKER_CANARY && s->worker->canary_end == WORKER_CANARY;
+    return s->canary == WORKER_CANARY && s->worker->canary == WORKER_CANARY &&
+           s->worker->canary_end == WORKER_CANARY;
 }
 
 /* abort() raises its signal some frames below whoever called it, in a library without frame pointers. The innermost word
@@ -270,12 +278,29 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     uintptr_t low, high;
     s->in_fault = 1;
     f->signal = signal;
-    f->crash = coro_guard_hit(s->worker->coro, here.address) && signal == SIGSEGV ? CRASH_STACK_OVERFLOW : CRASH_SIGNAL;
+    f->crash = coro_guard_hit(s->worker->coro, here.address) && signal == SIGSEGV ? CRASH_STACK_OVERFLOW
+                                                                                  : CRASH_SIGNAL;
     f->address = here.address;
     f->pc = here.pc;
     coro_stack_bounds(s->worker->coro, &low, &high);
     walk(f, context_fp(u), low, high);
     context_go(u, (uintptr_t)fault_lands, s->worker->landing_sp - 512);
+}
+
+bool fault_stack_spent(struct scheduler *s, void *context)
+{
+    uintptr_t low, high;
+    if (context_sp(context) >= s->stack_limit)
+        return false;
+    coro_stack_bounds(s->worker->coro, &low, &high);
+    s->in_fault = 1;
+    s->fault = (struct fault){.signal = SIGSEGV,
+                              .crash = CRASH_STACK_OVERFLOW,
+                              .address = context_sp(context),
+                              .pc = context_pc(context)};
+    walk(&s->fault, context_fp(context), low, high);
+    context_go(context, (uintptr_t)fault_lands, s->worker->landing_sp - 512);
+    return true;
 }
 
 void fault_stack_exhausted(struct scheduler *s)
@@ -284,21 +309,24 @@ void fault_stack_exhausted(struct scheduler *s)
                               .crash = CRASH_STACK_OVERFLOW,
                               .address = (uintptr_t)__builtin_frame_address(0),
                               .pc = (uintptr_t)__builtin_return_address(0)};
-    walk(&s->fault, (uintptr_t)__builtin_frame_address(0), s->stack_limit - 4096, s->worker->landing_sp);
+    walk(&s->fault, (uintptr_t)__builtin_frame_address(0), s->stack_limit - STACK_RESERVE,
+         s->worker->landing_sp);
     fault_lands();
 }
 
-static _Noreturn void assert_lands(const char *expression, const char *file, int line, const char *function, uintptr_t caller)
+static _Noreturn void assert_lands(const char *expression, const char *file, int line, const char *function,
+                                   uintptr_t caller)
 {
     struct scheduler *s = scheduler_current;
     char text[160];
     snprintf(text, sizeof text, "%s:%d: %s: assertion failed: %s", file, line, function, expression);
-    if (!s || !s->current || !s->worker || s->guard || s->in_fault || !s->rt->contained || !canaries_whole(s) ||
-        !fault_in_actor_text(caller))
+    if (!s || !s->current || !s->worker || s->guard || s->in_fault || !s->rt->contained ||
+        !canaries_whole(s) || !fault_in_actor_text(caller))
         die("assertion failed", text, NULL);
     s->fault = (struct fault){.signal = SIGABRT, .crash = CRASH_ASSERTION, .pc = caller};
     memcpy(s->fault.text, text, sizeof text);
-    walk(&s->fault, (uintptr_t)__builtin_frame_address(0), s->stack_limit - 4096, s->worker->landing_sp);
+    walk(&s->fault, (uintptr_t)__builtin_frame_address(0), s->stack_limit - STACK_RESERVE,
+         s->worker->landing_sp);
     fault_lands();
 }
 
@@ -310,14 +338,16 @@ void assert_failed(const char *expression, const char *file, int line, const cha
 /* abort() and assert() of the C library, when actor code calls them (linked with --wrap): here the caller is known, and no
  * signal is needed. */
 extern _Noreturn void __real_abort(void);
-extern _Noreturn void __real___assert_fail(const char *expression, const char *file, unsigned line, const char *function);
+extern _Noreturn void __real___assert_fail(const char *expression, const char *file, unsigned line,
+                                           const char *function);
 _Noreturn void __wrap_abort(void);
-_Noreturn void __wrap___assert_fail(const char *expression, const char *file, unsigned line, const char *function);
+_Noreturn void __wrap___assert_fail(const char *expression, const char *file, unsigned line,
+                                    const char *function);
 
 static bool called_by_actor(const struct scheduler *s, uintptr_t caller)
 {
-    return s && s->current && s->worker && !s->guard && !s->in_fault && s->rt->contained && canaries_whole(s) &&
-           fault_in_actor_text(caller);
+    return s && s->current && s->worker && !s->guard && !s->in_fault && s->rt->contained &&
+           canaries_whole(s) && fault_in_actor_text(caller);
 }
 
 void __wrap_abort(void)
@@ -327,7 +357,8 @@ void __wrap_abort(void)
     if (!called_by_actor(s, caller))
         __real_abort();
     s->fault = (struct fault){.signal = SIGABRT, .crash = CRASH_SIGNAL, .pc = caller};
-    walk(&s->fault, (uintptr_t)__builtin_frame_address(0), s->stack_limit - 4096, s->worker->landing_sp);
+    walk(&s->fault, (uintptr_t)__builtin_frame_address(0), s->stack_limit - STACK_RESERVE,
+         s->worker->landing_sp);
     fault_lands();
 }
 

@@ -26,7 +26,7 @@ extern void *__real_realloc(void *p, size_t size);
 extern void __real_free(void *p);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *p, size_t size);
+void *__wrap_realloc(void *old, size_t size);
 void __wrap_free(void *p);
 
 void *__wrap_malloc(size_t size)

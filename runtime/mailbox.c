@@ -9,7 +9,8 @@ void mailbox_pressure(struct scheduler *s, struct actor *a)
 {
     struct pressure p = {.low = a->pressure_low, .span = a->pressure_span, .level = a->pressure};
     char partition[24];
-    snprintf(partition, sizeof partition, "0x%llx", (unsigned long long)pid_make(s->index, actor_slot(s, a), a->generation));
+    snprintf(partition, sizeof partition, "0x%llx",
+             (unsigned long long)pid_make(s->index, actor_slot(s, a), a->generation));
     pressure_cross(&p, mailbox_depth(a), a->mail_capacity, a->class->name, partition);
     a->pressure_low = p.low;
     a->pressure_span = p.span;
@@ -184,7 +185,8 @@ enum error actor_send_wait(actor_pid to, struct message *m, uint64_t deadline)
     struct worker *w = s->worker;
     if (!m)
         return ERR_MEMORY;
-    if (to == actor_pid_of(s->current) || m->type > MESSAGE_USER_MAX) { /* what the runtime says is not sent on this way */
+    if (to == actor_pid_of(s->current) ||
+        m->type > MESSAGE_USER_MAX) { /* what the runtime says is not sent on this way */
         enum error e = m->type > MESSAGE_USER_MAX ? ERR_INVALID : ERR_CALLING_SELF;
         message_free(m);
         return e;
@@ -197,11 +199,13 @@ enum error actor_send_wait(actor_pid to, struct message *m, uint64_t deadline)
     m->ref = ref;
     worker_expect(s, WAIT_SEND, ref)->wait_on = to;
     signal_send(s, to, m);
-    if (!worker_wait(s, deadline)) { /* when the mailbox is on another scheduler it may be accepted at this moment */
+    if (!worker_wait(
+            s, deadline)) { /* when the mailbox is on another scheduler it may be accepted at this moment */
         mailbox_give_up(s, to, ref);
         return ERR_TIMEOUT;
     }
     uint32_t code;
+    ASSERT(w->reply);
     __builtin_memcpy(&code, w->reply->payload, sizeof code);
     message_give(s, w->reply);
     w->reply = NULL;
@@ -217,10 +221,13 @@ struct message *actor_receive(message_match *match, void *arg, uint64_t deadline
     for (;;) {
         struct message *m = w->scan ? w->scan->next : a->mail_head;
         s->matching++; /* it looks at the mailbox from inside the runtime */
-        bool wanted = m && m->type != MESSAGE_STOP && (!match || match(m, arg)); /* a stop waits for the handler's end */
+        bool wanted = m && m->type != MESSAGE_STOP &&
+                      (!match || match(m, arg)); /* a stop waits for the handler's end */
         s->matching--;
         if (wanted) {
             mailbox_unlink(s, a, w->scan);
+            if (m->type == MESSAGE_READY)
+                resource_ready_taken(s, m);
             w->scan = NULL;
             m->to = 0;
             message_hold(a, m);

@@ -18,34 +18,34 @@ typedef uint64_t actor_pid; /* scheduler (8 bits) | slot (24) | generation (32);
 /* Types 1 to MESSAGE_USER_MAX are the actors' own. Those above are what the runtime tells an actor's handler. */
 #define MESSAGE_USER_MAX 0x00efffffu
 enum message_type {
-    MESSAGE_EXIT = 0x00f00001, /* a linked actor ended and this one traps exits: struct message_exit */
-    MESSAGE_DOWN = 0x00f00002, /* a monitored actor ended: struct message_down */
-    MESSAGE_TIMER = 0x00f00003, /* only when actor_timer was given type 0: struct message_timer */
-    MESSAGE_READY = 0x00f00004, /* a watched descriptor is ready: struct message_ready */
+    MESSAGE_EXIT = 0x00f00001,    /* a linked actor ended and this one traps exits: struct message_exit */
+    MESSAGE_DOWN = 0x00f00002,    /* a monitored actor ended: struct message_down */
+    MESSAGE_TIMER = 0x00f00003,   /* only when actor_timer was given type 0: struct message_timer */
+    MESSAGE_READY = 0x00f00004,   /* a watched descriptor is ready: struct message_ready */
     MESSAGE_TIMEOUT = 0x00f00005, /* nothing else arrived in time: see actor_idle_timeout */
 };
 
 enum message_kind { MESSAGE_CAST, MESSAGE_CALL, MESSAGE_REPLY, MESSAGE_SIGNAL };
 
 struct message {
-    struct message *next; /* the link of whoever owns it */
-    actor_pid to;         /* while in transit */
-    actor_pid from;       /* the sender; 0 when sent from outside */
-    uint64_t ref;         /* a call's reference */
-    uint32_t type;        /* enum message_type or the actors' own */
-    uint32_t size : 24;   /* payload bytes */
-    uint32_t block : 4;   /* size class of the block */
-    uint32_t kind : 3;    /* enum message_kind */
-    uint32_t reasoned : 1; /* the payload starts with a struct reason that is dropped with the message */
+    struct message *next;    /* the link of whoever owns it */
+    actor_pid to;            /* while in transit */
+    actor_pid from;          /* the sender; 0 when sent from outside */
+    uint64_t ref;            /* a call's reference */
+    uint32_t type;           /* enum message_type or the actors' own */
+    uint32_t size : 24;      /* payload bytes */
+    uint32_t block : 4;      /* size class of the block */
+    uint32_t kind : 3;       /* enum message_kind */
+    uint32_t reasoned : 1;   /* the payload starts with a struct reason that is dropped with the message */
     unsigned char payload[]; /* aligned to 8 */
 };
 
-#define MESSAGE_HEAD         40u
-#define MESSAGE_BLOCK_MIN    64u
-#define MESSAGE_BLOCK_MAX    65536u
-#define MESSAGE_BLOCKS       11 /* 64 << 0 .. 64 << 10 */
-#define MESSAGE_SMALL        (MESSAGE_BLOCK_MIN - MESSAGE_HEAD) /* 24 bytes travel in one cache line */
-#define MESSAGE_PAYLOAD_MAX  (MESSAGE_BLOCK_MAX - MESSAGE_HEAD)
+#define MESSAGE_HEAD        40u
+#define MESSAGE_BLOCK_MIN   64u
+#define MESSAGE_BLOCK_MAX   65536u
+#define MESSAGE_BLOCKS      11                                 /* 64 << 0 .. 64 << 10 */
+#define MESSAGE_SMALL       (MESSAGE_BLOCK_MIN - MESSAGE_HEAD) /* 24 bytes travel in one cache line */
+#define MESSAGE_PAYLOAD_MAX (MESSAGE_BLOCK_MAX - MESSAGE_HEAD)
 
 struct message_exit {
     struct reason reason; /* first: see message.reasoned */
@@ -57,9 +57,9 @@ struct message_exit {
 struct message_down {
     struct reason reason;
     actor_pid pid;
-    uint64_t ref;  /* what actor_monitor returned */
-    uint64_t tag;  /* the tag given to the monitor */
-    bool gone;     /* it had ended before the monitor came: the reason is noproc */
+    uint64_t ref; /* what actor_monitor returned */
+    uint64_t tag; /* the tag given to the monitor */
+    bool gone;    /* it had ended before the monitor came: the reason is noproc */
 };
 
 struct message_timer {

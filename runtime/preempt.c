@@ -1,10 +1,12 @@
 /* Preemption: a thread that looks at the schedulers' turns, and a signal for one that doesn't turn.
  *
  * The monitor compares each scheduler's turn number with the one it saw before. A callback that is still the same after
- * its slice gets SIGURG; the handler, on the actor's own stack, looks whether it interrupted actor code with no guard
- * open, and if so parks the worker right there, inside the signal handler. Resuming it returns from the handler, and the
- * kernel restores every register. Where the moment is wrong (in the runtime, in a library, in a guarded section) nothing
- * happens and the monitor tries again at its next look.
+ * its slice gets SIGURG. Its handler, on the alternate stack, looks whether it interrupted actor code with no guard open,
+ * and whether the actor's stack has room; if so it sends a second signal to its own thread. That one waits until the
+ * first handler returns and then interrupts the same instruction, with its frame on the actor's own stack, and its handler
+ * parks the worker right there. Resuming it returns from the handler, and the kernel restores every register. Where the
+ * moment is wrong (in the runtime, in a library, in a guarded section) nothing happens and the monitor tries again at its
+ * next look. An actor found below its declared stack, in the reserve, has overflowed it and ends.
  *
  * The monitor sleeps without limit while all schedulers do.
  */
@@ -16,12 +18,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/ucontext.h>
 #include "runtime/scheduler.h"
 
 #define PREEMPT_SIGNAL SIGURG /* ignored by default, and used by nobody for out-of-band data any more */
-#define HOG_TICK_NS    (100 * NS_PER_US) /* at least this often it looks while somebody computes without end ... */
-#define HOG_LOOK_NS    (20 * NS_PER_US)  /* ... and at most this often, when a slice or a timer is about to be due */
+#define PARK_SIGNAL    (SIGRTMIN + 5) /* the second of the two, see above */
+#define HOG_TICK_NS \
+    (100 * NS_PER_US) /* at least this often it looks while somebody computes without end ... */
+#define HOG_LOOK_NS \
+    (20 * NS_PER_US) /* ... and at most this often, when a slice or a timer is about to be due */
 
 struct preempt {
     pthread_t thread;
@@ -36,6 +40,7 @@ struct seen {
     uint64_t seq, since;
 };
 
+/* First signal, on the alternate stack: is this the moment? */
 static void on_preempt(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
@@ -43,16 +48,22 @@ static void on_preempt(int signal, siginfo_t *info, void *context)
     struct scheduler *s = scheduler_current;
     if (!s || !s->current || !s->worker || s->guard || s->in_fault || s->matching)
         return;
-    ucontext_t *u = context;
-#if defined(__x86_64__)
-    uintptr_t pc = (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
-#else
-    uintptr_t pc = (uintptr_t)u->uc_mcontext.pc;
-#endif
-    if (!fault_in_actor_text(pc) || (uintptr_t)__builtin_frame_address(0) < s->stack_limit + 4096)
+    if (!fault_in_actor_code(context))
         return;
     int saved = errno;
-    worker_preempted(s);
+    if (!fault_stack_spent(s, context))
+        pthread_kill(pthread_self(), PARK_SIGNAL);
+    errno = saved;
+}
+
+/* Second signal, on the actor's own stack: nothing has run in between. */
+static void on_park(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    (void)info;
+    (void)context;
+    int saved = errno;
+    worker_preempted(scheduler_current);
     errno = saved;
 }
 
@@ -149,8 +160,12 @@ struct preempt *preempt_start(struct runtime *rt)
     struct preempt *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
-    struct sigaction action = {.sa_sigaction = on_preempt, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART};
+    struct sigaction action = {.sa_sigaction = on_park, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART};
     sigemptyset(&action.sa_mask);
+    sigaction(PARK_SIGNAL, &action, NULL);
+    action.sa_sigaction = on_preempt;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigaddset(&action.sa_mask, PARK_SIGNAL); /* it waits until the first handler is done */
     sigaction(PREEMPT_SIGNAL, &action, NULL);
     p->rt = rt;
     pthread_mutex_init(&p->lock, NULL);

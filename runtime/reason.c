@@ -83,7 +83,8 @@ static int format_head(const struct reason *r, char *text, size_t size)
     if (r->kind == REASON_CRASH && r->crash == CRASH_STACK_OVERFLOW)
         return snprintf(text, size, "crash(stack_overflow) at 0x%llx", (unsigned long long)r->address);
     if (r->kind == REASON_CRASH)
-        return snprintf(text, size, "crash(%s) at 0x%llx", signal_text(r->signal), (unsigned long long)r->address);
+        return snprintf(text, size, "crash(%s) at 0x%llx", signal_text(r->signal),
+                        (unsigned long long)r->address);
     if (r->code)
         return snprintf(text, size, "%s(%d)", name, (int)r->code);
     return snprintf(text, size, "%s", name);

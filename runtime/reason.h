@@ -13,17 +13,17 @@
 
 struct blob;
 
-#define REASONS(X)                                                                                           \
-    X(REASON_NORMAL, "normal")                                                                               \
-    X(REASON_SHUTDOWN, "shutdown") /* with a code or detail: OTP's {shutdown, Term} */                        \
-    X(REASON_KILLED, "killed")     /* not trappable; terminate doesn't run */                                 \
-    X(REASON_NOPROC, "noproc")                                                                               \
-    X(REASON_CRASH, "crash")     /* signal, address and backtrace are known */                                \
-    X(REASON_OVERRUN, "overrun") /* computed past the runaway budget */                                       \
-    X(REASON_QUOTA, "quota")     /* the arena's quota */                                \
-    X(REASON_BAD_RETURN, "bad_return_value")                                                                 \
-    X(REASON_CHILD_FAILED, "failed_to_start_child") /* code: position of the child; detail: "id: reason" */   \
-    X(REASON_ERROR, "error")                        /* anything else an actor says: code and detail are its own */
+#define REASONS(X)                                                                                          \
+    X(REASON_NORMAL, "normal")                                                                              \
+    X(REASON_SHUTDOWN, "shutdown") /* with a code or detail: OTP's {shutdown, Term} */                      \
+    X(REASON_KILLED, "killed")     /* not trappable; terminate doesn't run */                               \
+    X(REASON_NOPROC, "noproc")                                                                              \
+    X(REASON_CRASH, "crash")     /* signal, address and backtrace are known */                              \
+    X(REASON_OVERRUN, "overrun") /* computed past the runaway budget */                                     \
+    X(REASON_QUOTA, "quota")     /* the arena's quota */                                                    \
+    X(REASON_BAD_RETURN, "bad_return_value")                                                                \
+    X(REASON_CHILD_FAILED, "failed_to_start_child") /* code: position of the child; detail: "id: reason" */ \
+    X(REASON_ERROR, "error") /* anything else an actor says: code and detail are its own */
 
 enum reason_kind {
 #define X(name, text) name,
@@ -36,11 +36,11 @@ enum reason_kind {
 enum { CRASH_SIGNAL = 0, CRASH_STACK_OVERFLOW = 1, CRASH_ASSERTION = 2 };
 
 struct reason {
-    uint8_t kind;   /* enum reason_kind */
-    uint8_t signal; /* REASON_CRASH: the signal's number */
-    uint16_t crash; /* REASON_CRASH: CRASH_... */
-    int32_t code;   /* shutdown, error: the actor's own number */
-    uint64_t address; /* REASON_CRASH: the faulting address */
+    uint8_t kind;        /* enum reason_kind */
+    uint8_t signal;      /* REASON_CRASH: the signal's number */
+    uint16_t crash;      /* REASON_CRASH: CRASH_... */
+    int32_t code;        /* shutdown, error: the actor's own number */
+    uint64_t address;    /* REASON_CRASH: the faulting address */
     struct blob *detail; /* NULL, or text / bytes; one reference is ours */
 };
 

@@ -15,7 +15,8 @@ actor_pid actor_whereis(const char *name)
     return names_lookup(s->rt->names, name, strlen(name));
 }
 
-void actor_each_name(const char *prefix, bool (*visit)(void *context, const char *name, size_t length, actor_pid pid),
+void actor_each_name(const char *prefix,
+                     bool (*visit)(void *context, const char *name, size_t length, actor_pid pid),
                      void *context)
 {
     struct scheduler *s = scheduler_enter();
@@ -76,11 +77,13 @@ enum error actor_register(const char *name, actor_pid pid, actor_pid *ret_holder
     return (enum error)code;
 }
 
-static struct record *find_named(struct scheduler *s, struct actor *a, enum record_kind kind, const char *name)
+static struct record *find_named(struct scheduler *s, struct actor *a, enum record_kind kind,
+                                 const char *name)
 {
     size_t size = strlen(name);
     for (struct record *r = record_at(s, a->resources); r; r = record_at(s, r->next))
-        if (r->kind == kind && blob_size(r->name.blob) == size && memcmp(blob_bytes(r->name.blob), name, size) == 0)
+        if (r->kind == kind && blob_size(r->name.blob) == size &&
+            memcmp(blob_bytes(r->name.blob), name, size) == 0)
             return r;
     return NULL;
 }
@@ -163,6 +166,7 @@ static struct record *watch_new(struct scheduler *s, int fd, uint32_t events, bo
     r->watch.fd = fd;
     r->watch.events = events;
     r->watch.waiting = waiting;
+    r->watch.queued = NULL;
     if (s->env->poller_arm(s->poller, fd, events, waiting, record_ref(s, r)) != 0) {
         int e = errno;
         record_free(s, a, &a->resources, r);
@@ -223,11 +227,25 @@ void resource_ready(struct scheduler *s, uint64_t token, uint32_t events)
             worker_wake(s, a);
         return;
     }
+    if (r->watch.queued) {
+        ((struct message_ready *)(void *)r->watch.queued->payload)->events |= events;
+        return;
+    }
     struct message *m = message_take(s, MESSAGE_READY, sizeof(struct message_ready));
     if (!m)
-        fault_fatal("message memory used up", "a descriptor's readiness could not be told; raise message_bytes_max");
-    *(struct message_ready *)(void *)m->payload = (struct message_ready){.ref = token, .fd = r->watch.fd, .events = events};
+        fault_fatal("message memory used up",
+                    "a descriptor's readiness could not be told; raise message_bytes_max");
+    *(struct message_ready *)(void *)m->payload =
+        (struct message_ready){.ref = token, .fd = r->watch.fd, .events = events};
+    r->watch.queued = m;
     mailbox_append(s, a, m);
+}
+
+void resource_ready_taken(struct scheduler *s, const struct message *m)
+{
+    struct record *r = record_of(s, ((const struct message_ready *)(const void *)m->payload)->ref);
+    if (r && r->kind == RECORD_WATCH && r->watch.queued == m)
+        r->watch.queued = NULL;
 }
 
 /* ---- anything else ---- */

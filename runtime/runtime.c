@@ -91,15 +91,16 @@ static uint64_t telemetry_clock(void *context)
 static bool make_shared(struct runtime *rt)
 {
     for (uint32_t i = 0; i < MESSAGE_BLOCKS; i++)
-        if (!(rt->message_depots[i] = pool_depot_create((size_t)MESSAGE_BLOCK_MIN << i, rt->options.message_bytes_max)))
+        if (!(rt->message_depots[i] =
+                  pool_depot_create((size_t)MESSAGE_BLOCK_MIN << i, rt->options.message_bytes_max)))
             return false;
     rt->chunk_depot = pool_depot_create(4096, rt->options.message_bytes_max);
     struct hash_key key; /* names come from strangers: which ones share a bucket is nobody's business */
     rt->env->random(rt->env, &key, sizeof key);
     rt->names = names_create_keyed(rt->options.names_max, &key);
     rt->groups = groups_create(65536, rt->options.names_max);
-    rt->telemetry = telemetry_create(
-        &(struct telemetry_options){.shards = rt->schedulers_count, .now = telemetry_clock, .context = rt->env});
+    rt->telemetry = telemetry_create(&(struct telemetry_options){
+        .shards = rt->schedulers_count, .now = telemetry_clock, .context = rt->env});
     if (!rt->chunk_depot || !rt->names || !rt->groups || !rt->telemetry)
         return false;
     telemetry_install(rt->telemetry);
@@ -134,7 +135,8 @@ struct runtime *runtime_create(const struct runtime_options *options, char *erro
     if (!ok) {
         if (error && error_size)
             snprintf(error, error_size,
-                     "memory or descriptors for the runtime can't be had: %u schedulers of %u actors; lower actors_max or "
+                     "memory or descriptors for the runtime can't be had: %u schedulers of %u actors; lower "
+                     "actors_max or "
                      "raise the limits",
                      (unsigned)rt->schedulers_count, (unsigned)o.actors_max);
         runtime_destroy(rt);
@@ -216,6 +218,7 @@ int runtime_run(struct runtime *rt)
     for (size_t i = 0; i < 6; i++)
         sigdelset(&all, (int[]){SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}[i]);
     sigdelset(&all, SIGURG);
+    sigdelset(&all, SIGRTMIN + 5);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     for (; started < rt->schedulers_count; started++)
         if (pthread_create(&threads[started], NULL, scheduler_thread, rt->schedulers[started]) != 0)
@@ -253,8 +256,8 @@ void runtime_stop_asked(struct scheduler *s)
     signal_exit_send(s, root, 0, &why, false, 0);
 }
 
-static void last_words(struct runtime *rt, const char *msg, const char *domain, uint32_t count, uint64_t window_ms,
-                       const struct reason *why)
+static void last_words(struct runtime *rt, const char *msg, const char *domain, uint32_t count,
+                       uint64_t window_ms, const struct reason *why)
 {
     char text[REASON_TEXT_MAX], line[1024];
     struct json_sink sink;
@@ -297,7 +300,8 @@ void runtime_root_ended(struct runtime *rt, struct scheduler *s, const struct re
 
 enum error runtime_post(struct runtime *rt, actor_pid to, uint32_t type, const void *bytes, size_t size)
 {
-    if (!to || pid_scheduler(to) >= rt->schedulers_count || type > MESSAGE_USER_MAX || size > MESSAGE_PAYLOAD_MAX)
+    if (!to || pid_scheduler(to) >= rt->schedulers_count || type > MESSAGE_USER_MAX ||
+        size > MESSAGE_PAYLOAD_MAX)
         return ERR_INVALID;
     size_t whole = size + MESSAGE_HEAD;
     uint32_t block = whole <= MESSAGE_BLOCK_MIN ? 0 : (uint32_t)(64 - __builtin_clzll(whole - 1)) - 6;
@@ -392,8 +396,10 @@ void runtime_stats(struct runtime *rt, struct runtime_stats *ret)
         ret->stacks_in_use += GET(workers) - GET(workers_idle);
 #undef GET
         ret->records += __atomic_load_n(&s->records_living, __ATOMIC_RELAXED);
-        ret->record_bytes += (uint64_t)__atomic_load_n(&s->records_used, __ATOMIC_RELAXED) * sizeof(struct record);
-        ret->actor_bytes += (uint64_t)__atomic_load_n(&s->slots_used, __ATOMIC_RELAXED) * sizeof(struct actor);
+        ret->record_bytes +=
+            (uint64_t)__atomic_load_n(&s->records_used, __ATOMIC_RELAXED) * sizeof(struct record);
+        ret->actor_bytes +=
+            (uint64_t)__atomic_load_n(&s->slots_used, __ATOMIC_RELAXED) * sizeof(struct actor);
         ret->timers += __atomic_load_n(&s->wheel.count, __ATOMIC_RELAXED);
     }
     ret->actors = ret->spawned - ret->ended;
@@ -404,7 +410,8 @@ void runtime_stats(struct runtime *rt, struct runtime_stats *ret)
     }
 }
 
-static struct runtime_class *class_slot(struct runtime_class *classes, size_t *used, size_t count, const char *name)
+static struct runtime_class *class_slot(struct runtime_class *classes, size_t *used, size_t count,
+                                        const char *name)
 {
     for (size_t i = 0; i < *used; i++)
         if (classes[i].name == name || strcmp(classes[i].name, name) == 0)

@@ -11,17 +11,19 @@
 struct runtime;
 
 struct runtime_options {
-    uint32_t schedulers;      /* 0: the CPUs this process may use; at most RUNTIME_SCHEDULERS_MAX */
-    struct env *env;          /* NULL: env_real() */
-    uint32_t actors_max;      /* per scheduler; 0: 2^22; at most 2^24 - 2. Records (names, links, monitors,
+    uint32_t schedulers; /* 0: the CPUs this process may use; at most RUNTIME_SCHEDULERS_MAX */
+    struct env *env;     /* NULL: env_real() */
+    uint32_t actors_max; /* per scheduler; 0: 2^22; at most 2^24 - 2. Records (names, links, monitors,
                                * timers, open requests ...): four times as many, at most 2^24 - 2 */
-    uint32_t names_max;       /* 0: 2^22 */
-    size_t message_bytes_max; /* of each of the 11 block sizes, and of arena chunks; 0: 1 GiB; at least 16 MiB */
-    uint64_t slice_ns;        /* 0: 1 ms; 100 us .. 1 s */
-    uint64_t runaway_ns;      /* 0: 1 s; at least the slice */
-    bool no_preemption;       /* for debuggers and sanitizers */
-    bool no_containment;      /* a fault ends the process, with a core if enabled */
-    void (*log)(const char *line, size_t size); /* one JSON object without the newline; NULL: standard error */
+    uint32_t names_max;  /* 0: 2^22 */
+    size_t
+        message_bytes_max; /* of each of the 11 block sizes, and of arena chunks; 0: 1 GiB; at least 16 MiB */
+    uint64_t slice_ns;     /* 0: 1 ms; 100 us .. 1 s */
+    uint64_t runaway_ns;   /* 0: 1 s; at least the slice */
+    bool no_preemption;    /* for debuggers and sanitizers */
+    bool no_containment;   /* a fault ends the process, with a core if enabled */
+    void (*log)(const char *line,
+                size_t size); /* one JSON object without the newline; NULL: standard error */
 };
 
 #define RUNTIME_SCHEDULERS_MAX 64
@@ -45,7 +47,7 @@ enum error runtime_post(struct runtime *rt, actor_pid to, uint32_t type, const v
 struct runtime *runtime_self(void); /* of the running actor */
 struct telemetry;
 struct telemetry *runtime_telemetry(struct runtime *rt);
-uint32_t runtime_schedulers(void);  /* of the running actor's runtime */
+uint32_t runtime_schedulers(void); /* of the running actor's runtime */
 
 struct runtime_stats {
     uint32_t schedulers;
@@ -64,7 +66,8 @@ struct runtime_class {
     uint64_t living, spawned, ended, crashed, handled, preempted, overrun;
     uint64_t stack_high_water; /* bytes, where they parked */
 };
-size_t runtime_classes(struct runtime *rt, struct runtime_class *classes, size_t count); /* any thread; near, not exact */
+size_t runtime_classes(struct runtime *rt, struct runtime_class *classes,
+                       size_t count); /* any thread; near, not exact */
 
 /* Walk the living actors of one scheduler from inside an actor on it: bounded batches by a cursor (start at 0).
  * Returns how many were stored; *cursor becomes 0 at the end. */

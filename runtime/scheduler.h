@@ -51,18 +51,18 @@ static inline uint32_t pid_slot(actor_pid p)
 
 /* ---- records: what an actor owns or is tied by ---- */
 
-#define RECORD_KINDS(X)                                                                                      \
-    X(RECORD_FREE)                                                                                           \
-    X(RECORD_TIMER)                                                                                          \
-    X(RECORD_IDLE)    /* the idle timeout */                                                                  \
-    X(RECORD_MONITOR) /* I watch peer */                                                                      \
-    X(RECORD_WATCHER) /* peer watches me */                                                                   \
-    X(RECORD_LINK)                                                                                           \
-    X(RECORD_NAME)                                                                                           \
-    X(RECORD_GROUP)                                                                                          \
-    X(RECORD_WATCH)   /* a descriptor */                                                                      \
-    X(RECORD_OWN)                                                                                            \
-    X(RECORD_PROMISE) /* a deferred call */                                                                   \
+#define RECORD_KINDS(X)                      \
+    X(RECORD_FREE)                           \
+    X(RECORD_TIMER)                          \
+    X(RECORD_IDLE)    /* the idle timeout */ \
+    X(RECORD_MONITOR) /* I watch peer */     \
+    X(RECORD_WATCHER) /* peer watches me */  \
+    X(RECORD_LINK)                           \
+    X(RECORD_NAME)                           \
+    X(RECORD_GROUP)                          \
+    X(RECORD_WATCH) /* a descriptor */       \
+    X(RECORD_OWN)                            \
+    X(RECORD_PROMISE) /* a deferred call */  \
     X(RECORD_REQUEST) /* an open request of mine */
 
 enum record_kind {
@@ -81,9 +81,9 @@ struct alarm {
 struct record {
     uint32_t next, prev; /* in one of the owner's lists; 0: end (index 0 is never used) */
     uint32_t generation;
-    uint32_t owner;      /* the owner's slot */
+    uint32_t owner; /* the owner's slot */
     uint32_t kind : 8;
-    uint32_t type : 24;  /* timer: the message's type */
+    uint32_t type : 24; /* timer: the message's type */
     uint32_t index;
     union {
         struct {
@@ -103,6 +103,8 @@ struct record {
             int fd;
             uint32_t events;
             bool waiting; /* actor_wait_fd: wake the worker instead of a message */
+            struct message
+                *queued; /* its MESSAGE_READY in the mailbox: one at a time, later events join it */
         } watch;
         struct {
             void (*release)(void *);
@@ -119,7 +121,8 @@ struct record {
         } request;
     };
 };
-_Static_assert(sizeof(struct record) == 64, "a record is one cache line: the price of a timer, a link, a name");
+_Static_assert(sizeof(struct record) == 64,
+               "a record is one cache line: the price of a timer, a link, a name");
 
 /* ---- actors ---- */
 
@@ -130,19 +133,19 @@ enum actor_status {
 };
 
 enum {
-    ACTOR_TRAPS = 1,      /* exit signals become messages */
-    ACTOR_QUEUED = 2,     /* in a run queue */
-    ACTOR_HOG = 4,        /* was switched out in the middle of computing */
-    ACTOR_ROOT = 8,       /* its end is the runtime's */
-    ACTOR_DYING = 16,     /* its ending has begun: terminate runs or it is being buried */
-    ACTOR_PROCEEDS = 32,  /* init asked for proceed */
-    ACTOR_HELD_BACK = 64, /* suspended */
-    ACTOR_BORN = 128,     /* init has succeeded */
-    ACTOR_DOOMED = 256,   /* doom is set */
-    ACTOR_IDLES = 512,    /* idle is set */
-    ACTOR_AWAITED = 1024, /* waiting is set */
+    ACTOR_TRAPS = 1,        /* exit signals become messages */
+    ACTOR_QUEUED = 2,       /* in a run queue */
+    ACTOR_HOG = 4,          /* was switched out in the middle of computing */
+    ACTOR_ROOT = 8,         /* its end is the runtime's */
+    ACTOR_DYING = 16,       /* its ending has begun: terminate runs or it is being buried */
+    ACTOR_PROCEEDS = 32,    /* init asked for proceed */
+    ACTOR_HELD_BACK = 64,   /* suspended */
+    ACTOR_BORN = 128,       /* init has succeeded */
+    ACTOR_DOOMED = 256,     /* doom is set */
+    ACTOR_IDLES = 512,      /* idle is set */
+    ACTOR_AWAITED = 1024,   /* waiting is set */
     ACTOR_STACK_SHIFT = 11, /* two bits: its stack class */
-    ACTOR_CHILD = 8192,   /* linked to its parent by birth: the parent's end is its own, trapped or not */
+    ACTOR_CHILD = 8192,     /* linked to its parent by birth: the parent's end is its own, trapped or not */
 };
 
 struct class_stats;
@@ -190,17 +193,17 @@ struct class_stats {
 
 /* ---- workers ---- */
 
-#define WAITS(X)                                                                                             \
-    X(WAIT_NONE, "")                                                                                         \
-    X(WAIT_REPLY, "call")                                                                                    \
-    X(WAIT_RECEIVE, "receive")                                                                               \
-    X(WAIT_SLEEP, "sleep")                                                                                   \
-    X(WAIT_FD, "fd")                                                                                         \
-    X(WAIT_START, "start")                                                                                   \
-    X(WAIT_SEND, "send")                                                                                     \
-    X(WAIT_REQUEST, "request")                                                                               \
-    X(WAIT_DOWN, "down")                                                                                     \
-    X(WAIT_YIELD, "yield")                                                                                   \
+#define WAITS(X)               \
+    X(WAIT_NONE, "")           \
+    X(WAIT_REPLY, "call")      \
+    X(WAIT_RECEIVE, "receive") \
+    X(WAIT_SLEEP, "sleep")     \
+    X(WAIT_FD, "fd")           \
+    X(WAIT_START, "start")     \
+    X(WAIT_SEND, "send")       \
+    X(WAIT_REQUEST, "request") \
+    X(WAIT_DOWN, "down")       \
+    X(WAIT_YIELD, "yield")     \
     X(WAIT_SLICE, "slice")
 
 enum wait_kind {
@@ -219,26 +222,29 @@ struct worker {
     struct coro *coro;
     struct worker *idle_next;
     struct actor *actor;
-    jmp_buf mark;            /* where endings land */
-    uintptr_t landing_sp;    /* a place on this stack from which the landing may run */
-    uintptr_t stack_limit;   /* API calls below this are an overflow in the making */
+    jmp_buf mark;          /* where endings land */
+    uintptr_t landing_sp;  /* a place on this stack from which the landing may run */
+    uintptr_t stack_limit; /* API calls below this are an overflow in the making */
     uint8_t stack_class, phase;
-    uint8_t wait;            /* enum wait_kind */
-    bool fired;              /* what was waited for has come */
+    uint8_t wait; /* enum wait_kind */
+    bool fired;   /* what was waited for has come */
     uint64_t wait_ref;
-    actor_pid wait_on;       /* WAIT_SEND: whose mailbox */
+    actor_pid wait_on; /* WAIT_SEND: whose mailbox */
     struct message *reply;
-    struct message *scan;    /* receive: last message looked at and left */
+    struct message *scan; /* receive: last message looked at and left */
     struct alarm alarm;
-    struct reason ending;    /* LAND_EXIT, LAND_REFUSE */
+    struct reason ending;      /* LAND_EXIT, LAND_REFUSE */
     struct start_result start; /* actor_start */
     bool start_awaited;        /* it is init's answer that is waited for, not the pid alone */
-    uint64_t computed_ns;    /* of the running callback, in slices already cut off */
+    uint64_t computed_ns;      /* of the running callback, in slices already cut off */
     uint64_t resumed_at;
     uint64_t canary_end;
 };
 
 #define STACK_CLASSES 3 /* 64 KiB, 256 KiB, 1 MiB */
+/* Below what a class declares: room for the runtime's own calls (4 KiB), and for the frame of the signal that switches a
+ * computing actor out (3.6 KiB with AVX-512, 11 KiB with AMX). Address space, until somebody gets there. */
+#define STACK_RESERVE (16u * 1024)
 
 /* ---- schedulers ---- */
 
@@ -270,13 +276,14 @@ struct run_queue {
 
 struct telemetry_shard;
 
-#define TURN_DISPATCHES 128u /* actors served between two looks at inbox, clock and descriptors */
-#define TURN_MESSAGES   64u  /* messages of one actor in a row */
-#define OUTBOX_BATCH    64u  /* messages for one other scheduler before they are handed over mid-turn */
+#define TURN_DISPATCHES  128u /* actors served between two looks at inbox, clock and descriptors */
+#define TURN_MESSAGES    64u  /* messages of one actor in a row */
+#define OUTBOX_BATCH     64u  /* messages for one other scheduler before they are handed over mid-turn */
 #define POLL_INTERVAL_NS (50 * NS_PER_US) /* a busy scheduler looks at its descriptors this often */
-#define SPIN_NS_MIN     (50 * NS_PER_US)  /* looks at the inbox this long before it sleeps, while others write to it ... */
+#define SPIN_NS_MIN \
+    (50 * NS_PER_US) /* looks at the inbox this long before it sleeps, while others write to it ... */
 #define SPIN_NS_MAX     (400 * NS_PER_US) /* ... and longer when its sleeps turn out to be short */
-#define WORKERS_KEPT    64u /* idle ones a stack class keeps when the scheduler sleeps */
+#define WORKERS_KEPT    64u               /* idle ones a stack class keeps when the scheduler sleeps */
 #define WORKERS_TRIMMED 64u /* given back before one sleep: 3 us each, so it takes a fifth of a millisecond */
 #define HOG_SLICE_NS    (100 * NS_PER_US) /* of a hog while others want to run */
 
@@ -285,22 +292,22 @@ struct scheduler {
     struct actor *current; /* whose callback runs now */
     struct worker *worker;
     uintptr_t stack_limit;
-    uint32_t guard;        /* depth of guarded sections */
-    uint32_t matching;     /* a callback of the actor runs inside the runtime: no preemption */
+    uint32_t guard;    /* depth of guarded sections */
+    uint32_t matching; /* a callback of the actor runs inside the runtime: no preemption */
     bool stop_told;
     bool simulated;
     uint32_t turn_messages; /* of one actor in a row */
     uint32_t index;
-    uint32_t budget;       /* dispatches left in this turn */
+    uint32_t budget; /* dispatches left in this turn */
     struct run_queue ready, hogs;
-    uint64_t now;          /* the clock at the start of the turn or later */
-    struct actor *actors;  /* base of the slots */
+    uint64_t now;         /* the clock at the start of the turn or later */
+    struct actor *actors; /* base of the slots */
     struct record *records;
     uint64_t next_ref;
     struct worker *idle_workers[STACK_CLASSES];
     uint32_t idle_workers_count[STACK_CLASSES];
     _Atomic uint32_t workers, workers_idle; /* all classes together; others read them */
-    struct actor *next_actor; /* what the worker being resumed shall run */
+    struct actor *next_actor;               /* what the worker being resumed shall run */
     struct coro_pool *stacks[STACK_CLASSES];
     struct pool messages[MESSAGE_BLOCKS];
     struct pool chunks; /* arena chunks of 4 KiB */
@@ -325,7 +332,8 @@ struct scheduler {
     struct wheel wheel;
 
     /* figures; written here, read by anybody without order */
-    _Atomic uint64_t spawned, ended, crashed, handled, dropped, remote, preemptions, overruns, wakes, polls, turns;
+    _Atomic uint64_t spawned, ended, crashed, handled, dropped, remote, preemptions, overruns, wakes, polls,
+        turns;
 
     /* faults */
     struct fault fault;
@@ -335,11 +343,12 @@ struct scheduler {
     uint64_t canary;
 
     /* looked at by other threads */
-    _Alignas(CACHE_LINE) _Atomic uint64_t turn_seq; /* changes with every callback: what the monitor compares */
-    _Atomic bool running;                           /* a callback runs */
+    _Alignas(
+        CACHE_LINE) _Atomic uint64_t turn_seq; /* changes with every callback: what the monitor compares */
+    _Atomic bool running;                      /* a callback runs */
     _Atomic bool running_hog;
-    _Atomic uint32_t waiting_others;                /* normal actors wait while a hog runs */
-    _Atomic uint64_t alarm_at;                      /* wheel bound when the turn began */
+    _Atomic uint32_t waiting_others; /* normal actors wait while a hog runs */
+    _Atomic uint64_t alarm_at;       /* wheel bound when the turn began */
     _Alignas(CACHE_LINE) _Atomic bool sleeping;
     struct inbox inbox;
 };
@@ -494,8 +503,8 @@ static inline struct message *mailbox_pop(struct scheduler *s, struct actor *a)
         mailbox_admit_waiting(s, a);
     return m;
 }
-#define COUNT(s, field)                                                                                      \
-    atomic_store_explicit(&(s)->field, atomic_load_explicit(&(s)->field, memory_order_relaxed) + 1,          \
+#define COUNT(s, field)                                                                             \
+    atomic_store_explicit(&(s)->field, atomic_load_explicit(&(s)->field, memory_order_relaxed) + 1, \
                           memory_order_relaxed)
 
 /* Figures of a class are written by one thread and read by any. */
@@ -539,7 +548,7 @@ static inline void message_unhold(struct actor *a, struct message *m) /* it must
 /* The block is going to be something else: if it was a call that nobody has answered, its caller is told so. */
 static inline void message_unanswered(struct scheduler *s, const struct message *m)
 {
-    void signal_reply_error(struct scheduler *s, actor_pid to, uint64_t ref, enum error e);
+    void signal_reply_error(struct scheduler * s, actor_pid to, uint64_t ref, enum error e);
     if (__builtin_expect(m->kind == MESSAGE_CALL && m->ref, 0))
         signal_reply_error(s, m->from, m->ref, ERR_UNANSWERED);
 }
@@ -548,10 +557,12 @@ bool message_is_held(const struct actor *a, const struct message *m);
 void message_release_held(struct scheduler *s, struct actor *a, actor_pid who, const struct reason *why);
 
 /* ---- mailbox.c ---- */
-struct message *mailbox_unlink(struct scheduler *s, struct actor *a, struct message *previous); /* the one after it */
+struct message *mailbox_unlink(struct scheduler *s, struct actor *a,
+                               struct message *previous);                    /* the one after it */
 void mailbox_admit(struct scheduler *s, struct actor *a, struct message *m); /* of a parked sender */
 void mailbox_withdraw(struct scheduler *s, struct actor *a, uint64_t ref);
-void mailbox_give_up(struct scheduler *s, actor_pid to, uint64_t ref); /* by the sender: withdraws it wherever it waits */
+void mailbox_give_up(struct scheduler *s, actor_pid to,
+                     uint64_t ref); /* by the sender: withdraws it wherever it waits */
 void mailbox_dropped(struct scheduler *s, const struct actor *a, const char *why);
 void mailbox_bury(struct scheduler *s, struct actor *a, actor_pid who, const struct reason *why);
 
@@ -588,7 +599,7 @@ struct reply_started {
     uint32_t error;
 };
 struct signal_spawned {
-    actor_pid pid; /* 0: no slot */
+    actor_pid pid;                    /* 0: no slot */
     uint64_t link_ref, peer_link_ref; /* the starter's record, the newcomer's */
     uint64_t monitor_ref, peer_watcher_ref;
 };
@@ -599,13 +610,16 @@ struct signal_tie {
 void signal_send(struct scheduler *s, actor_pid to, struct message *m);
 void signal_handle(struct scheduler *s, struct message *m); /* takes m */
 void actor_doom(struct scheduler *s, struct actor *a, struct message *exit);
-void signal_exit_send(struct scheduler *s, actor_pid to, actor_pid from, const struct reason *why, bool linked, uint64_t link);
+void signal_exit_send(struct scheduler *s, actor_pid to, actor_pid from, const struct reason *why,
+                      bool linked, uint64_t link);
 void signal_reply_error(struct scheduler *s, actor_pid to, uint64_t ref, enum error e);
-void signal_reply_down(struct scheduler *s, actor_pid to, uint64_t ref, actor_pid who, const struct reason *why);
+void signal_reply_down(struct scheduler *s, actor_pid to, uint64_t ref, actor_pid who,
+                       const struct reason *why);
 void signal_demonitor(struct scheduler *s, actor_pid to, actor_pid from, uint64_t ref, uint64_t peer_ref);
 void monitor_bury(struct scheduler *s, struct actor *a, struct record *r);
 void link_bury(struct scheduler *s, struct actor *a, actor_pid pid, const struct reason *why);
-struct record *link_add(struct scheduler *s, struct actor *a, actor_pid peer, uint64_t peer_ref, uint64_t tag);
+struct record *link_add(struct scheduler *s, struct actor *a, actor_pid peer, uint64_t peer_ref,
+                        uint64_t tag);
 
 /* ---- call.c ---- */
 void reply_deliver(struct scheduler *s, struct message *m); /* takes m */
@@ -629,6 +643,8 @@ void timer_idle_cancel(struct scheduler *s, struct actor *a);
 enum error resource_name(struct scheduler *s, struct actor *a, const char *name, actor_pid *ret_holder);
 void resource_bury(struct scheduler *s, struct actor *a); /* all of them, newest first */
 void resource_ready(struct scheduler *s, uint64_t token, uint32_t events);
+void resource_ready_taken(struct scheduler *s,
+                          const struct message *m); /* a MESSAGE_READY leaves the mailbox */
 
 /* ---- arena.c ---- */
 void arena_drop(struct scheduler *s, struct actor *a);
@@ -655,7 +671,8 @@ static inline struct worker *worker_expect(struct scheduler *s, enum wait_kind k
 bool worker_wait(struct scheduler *s, uint64_t deadline);
 void worker_check_doom(struct scheduler *s); /* after something that may have doomed the running actor */
 _Noreturn void worker_land(struct scheduler *s, enum landing how);
-bool worker_dispatch(struct scheduler *s); /* serve one runnable actor (a worker may go on with more); false: none */
+bool worker_dispatch(
+    struct scheduler *s); /* serve one runnable actor (a worker may go on with more); false: none */
 bool worker_trim(struct scheduler *s, uint32_t keep, uint32_t most); /* true: there is more to give back */
 const char *wait_name(enum wait_kind w);
 
@@ -672,12 +689,13 @@ struct spawn_birth {
     uint64_t info;
     uint64_t link_ref, monitor_ref; /* the starter's records, for remote spawns */
     uint32_t args_size;
-    uint16_t name_size; /* with its NUL, rounded up to 8; 0: no name */
-    bool awaited;       /* the starter waits in actor_start */
-    bool placed;        /* came from another scheduler, which is told the pid */
+    uint16_t name_size;    /* with its NUL, rounded up to 8; 0: no name */
+    bool awaited;          /* the starter waits in actor_start */
+    bool placed;           /* came from another scheduler, which is told the pid */
     unsigned char bytes[]; /* name, then args */
 };
-struct actor *actor_birth(struct scheduler *s, const struct actor_class *class, actor_pid parent, struct message *birth);
+struct actor *actor_birth(struct scheduler *s, const struct actor_class *class, actor_pid parent,
+                          struct message *birth);
 struct message *actor_birth_message(struct scheduler *s, const struct spawn_options *o);
 enum error actor_options_check(const struct spawn_options *o);
 void actor_bury(struct scheduler *s, struct actor *a, struct reason why); /* takes the reason */
@@ -691,7 +709,7 @@ struct class_stats *class_stats_of(struct scheduler *s, const struct actor_class
 struct scheduler *scheduler_create(struct runtime *rt, uint32_t index);
 void scheduler_destroy(struct scheduler *s);
 void scheduler_loop(struct scheduler *s);
-void scheduler_wind_down(struct scheduler *s); /* kill and bury all its actors */
+void scheduler_wind_down(struct scheduler *s);                             /* kill and bury all its actors */
 void scheduler_post(struct scheduler *s, actor_pid to, struct message *m); /* to another scheduler; takes m */
 void scheduler_flush(struct scheduler *s, uint32_t to);
 void scheduler_flush_all(struct scheduler *s);
@@ -710,6 +728,9 @@ struct reason fault_reason(const struct fault *f);
 _Noreturn void fault_stack_exhausted(struct scheduler *s);
 _Noreturn void fault_fatal(const char *what, const char *detail); /* one JSON line, exit */
 bool fault_in_actor_text(uintptr_t pc);
+bool fault_in_actor_code(const void *context); /* of a signal: was actor code interrupted? */
+/* Of a signal: has the actor used up its declared stack? Then returning from the signal ends it: true. */
+bool fault_stack_spent(struct scheduler *s, void *context);
 struct preempt *preempt_start(struct runtime *rt);
 void preempt_end(struct preempt *p);
 void preempt_busy(struct runtime *rt); /* a scheduler leaves its sleep */

@@ -43,13 +43,15 @@ void signal_reply_error(struct scheduler *s, actor_pid to, uint64_t ref, enum er
         scheduler_post(s, to, m);
 }
 
-void signal_reply_down(struct scheduler *s, actor_pid to, uint64_t ref, actor_pid who, const struct reason *why)
+void signal_reply_down(struct scheduler *s, actor_pid to, uint64_t ref, actor_pid who,
+                       const struct reason *why)
 {
     struct message *m = signal_new(s, MESSAGE_DOWN, sizeof(struct message_down));
     m->kind = MESSAGE_REPLY;
     m->ref = ref;
     m->reasoned = 1;
-    *(struct message_down *)(void *)m->payload = (struct message_down){.reason = reason_copy(why), .pid = who, .ref = ref};
+    *(struct message_down *)(void *)m->payload =
+        (struct message_down){.reason = reason_copy(why), .pid = who, .ref = ref};
     m->to = to;
     if (scheduler_local(s, to))
         reply_deliver(s, m);
@@ -67,7 +69,8 @@ static struct record *tie_find(struct scheduler *s, uint32_t list, actor_pid pee
 
 /* ---- exit signals ---- */
 
-static void exit_send(struct scheduler *s, actor_pid to, actor_pid from, const struct reason *why, struct signal_exit x)
+static void exit_send(struct scheduler *s, actor_pid to, actor_pid from, const struct reason *why,
+                      struct signal_exit x)
 {
     struct message *m = signal_new(s, SIGNAL_EXIT, sizeof(struct message_exit)); /* see exit_message */
     _Static_assert(sizeof(struct signal_exit) <= sizeof(struct message_exit), "one block serves for both");
@@ -78,7 +81,8 @@ static void exit_send(struct scheduler *s, actor_pid to, actor_pid from, const s
     signal_send(s, to, m);
 }
 
-void signal_exit_send(struct scheduler *s, actor_pid to, actor_pid from, const struct reason *why, bool linked, uint64_t link)
+void signal_exit_send(struct scheduler *s, actor_pid to, actor_pid from, const struct reason *why,
+                      bool linked, uint64_t link)
 {
     exit_send(s, to, from, why, (struct signal_exit){.link = link, .linked = linked});
 }
@@ -91,7 +95,8 @@ void actor_doom(struct scheduler *s, struct actor *a, struct message *exit)
     }
     a->doom = exit;
     a->flags |= ACTOR_DOOMED;
-    if (a->status != ACTOR_READY && a->status != ACTOR_RUNNING) /* also a newcomer that was suspended before its init */
+    if (a->status != ACTOR_READY &&
+        a->status != ACTOR_RUNNING) /* also a newcomer that was suspended before its init */
         run_ready_first(s, a);
 }
 
@@ -269,14 +274,15 @@ static void down_message(struct scheduler *s, struct actor *a, struct message *m
     }
 }
 
-static void down_send(struct scheduler *s, actor_pid to, actor_pid who, uint64_t ref, const struct reason *why, bool gone)
+static void down_send(struct scheduler *s, actor_pid to, actor_pid who, uint64_t ref,
+                      const struct reason *why, bool gone)
 {
     struct message *m = signal_new(s, SIGNAL_DOWN, sizeof(struct message_down));
     m->from = who;
     m->ref = ref;
     m->reasoned = 1;
-    *(struct message_down *)(void *)m->payload = (struct message_down){
-        .reason = reason_copy(why), .pid = who, .ref = ref, .gone = gone};
+    *(struct message_down *)(void *)m->payload =
+        (struct message_down){.reason = reason_copy(why), .pid = who, .ref = ref, .gone = gone};
     signal_send(s, to, m);
 }
 

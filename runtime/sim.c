@@ -79,7 +79,8 @@ static uint32_t choose(struct sim *s, uint32_t count)
     }
     s->choices_taken++;
     if (s->choices_recorded < CHOICES_MAX)
-        s->choices[s->choices_recorded++] = (struct sim_choice){.taken = (uint8_t)taken, .of = (uint8_t)count};
+        s->choices[s->choices_recorded++] =
+            (struct sim_choice){.taken = (uint8_t)taken, .of = (uint8_t)count};
     return taken;
 }
 
@@ -192,7 +193,8 @@ static size_t actions_list(struct sim *s, struct action *actions)
 
 static uint64_t *priority_of(struct sim *s, struct action a)
 {
-    return &s->priority[(size_t)a.scheduler * (RUNTIME_SCHEDULERS_MAX + 3) + (a.kind == ACT_FLUSH ? 3u + a.to : a.kind)];
+    return &s->priority[(size_t)a.scheduler * (RUNTIME_SCHEDULERS_MAX + 3) +
+                        (a.kind == ACT_FLUSH ? 3u + a.to : a.kind)];
 }
 
 static size_t choose_action(struct sim *s, const struct action *actions, size_t count)

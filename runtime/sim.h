@@ -17,14 +17,14 @@ enum sim_order {
     SIM_RANDOM = 0, /* uniform choice among what can go next */
     SIM_FIFO,       /* as a quiet machine would */
     SIM_PRIORITY,   /* random priorities with a few random changes: finds rare orders */
-    SIM_SCRIPT,     /* choices come from sim_options.choices; beyond its end 0; see sim_choices for enumeration */
+    SIM_SCRIPT, /* choices come from sim_options.choices; beyond its end 0; see sim_choices for enumeration */
 };
 
 struct sim_options {
     uint64_t seed;
     uint32_t schedulers; /* virtual ones; 0: 1 */
     enum sim_order order;
-    uint64_t start_ns;   /* virtual clock at the start; 0: one hour, so that no time is 0 by accident */
+    uint64_t start_ns;      /* virtual clock at the start; 0: one hour, so that no time is 0 by accident */
     const uint8_t *choices; /* SIM_SCRIPT */
     size_t choices_count;
     struct runtime_options runtime; /* env and schedulers are ignored */
@@ -43,7 +43,7 @@ uint64_t sim_run(struct sim *s, uint64_t steps_max);
 uint64_t sim_now(const struct sim *s);
 void sim_clock_jump(struct sim *s, int64_t wall_ns); /* the wall clock only */
 uint64_t sim_trace_hash(const struct sim *s);
-uint64_t sim_random(struct sim *s); /* the test's own draws, from a stream of its own */
+uint64_t sim_random(struct sim *s);       /* the test's own draws, from a stream of its own */
 int sim_exit_status(const struct sim *s); /* as runtime_run's; -1 while it lives */
 /* What was asked and chosen so far: enough to enumerate all interleavings by SIM_SCRIPT (next script = increment the
  * last choice that has a sibling). */

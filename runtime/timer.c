@@ -125,7 +125,10 @@ static void record_fires(struct scheduler *s, struct record *r)
     struct actor *a = &s->actors[r->owner];
     bool idle = r->kind == RECORD_IDLE;
     uint32_t type = idle ? MESSAGE_TIMEOUT : r->type ? r->type : MESSAGE_TIMER;
-    struct message *m = message_take(s, type, idle ? 0 : type == MESSAGE_TIMER ? sizeof(struct message_timer) : sizeof(uint64_t));
+    struct message *m = message_take(s, type,
+                                     idle                    ? 0
+                                     : type == MESSAGE_TIMER ? sizeof(struct message_timer)
+                                                             : sizeof(uint64_t));
     if (!m)
         fault_fatal("message memory used up", "a timer could not fire; raise message_bytes_max");
     if (type == MESSAGE_TIMER)

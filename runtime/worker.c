@@ -103,7 +103,8 @@ static void end_with_terminate(struct scheduler *s, struct worker *w, struct act
     end(s, w, a, why);
 }
 
-static void end_in_init(struct scheduler *s, struct worker *w, struct actor *a, enum error e, struct reason why)
+static void end_in_init(struct scheduler *s, struct worker *w, struct actor *a, enum error e,
+                        struct reason why)
 {
     actor_born(s, a, e, &why, 0);
     end(s, w, a, why);
@@ -154,8 +155,11 @@ static void callback_begins(struct scheduler *s, struct worker *w, enum phase ph
 }
 
 /* What the runtime itself understands of a mailbox; true: the message was an ending. */
-__attribute__((noinline)) static bool system_message(struct scheduler *s, struct worker *w, struct actor *a, struct message *m)
+__attribute__((noinline)) static bool system_message(struct scheduler *s, struct worker *w, struct actor *a,
+                                                     struct message *m)
 {
+    if (m->type == MESSAGE_READY)
+        resource_ready_taken(s, m);
     if (m->type == MESSAGE_STOP) {
         struct reason why = reason_copy((struct reason *)(void *)m->payload);
         message_give(s, m);
@@ -173,8 +177,8 @@ __attribute__((noinline)) static bool system_message(struct scheduler *s, struct
     return false;
 }
 
-__attribute__((noinline)) static bool ended_by_callback(struct scheduler *s, struct worker *w, struct actor *a,
-                                                        enum actor_step step)
+__attribute__((noinline)) static bool ended_by_callback(struct scheduler *s, struct worker *w,
+                                                        struct actor *a, enum actor_step step)
 {
     if (a->doom)
         end(s, w, a, reason_copy((struct reason *)(void *)a->doom->payload));
@@ -184,7 +188,8 @@ __attribute__((noinline)) static bool ended_by_callback(struct scheduler *s, str
 }
 
 /* False: the actor has ended. */
-static inline bool after_callback(struct scheduler *s, struct worker *w, struct actor *a, enum actor_step step)
+static inline bool after_callback(struct scheduler *s, struct worker *w, struct actor *a,
+                                  enum actor_step step)
 {
     if (__builtin_expect((a->flags & ACTOR_DOOMED) || step != ACTOR_CONTINUE, 0))
         return ended_by_callback(s, w, a, step);
@@ -244,7 +249,8 @@ static bool turn_init(struct scheduler *s, struct worker *w, struct actor *a)
         return false;
     enum actor_step step = ACTOR_CONTINUE;
     if (a->class->init)
-        step = a->class->init(a->state, b && b->args_size ? b->bytes + b->name_size : NULL, b ? b->args_size : 0);
+        step = a->class->init(a->state, b && b->args_size ? b->bytes + b->name_size : NULL,
+                              b ? b->args_size : 0);
     if (init_refused(s, w, a, step))
         return false;
     a->flags |= ACTOR_BORN;
@@ -278,7 +284,8 @@ static void turn(struct scheduler *s, struct worker *w, struct actor *a)
         if (__builtin_expect(a->flags & ACTOR_HELD_BACK, 0)) /* it has suspended itself */
             break;
     }
-    atomic_store_explicit(&s->handled, atomic_load_explicit(&s->handled, memory_order_relaxed) + a->handled - before,
+    atomic_store_explicit(&s->handled,
+                          atomic_load_explicit(&s->handled, memory_order_relaxed) + a->handled - before,
                           memory_order_relaxed);
     a->status = ACTOR_IDLE;
     if (a->mail_head)
@@ -289,7 +296,8 @@ static void turn(struct scheduler *s, struct worker *w, struct actor *a)
 
 static void workers_note(_Atomic uint32_t *figure, int by)
 {
-    atomic_store_explicit(figure, atomic_load_explicit(figure, memory_order_relaxed) + (uint32_t)by, memory_order_relaxed);
+    atomic_store_explicit(figure, atomic_load_explicit(figure, memory_order_relaxed) + (uint32_t)by,
+                          memory_order_relaxed);
 }
 
 /* Who this worker may serve next without going back to the main loop: an actor without a stack of its own. */
@@ -341,7 +349,7 @@ static void worker_entry(void *arg)
     w.alarm.what = ALARM_WAIT;
     w.stack_class = actor_stack_class(s->next_actor);
     coro_stack_bounds(w.coro, &low, &high);
-    w.stack_limit = low + 4096; /* the runtime's own calls fit below, and so does a signal frame */
+    w.stack_limit = low + STACK_RESERVE;
     workers_note(&s->workers, 1);
     int how = setjmp(w.mark);
     if (how)
@@ -487,7 +495,7 @@ bool worker_dispatch(struct scheduler *s)
     if (!a)
         return false;
     bool hog = a->flags & ACTOR_HOG;
-    a->flags &= (uint16_t)~(ACTOR_QUEUED | ACTOR_HOG);
+    a->flags &= (uint16_t) ~(ACTOR_QUEUED | ACTOR_HOG);
     if (s->budget)
         s->budget--;
     if (a->doom && !a->worker) {
@@ -545,7 +553,7 @@ int worker_create_stacks(struct scheduler *s)
 {
     static const size_t counts[STACK_CLASSES] = {1 << 20, 1 << 16, 1 << 14};
     for (int c = 0; c < STACK_CLASSES; c++) {
-        s->stacks[c] = coro_pool_create(stack_sizes[c], counts[c]);
+        s->stacks[c] = coro_pool_create(stack_sizes[c] + STACK_RESERVE, counts[c]);
         if (!s->stacks[c])
             return -1;
     }

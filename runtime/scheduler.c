@@ -134,45 +134,39 @@ size_t inbox_drain(struct scheduler *s, size_t count_max)
     return n;
 }
 
+/* Messages become visible to other schedulers in the order in which they were posted here, whoever they are for: what has
+ * gone to one destination is handed over before anything goes to another. So an effect never arrives before its cause, by
+ * whatever way it went (monitor a child, ask its supervisor to stop it: the monitor is there first). */
 void scheduler_post(struct scheduler *s, actor_pid to, struct message *m)
 {
     uint32_t d = pid_scheduler(to);
-    m->to = to;
-    if (d >= s->rt->schedulers_count) { /* not a pid of ours: answered here as for the dead */
-        scheduler_arrive(s, m);
+    if (d >= s->rt->schedulers_count) { /* not a pid of ours */
+        message_give(s, m);
         return;
     }
+    if (s->outbox_to != d || (s->outbox_count >= OUTBOX_BATCH && !s->simulated))
+        scheduler_flush(s);
+    s->outbox_to = d;
+    m->to = to;
     m->next = NULL;
-    struct message_queue *q = &s->outbox[d];
-    if (q->tail)
-        q->tail->next = m;
+    if (s->outbox.tail)
+        s->outbox.tail->next = m;
     else
-        q->head = m;
-    q->tail = m;
-    s->outbox_dirty |= 1ull << d;
-    if (++s->outbox_count[d] >= OUTBOX_BATCH && !s->simulated)
-        scheduler_flush(s, d);
+        s->outbox.head = m;
+    s->outbox.tail = m;
+    s->outbox_count++;
 }
 
-void scheduler_flush(struct scheduler *s, uint32_t to)
+void scheduler_flush(struct scheduler *s)
 {
-    struct message_queue *q = &s->outbox[to];
-    if (!q->head)
+    struct message *first = s->outbox.head, *last = s->outbox.tail;
+    if (!first)
         return;
-    struct message *first = q->head, *last = q->tail;
-    atomic_store_explicit(&s->remote,
-                          atomic_load_explicit(&s->remote, memory_order_relaxed) + s->outbox_count[to],
+    atomic_store_explicit(&s->remote, atomic_load_explicit(&s->remote, memory_order_relaxed) + s->outbox_count,
                           memory_order_relaxed);
-    q->head = q->tail = NULL;
-    s->outbox_count[to] = 0;
-    s->outbox_dirty &= ~(1ull << to);
-    inbox_push(s->rt->schedulers[to], first, last);
-}
-
-void scheduler_flush_all(struct scheduler *s)
-{
-    while (s->outbox_dirty)
-        scheduler_flush(s, (uint32_t)__builtin_ctzll(s->outbox_dirty));
+    s->outbox = (struct message_queue){0};
+    s->outbox_count = 0;
+    inbox_push(s->rt->schedulers[s->outbox_to], first, last);
 }
 
 /* A remote mailbox that looks full is refused here, so that the sender learns of it; what slips through in the meantime
@@ -273,8 +267,7 @@ static void turn(struct scheduler *s)
     s->budget = TURN_DISPATCHES;
     while (s->budget && worker_dispatch(s))
         ;
-    if (s->outbox_dirty)
-        scheduler_flush_all(s);
+    scheduler_flush(s);
     if (s->watches && s->now - s->last_poll >= POLL_INTERVAL_NS && (s->ready.count || s->hogs.count))
         poll_descriptors(s, 0);
     COUNT(s, turns);
@@ -339,16 +332,13 @@ static void drop_all(struct scheduler *s)
     struct message *m;
     while ((m = inbox_take(&s->inbox)))
         message_give(s, m);
-    for (uint32_t d = 0; d < s->rt->schedulers_count; d++) {
-        for (m = s->outbox[d].head; m;) {
-            struct message *next = m->next;
-            message_give(s, m);
-            m = next;
-        }
-        s->outbox[d] = (struct message_queue){0};
-        s->outbox_count[d] = 0;
+    for (m = s->outbox.head; m;) {
+        struct message *next = m->next;
+        message_give(s, m);
+        m = next;
     }
-    s->outbox_dirty = 0;
+    s->outbox = (struct message_queue){0};
+    s->outbox_count = 0;
 }
 
 /* Whoever still lives is killed here, on its own thread, so that everything it owns is released. Each pass buries at least

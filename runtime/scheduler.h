@@ -278,7 +278,7 @@ struct telemetry_shard;
 
 #define TURN_DISPATCHES  128u /* actors served between two looks at inbox, clock and descriptors */
 #define TURN_MESSAGES    64u  /* messages of one actor in a row */
-#define OUTBOX_BATCH     64u  /* messages for one other scheduler before they are handed over mid-turn */
+#define OUTBOX_BATCH     64u  /* messages for another scheduler before they are handed over mid-turn */
 #define POLL_INTERVAL_NS (50 * NS_PER_US) /* a busy scheduler looks at its descriptors this often */
 #define SPIN_NS_MIN \
     (50 * NS_PER_US) /* looks at the inbox this long before it sleeps, while others write to it ... */
@@ -321,9 +321,8 @@ struct scheduler {
     uint32_t classes_used;
 
     /* others */
-    struct message_queue outbox[RUNTIME_SCHEDULERS_MAX];
-    uint32_t outbox_count[RUNTIME_SCHEDULERS_MAX];
-    uint64_t outbox_dirty; /* bit per destination */
+    struct message_queue outbox; /* for one destination: a message for another one sends these off first */
+    uint32_t outbox_to, outbox_count;
     uint64_t last_remote, last_poll, spin_ns;
     uint64_t hog_slice_end; /* since then the others have been served */
     uint32_t watches;
@@ -711,8 +710,7 @@ void scheduler_destroy(struct scheduler *s);
 void scheduler_loop(struct scheduler *s);
 void scheduler_wind_down(struct scheduler *s);                             /* kill and bury all its actors */
 void scheduler_post(struct scheduler *s, actor_pid to, struct message *m); /* to another scheduler; takes m */
-void scheduler_flush(struct scheduler *s, uint32_t to);
-void scheduler_flush_all(struct scheduler *s);
+void scheduler_flush(struct scheduler *s);
 bool inbox_empty(struct scheduler *s);
 size_t inbox_drain(struct scheduler *s, size_t count_max);
 void inbox_push(struct scheduler *to, struct message *first, struct message *last); /* any thread */

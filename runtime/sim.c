@@ -9,6 +9,8 @@
 
 #define CHOICES_MAX 65536 /* recorded for enumeration; a longer run goes on unrecorded */
 
+#define ACTIONS_MAX (RUNTIME_SCHEDULERS_MAX * 4) /* each kind once a scheduler */
+
 struct rng {
     uint64_t state;
 };
@@ -32,7 +34,7 @@ struct sim {
     uint64_t hash;
     uint64_t steps;
     uint32_t priority_changes; /* SIM_PRIORITY: how many changes are left */
-    uint64_t priority[RUNTIME_SCHEDULERS_MAX * (RUNTIME_SCHEDULERS_MAX + 3)];
+    uint64_t priority[ACTIONS_MAX];
     size_t choices_taken;
     size_t choices_recorded;
     struct sim_choice choices[CHOICES_MAX];
@@ -168,10 +170,8 @@ struct runtime *sim_runtime(struct sim *s)
 enum action_kind { ACT_DISPATCH, ACT_INBOX, ACT_TIMER, ACT_FLUSH };
 
 struct action {
-    uint8_t kind, scheduler, to;
+    uint8_t kind, scheduler;
 };
-
-#define ACTIONS_MAX (RUNTIME_SCHEDULERS_MAX * 8)
 
 static size_t actions_list(struct sim *s, struct action *actions)
 {
@@ -184,17 +184,15 @@ static size_t actions_list(struct sim *s, struct action *actions)
             actions[n++] = (struct action){.kind = ACT_INBOX, .scheduler = (uint8_t)i};
         if (wheel_due(&sch->wheel, s->now) && wheel_next(&sch->wheel) <= s->now)
             actions[n++] = (struct action){.kind = ACT_TIMER, .scheduler = (uint8_t)i};
-        for (uint64_t dirty = sch->outbox_dirty; dirty && n < ACTIONS_MAX - 4; dirty &= dirty - 1)
-            actions[n++] = (struct action){
-                .kind = ACT_FLUSH, .scheduler = (uint8_t)i, .to = (uint8_t)__builtin_ctzll(dirty)};
+        if (sch->outbox.head)
+            actions[n++] = (struct action){.kind = ACT_FLUSH, .scheduler = (uint8_t)i};
     }
     return n;
 }
 
 static uint64_t *priority_of(struct sim *s, struct action a)
 {
-    return &s->priority[(size_t)a.scheduler * (RUNTIME_SCHEDULERS_MAX + 3) +
-                        (a.kind == ACT_FLUSH ? 3u + a.to : a.kind)];
+    return &s->priority[a.scheduler * 4u + a.kind];
 }
 
 static size_t choose_action(struct sim *s, const struct action *actions, size_t count)
@@ -230,7 +228,7 @@ static void act(struct sim *s, struct action a)
         timer_fire_one(sch);
         break;
     case ACT_FLUSH:
-        scheduler_flush(sch, a.to);
+        scheduler_flush(sch);
         break;
     }
     scheduler_current = NULL;

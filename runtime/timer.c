@@ -124,6 +124,10 @@ static void record_fires(struct scheduler *s, struct record *r)
 {
     struct actor *a = &s->actors[r->owner];
     bool idle = r->kind == RECORD_IDLE;
+    if (idle && a->mail_head) { /* something has arrived in time, though it hasn't been handled yet */
+        timer_bury(s, r);
+        return;
+    }
     uint32_t type = idle ? MESSAGE_TIMEOUT : r->type ? r->type : MESSAGE_TIMER;
     struct message *m = message_take(s, type,
                                      idle                    ? 0

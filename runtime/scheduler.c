@@ -140,8 +140,9 @@ size_t inbox_drain(struct scheduler *s, size_t count_max)
 void scheduler_post(struct scheduler *s, actor_pid to, struct message *m)
 {
     uint32_t d = pid_scheduler(to);
-    if (d >= s->rt->schedulers_count) { /* not a pid of ours */
-        message_give(s, m);
+    if (d >= s->rt->schedulers_count) { /* not a pid of ours: answered here as for the dead */
+        m->to = to;
+        scheduler_arrive(s, m);
         return;
     }
     if (s->outbox_to != d || (s->outbox_count >= OUTBOX_BATCH && !s->simulated))

@@ -42,6 +42,16 @@ struct magazine {
 
 STATIC_ASSERT(sizeof(struct magazine) <= POOL_ALIGN, "the smallest block can head a magazine");
 
+/* What a pool had been handed and not cut when it was finished: blocks that were never in use, and stay untouched but for
+ * the first one. */
+struct remainder {
+    struct pool_block first;
+    struct remainder *next;
+    char *end;
+} __attribute__((may_alias));
+
+STATIC_ASSERT(sizeof(struct remainder) <= POOL_ALIGN, "the smallest block can head a remainder");
+
 /* Everything but the constants is under the mutex. */
 struct pool_depot {
     pthread_mutex_t mutex;
@@ -52,6 +62,7 @@ struct pool_depot {
     size_t full_count;
     struct pool_block *loose; /* blocks that came one by one */
     size_t loose_count;
+    struct remainder *remainders;
 
     struct slab *slabs; /* the newest first: it is the one being cut */
     char *cut, *cut_end;
@@ -174,6 +185,30 @@ static bool slab_map(struct pool_depot *d)
     return true;
 }
 
+static void remainder_push(struct pool_depot *d, char *from, char *end)
+{
+    struct remainder *r = (struct remainder *)(void *)from;
+    if (from == end)
+        return;
+    r->next = d->remainders;
+    r->end = end;
+    d->remainders = r;
+}
+
+static char *remainder_take(struct pool_depot *d, size_t count, char **ret_end)
+{
+    struct remainder *r = d->remainders;
+    char *end = r->end, *from = (char *)r;
+    d->remainders = r->next;
+    if (count < (size_t)(end - from) / d->block_size) {
+        remainder_push(d, from + count * d->block_size, end);
+        end = from + count * d->block_size;
+    }
+    d->handed_out += (size_t)(end - from) / d->block_size;
+    *ret_end = end;
+    return from;
+}
+
 /* A range of up to `count` blocks that were never in use; false when the limit is reached or memory is not to
  * be had. */
 static bool range_take(struct pool_depot *d, size_t count, char **ret_from, char **ret_end)
@@ -181,6 +216,10 @@ static bool range_take(struct pool_depot *d, size_t count, char **ret_from, char
     size_t left = d->blocks_max - d->handed_out;
     if (left == 0)
         return false;
+    if (d->remainders != NULL) {
+        *ret_from = remainder_take(d, count < left ? count : left, ret_end);
+        return true;
+    }
     if (d->cut == d->cut_end && !slab_map(d))
         return false;
 
@@ -325,11 +364,8 @@ void pool_fini(struct pool *p)
         p->free = block->next;
         loose_push(d, block);
     }
-    while (p->cut != p->cut_end) {
-        struct pool_block *block = cut_one(p);
-        pool_block_close(block, d->block_size);
-        loose_push(d, block);
-    }
+    d->handed_out -= (size_t)(p->cut_end - p->cut) / d->block_size;
+    remainder_push(d, p->cut, p->cut_end);
     if (p->next != NULL)
         p->next->prev = p->prev;
     if (p->prev != NULL)

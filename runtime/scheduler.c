@@ -269,9 +269,14 @@ static void turn(struct scheduler *s)
     while (s->budget && worker_dispatch(s))
         ;
     scheduler_flush(s);
-    if (s->watches && s->now - s->last_poll >= POLL_INTERVAL_NS && (s->ready.count || s->hogs.count))
-        poll_descriptors(s, 0);
     COUNT(s, turns);
+}
+
+/* While it doesn't sleep, its descriptors get their turn all the same. */
+static void poll_now_and_then(struct scheduler *s)
+{
+    if (s->watches && s->now - s->last_poll >= POLL_INTERVAL_NS)
+        poll_descriptors(s, 0);
 }
 
 static bool idle(struct scheduler *s)
@@ -312,8 +317,10 @@ static void spin_learn(struct scheduler *s, uint64_t slept_ns)
 
 static void sleep_until_needed(struct scheduler *s)
 {
-    if (spin(s))
+    if (spin(s)) {
+        poll_now_and_then(s);
         return;
+    }
     bool more = worker_trim(s, WORKERS_KEPT, WORKERS_TRIMMED);
     atomic_store_explicit(&s->sleeping, true, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
@@ -369,6 +376,8 @@ void scheduler_loop(struct scheduler *s)
         turn(s);
         if (idle(s))
             sleep_until_needed(s);
+        else
+            poll_now_and_then(s);
     }
     scheduler_wind_down(s);
     telemetry_shard_enter(NULL);

@@ -332,6 +332,7 @@ static void sleep_until_needed(struct scheduler *s)
         spin_learn(s, s->now - began);
     }
     atomic_store_explicit(&s->sleeping, false, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst); /* the monitor says that it rests before it looks who sleeps */
     preempt_busy(s->rt);
 }
 

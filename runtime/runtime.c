@@ -233,6 +233,8 @@ int runtime_run(struct runtime *rt)
         pthread_join(threads[i], NULL);
     preempt_end(rt->preempt);
     rt->preempt = NULL;
+    for (uint32_t i = 0; i < rt->schedulers_count; i++)
+        scheduler_wind_down(rt->schedulers[i]); /* what the others had to say when it had ended already */
     return atomic_load(&rt->exit_status);
 }
 

@@ -255,7 +255,10 @@ void runtime_stop_asked(struct scheduler *s)
         return;
     s->stop_told = true;
     struct reason why = reason_of(REASON_SHUTDOWN);
-    signal_exit_send(s, root, 0, &why, false, 0);
+    if (root)
+        signal_exit_send(s, root, 0, &why, false, 0);
+    else
+        runtime_root_ended(rt, s, &why); /* there never was one */
 }
 
 static void last_words(struct runtime *rt, const char *msg, const char *domain, uint32_t count,

@@ -70,6 +70,10 @@ static void on_park(int signal, siginfo_t *info, void *context)
 static uint64_t slice_of(const struct scheduler *s, uint64_t now)
 {
     uint64_t slice = s->rt->options.slice_ns;
+    const struct actor *a = __atomic_load_n(&s->current, __ATOMIC_RELAXED);
+    const struct actor_class *class = a ? __atomic_load_n(&a->class, __ATOMIC_RELAXED) : NULL;
+    if (class && class->slice_ns)
+        slice = class->slice_ns;
     if (!atomic_load_explicit(&s->running_hog, memory_order_relaxed))
         return slice;
     bool others = atomic_load_explicit(&s->waiting_others, memory_order_relaxed) ||

@@ -112,8 +112,13 @@ static bool look(struct preempt *p, struct seen *seen, uint64_t now, uint64_t *l
         }
         if (atomic_load_explicit(&s->running_hog, memory_order_relaxed))
             *look_at = earlier(*look_at, hog_look_at(s, seen[i].since, now));
-        if (now - seen[i].since >= slice_of(s, now) && s->thread)
-            pthread_kill((pthread_t)s->thread, PREEMPT_SIGNAL);
+        if (now - seen[i].since < slice_of(s, now))
+            continue;
+        pthread_mutex_lock(&p->lock); /* its thread doesn't end meanwhile: see preempt_leave */
+        uint64_t thread = __atomic_load_n(&s->thread, __ATOMIC_RELAXED);
+        if (thread)
+            pthread_kill((pthread_t)thread, PREEMPT_SIGNAL);
+        pthread_mutex_unlock(&p->lock);
     }
     return awake;
 }
@@ -157,6 +162,16 @@ void preempt_busy(struct runtime *rt)
         pthread_cond_signal(&p->busy);
         pthread_mutex_unlock(&p->lock);
     }
+}
+
+void preempt_leave(struct scheduler *s)
+{
+    struct preempt *p = s->rt->preempt;
+    if (p)
+        pthread_mutex_lock(&p->lock);
+    __atomic_store_n(&s->thread, 0, __ATOMIC_RELAXED);
+    if (p)
+        pthread_mutex_unlock(&p->lock);
 }
 
 struct preempt *preempt_start(struct runtime *rt)

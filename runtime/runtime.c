@@ -196,8 +196,9 @@ enum error runtime_spawn(struct runtime *rt, const struct spawn_options *o, acto
 static void *scheduler_thread(void *arg)
 {
     struct scheduler *s = arg;
-    s->thread = (uint64_t)pthread_self();
+    __atomic_store_n(&s->thread, (uint64_t)pthread_self(), __ATOMIC_RELAXED);
     scheduler_loop(s);
+    preempt_leave(s);
     return NULL;
 }
 

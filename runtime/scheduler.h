@@ -732,6 +732,7 @@ bool fault_stack_spent(struct scheduler *s, void *context);
 struct preempt *preempt_start(struct runtime *rt);
 void preempt_end(struct preempt *p);
 void preempt_busy(struct runtime *rt); /* a scheduler leaves its sleep */
+void preempt_leave(struct scheduler *s); /* its thread is about to end: no signal finds it from now on */
 
 /* ---- runtime.c ---- */
 void runtime_stop_asked(struct scheduler *s);

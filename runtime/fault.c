@@ -178,9 +178,30 @@ static void walk(struct fault *f, uintptr_t fp, uintptr_t low, uintptr_t high)
     }
 }
 
+/* The stubs through which the program calls shared libraries lie in none of our sections, and the runtime's own calls go
+ * through them, too, with a lock held perhaps: whoever is in one is taken for the runtime. */
+static bool in_linkage_stub(uintptr_t pc)
+{
+#if defined(__x86_64__)
+    const unsigned char *at = (const unsigned char *)pc; /* endbr64, bnd: as the linker was told; then jmp *slot(%rip) */
+    if (at[0] == 0xf3 && at[1] == 0x0f && at[2] == 0x1e && at[3] == 0xfa)
+        at += 4;
+    if (at[0] == 0xf2)
+        at++;
+    return at[0] == 0xff && at[1] == 0x25;
+#else
+    const uint32_t *at = (const uint32_t *)pc; /* adrp, ldr, add, br x17 */
+    for (int i = 0; i < 4; i++)
+        if (at[i] == 0xd61f0220)
+            return true;
+    return false;
+#endif
+}
+
 bool fault_in_actor_code(const void *context)
 {
-    return fault_in_actor_text(context_pc(context));
+    uintptr_t pc = context_pc(context);
+    return fault_in_actor_text(pc) && !in_linkage_stub(pc);
 }
 
 /* ---- landing ---- */

@@ -51,8 +51,10 @@ static void on_preempt(int signal, siginfo_t *info, void *context)
     if (!fault_in_actor_code(context))
         return;
     int saved = errno;
-    if (!fault_stack_spent(s, context))
+    if (!fault_stack_spent(s, context)) {
+        s->parking = 1;
         pthread_kill(pthread_self(), PARK_SIGNAL);
+    }
     errno = saved;
 }
 
@@ -62,8 +64,12 @@ static void on_park(int signal, siginfo_t *info, void *context)
     (void)signal;
     (void)info;
     (void)context;
+    struct scheduler *s = scheduler_current;
+    if (!s || !s->parking) /* somebody else's */
+        return;
+    s->parking = 0;
     int saved = errno;
-    worker_preempted(scheduler_current);
+    worker_preempted(s);
     errno = saved;
 }
 

@@ -337,6 +337,7 @@ struct scheduler {
     /* faults */
     struct fault fault;
     volatile int in_fault;
+    volatile int parking; /* the first signal has found the moment right for the second one */
     void *signal_stack;
     uint64_t thread; /* pthread_t */
     uint64_t canary;

@@ -17,8 +17,7 @@ struct adapters {
 STATIC_ASSERT(sizeof(struct adapter_state) * ADAPTERS_MAX <= MESSAGE_PAYLOAD_MAX,
               "the list fits into a message");
 
-/* --- the known ones
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- the known ones ---- */
 
 /* Tokens, leases and event times are worthless on a machine that believes to be in 1970. */
 #define CLOCK_EARLIEST_S 1704067200ull /* 2024-01-01 */
@@ -59,9 +58,7 @@ const struct adapter adapters_known[] = {
     {NULL, NULL, NULL},
 };
 
-/* --- the actor
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- the actor ---- */
 
 static enum actor_step adapters_init(void *state, const void *args, size_t args_size)
 {

@@ -31,9 +31,7 @@ static bool group_of(const char *topic, struct group_name *ret_name)
     return true;
 }
 
-/* --- the bus
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- the bus ---- */
 
 static bool read_event(const struct message *m, struct bus_event *ret_event)
 {
@@ -105,9 +103,7 @@ const struct actor_class bus_class = {
     .mailbox_capacity = BUS_QUEUE_MAX,
 };
 
-/* --- its users
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- its users ---- */
 
 bool bus_event_read(const struct message *m, struct bus_event *ret_event)
 {

@@ -8,17 +8,19 @@
 #define COPPICE_CONFIG_BOOT_H
 
 #include "config/options.h"
-#include "runtime/error.h"
+#include "config/topology.h"
 
-/* Topology and what no single option can see. A refusal is a sentence; it is logged as failure.boot_config,
- * too. */
-enum error boot_check(const struct options *o, char *ret_text, size_t text_size);
-
-struct boot {
-    const struct options *options; /* checked; borrowed */
-    int listening;                 /* the operator's socket; stays open */
+struct boot { /* all of it borrowed */
+    const struct options *options;
+    const struct topology_row *rows;
+    size_t rows_count;
+    int listening; /* the operator's socket; stays open */
 };
-/* For guardian_run: `arg` is a struct boot. */
+
+/* Topology and what no single option can see; looks at no descriptor. A refusal is a sentence; it is logged as
+ * failure.boot_config, too, and nothing has been started. */
+enum error boot_check(const struct boot *boot, char *ret_text, size_t text_size);
+/* What has been checked. `arg` is a struct boot, for guardian_run. */
 int boot_serve(void *arg);
 
 #endif

@@ -136,9 +136,7 @@ void log_write(enum log_level level, const char *logger, const char *message, co
     line_end(&json, level, logger, message);
 }
 
-/* --- telemetry
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- telemetry ---- */
 
 /* How much an event matters to a reader of the log; the rest is for debugging. A crash has a line of the
  * runtime's own, with more in it. */

@@ -11,7 +11,8 @@
 #include "config/options.h"
 #include "runtime/telemetry.h"
 
-#define LOG_LINE_MAX 4096 /* what a pipe takes in one piece; longer lines lose their fields, not their form \
+#define LOG_LINE_MAX \
+    4096 /* what a pipe takes in one piece; longer lines lose their fields, not their form \
                            */
 
 struct log_field {

@@ -16,8 +16,7 @@ extern char **environ;
 
 #define EXIT_UNAVAILABLE 69
 
-/* --- standard output: a reader that has gone (coppice tree | head) ends the program quietly
- * ------------------------------- */
+/* ---- standard output: a reader that has gone (coppice tree | head) ends the program quietly ---- */
 
 static bool flush_out(void *context, const char *bytes, size_t length)
 {
@@ -54,9 +53,7 @@ static int complain(int status, const char *what, const char *text)
     return status;
 }
 
-/* --- commands
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- commands ---- */
 
 static int help(const struct options *o)
 {
@@ -133,9 +130,10 @@ static int serve(const struct options *o)
     log_open(o->log_level);
     if (!operator_address(o, &address))
         return EXIT_CONFIG;
-    if (boot_check(o, why, sizeof(why)) != OK)
+    struct boot boot = {.options = o, .rows = topology_rows, .rows_count = topology_count, .listening = -1};
+    if (boot_check(&boot, why, sizeof(why)) != OK)
         return complain(EXIT_CONFIG, "", why);
-    struct boot boot = {.options = o, .listening = address_listen(&address, why, sizeof(why))};
+    boot.listening = address_listen(&address, why, sizeof(why));
     if (boot.listening < 0) {
         fprintf(stderr, "coppice: --operator-listen is '%s': %s\n", o->operator_listen, why);
         return EXIT_UNAVAILABLE;

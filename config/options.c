@@ -83,9 +83,7 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct parse *p, int sta
     return status;
 }
 
-/* --- names
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 /* operator.listen -> --operator-listen */
 static void flag_name(const struct option *o, char name[NAME_SIZE])
@@ -104,9 +102,7 @@ static void variable_name(const struct option *o, char name[NAME_SIZE])
         *c = *c == '.' ? '_' : *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
 }
 
-/* --- values
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 struct unit {
     const char *name;
@@ -276,8 +272,7 @@ static int set(struct parse *p, const struct option *o, const char *source, cons
     return refuse(p, EXIT_CONFIG, "%s is '%.*s'; it must be %s", source, VALUE_SHOWN_MAX, value, right);
 }
 
-/* --- command line
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- command line ---- */
 
 static int unknown_option(struct parse *p, const char *argument, size_t length)
 {
@@ -381,8 +376,7 @@ static int parse_arguments(struct parse *p, int argc, char *const argv[])
     return 0;
 }
 
-/* --- environment
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- environment ---- */
 
 /* A variable that no option has is refused when it is nearly one, and left alone otherwise: service discovery
  * puts variables with our prefix into the environment of a service that is called coppice. */
@@ -407,8 +401,7 @@ static int parse_variable(struct parse *p, const char *entry)
     return 0;
 }
 
-/* --- all together
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- all together ---- */
 
 /* What one row alone cannot see. */
 static int check_together(struct parse *p)
@@ -449,9 +442,7 @@ int options_parse(struct options *ret_options, int argc, char *const argv[], cha
     return 0;
 }
 
-/* --- help
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- help ---- */
 
 static void write_options(struct json_sink *sink, enum command command)
 {

@@ -91,10 +91,10 @@ enum command {
       "switch out handlers that compute too long; off for debuggers")                                        \
     X(containment, "containment", FLAG, FOR(SERVE), 0, 0, "true", "",                                        \
       "a fault in an actor ends that actor only; off: it ends the process, with a core if enabled")          \
-    X(actors_max, "actors.max", COUNT, FOR(SERVE), 1024, 16777215, "4194304", "actors",                      \
+    X(actors_max, "actors.max", COUNT, FOR(SERVE), 1024, 16777214, "4194304", "actors",                      \
       "living actors per scheduler")                                                                         \
     X(message_memory, "message.memory", SIZE, FOR(SERVE), 16 * MIB, 1048576 * MIB, "1GiB", "bytes",          \
-      "all messages together")                                                                               \
+      "of memory for messages, for each of the 11 sizes of them and for arenas")                             \
     X(adapters, "adapters", TEXT, FOR(SERVE), 0, 0, "clock,descriptors", "names",                            \
       "adapters that must be ready before the server is; clock, descriptors")                                \
     X(descriptors, "descriptors", COUNT, FOR(SERVE), 64, 1048576, "1024", "descriptors",                     \
@@ -119,7 +119,7 @@ struct options {
 int options_parse(struct options *ret_options, int argc, char *const argv[], char *const environment[],
                   char *ret_text, size_t text_size);
 
-/* All options of the commands in the set (FOR(...) bits), or the overview when topic is NULL. */
+/* What the command of this name does and takes; the overview of all when topic is NULL. */
 void options_write_help(struct json_sink *sink, const char *topic);
 
 const char *log_level_name(enum log_level level);

@@ -11,8 +11,7 @@
 #include "http/operator.h"
 #include "runtime/telemetry.h"
 
-/* --- crash policy (section 5 of the contract; the rows of the seed first)
- * ---------------------------------------------- */
+/* ---- crash policy (section 5 of the contract; the rows of the seed first) ---- */
 
 static const struct topology_failure boot_config = {
     .mode = "Runtime boot config invalid (missing required adapter/plugin/runtime config)",
@@ -89,8 +88,7 @@ static const struct topology_failure request_crash = {
     .event = "actor.crash",
 };
 
-/* --- SLO baselines (section 6 of the contract)
- * ------------------------------------------------------------------------- */
+/* ---- SLO baselines (section 6 of the contract) ---- */
 
 static const struct topology_slo ingest_latency = {
     .capability = "Ingest decision latency",
@@ -146,8 +144,7 @@ static const struct topology_slo crash_containment = {
     .event = "supervisor.escalation",
 };
 
-/* --- the rows, in start order
- * ------------------------------------------------------------------------------------------ */
+/* ---- the rows, in start order ---- */
 
 /* Columns that all children of the root's own domain share (first row of the matrix). */
 #define UNDER_ROOT                                                                                    \
@@ -546,7 +543,7 @@ const struct topology_row topology_rows[] = {
         .events = {"supervisor.restart"},
     },
     {
-        .name = "front.connections",
+        .name = TOPOLOGY_CONNECTIONS,
         .parent = "front",
         .kind = TOPOLOGY_DYNAMIC,
         .subsystem = "Connections of the operator's listener",
@@ -585,9 +582,7 @@ const size_t topology_count = sizeof(topology_rows) / sizeof(*topology_rows);
 STATIC_ASSERT(sizeof(topology_rows) / sizeof(*topology_rows) <= TOPOLOGY_ROWS_MAX,
               "boot has room for every row");
 
-/* --- rows by name
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- rows by name ---- */
 
 const struct topology_row *topology_find(const struct topology_row *rows, size_t count, const char *name)
 {
@@ -602,8 +597,7 @@ bool topology_per_key(const struct topology_row *row)
     return strchr(row->name, '<') != NULL;
 }
 
-/* --- the review gate
- * --------------------------------------------------------------------------------------------------- */
+/* ---- the review gate ---- */
 
 /* Where the check stands and what it found; the first refusal stays. */
 struct check {
@@ -794,8 +788,7 @@ enum error topology_check(const struct topology_row *rows, size_t count, char *r
     return c.refused ? ERR_INVALID : OK;
 }
 
-/* --- for readers
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- for readers ---- */
 
 static void write_event(struct json *json, const char *name)
 {

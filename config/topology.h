@@ -19,6 +19,7 @@
 #include "runtime/supervisor.h"
 
 #define TOPOLOGY_CONTRACT     "ST-OCM-000"
+#define TOPOLOGY_CONNECTIONS  "front.connections" /* the row whose limit is an option */
 #define TOPOLOGY_ROWS_MAX     64
 #define TOPOLOGY_NAME_MAX     48
 #define TOPOLOGY_SECONDS_MAX  86400

@@ -45,8 +45,7 @@ struct connection {
     char value[HEADER_COUNT][VALUE_MAX_KEPT];
 };
 
-/* --- what llhttp tells
- * -------------------------------------------------------------------------------------------------- */
+/* ---- what llhttp tells ---- */
 
 static int refuse(struct connection *c, int status)
 {
@@ -155,8 +154,7 @@ static const llhttp_settings_t settings = {
     .on_message_complete = on_message_complete,
 };
 
-/* --- one request
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- one request ---- */
 
 static void forget_request(struct connection *c)
 {
@@ -249,9 +247,7 @@ static enum actor_step refuse_and_stop(struct connection *c, int status, const c
     return ACTOR_STOP;
 }
 
-/* --- bytes
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- bytes ---- */
 
 static const char *why_refused(const struct connection *c)
 {
@@ -307,9 +303,7 @@ static enum actor_step read_all(struct connection *c)
     return ACTOR_CONTINUE;
 }
 
-/* --- the actor
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- the actor ---- */
 
 static enum actor_step connection_init(void *state, const void *args, size_t args_size)
 {

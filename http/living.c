@@ -46,9 +46,7 @@ const struct living_row *living_row_of(const struct living_rows *rows, const cha
     return NULL;
 }
 
-/* --- walking
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- walking ---- */
 
 static void look(const struct view *v, struct node *n)
 {
@@ -132,9 +130,7 @@ static const char *strategy_of(const struct node *n)
     return strategy_name(n->supervisor.strategy == DYNAMIC ? ONE_FOR_ONE : n->supervisor.strategy);
 }
 
-/* --- JSON
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
 static void json_supervisor(struct json *j, const struct node *n)
 {
@@ -242,9 +238,7 @@ void living_write_json(const struct living_rows *rows, struct json *json, size_t
     json_object_end(json);
 }
 
-/* --- text
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- text ---- */
 
 enum { NAME_COLUMNS = 32 };
 

@@ -23,8 +23,6 @@
  * ever. */
 struct living_row {
     const char *name; /* "rooms"; with "instance:<instance_id>" standing for all of that form */
-    const char *strategy;
-    const char *intensity;
     const char *owner;
     bool per_key;         /* started by its parent as keys come up, not at boot */
     const char *declared; /* all columns, as a JSON object */

@@ -17,8 +17,7 @@
 
 enum { EVENTS_DEFAULT = 1000, EVENTS_MAX = 100000, READY_ANSWER_MS = 1000 };
 
-/* --- the query string
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- the query string ---- */
 
 /* The value of `name` in a=1&b=2, up to size - 1 bytes of it; "" when absent or longer. Values here need no
  * decoding. */
@@ -56,8 +55,7 @@ static bool query_number(const struct request *q, struct response *r, const char
     return true;
 }
 
-/* --- what is served
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- what is served ---- */
 
 static void serve_healthz(const struct operator_options *o, const struct request *q, struct response *r)
 {
@@ -158,8 +156,7 @@ static void serve_tree(const struct operator_options *o, const struct request *q
     }
 }
 
-/* --- events: <time>-<shard>-<n> is a place in their order
- * ----------------------------------------------------------------- */
+/* ---- events: <time>-<shard>-<n> is a place in their order ---- */
 
 static bool position_parse(const char *text, struct telemetry_position *ret_position)
 {
@@ -255,9 +252,7 @@ static void serve_metrics(const struct operator_options *o, const struct request
     telemetry_write_metrics(runtime_telemetry(runtime_self()), &r->sink);
 }
 
-/* --- chaos
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- chaos ---- */
 
 static int hex_digit(char c)
 {
@@ -306,9 +301,7 @@ static void serve_chaos(const struct operator_options *o, const struct request *
         response_problem(r, 400, "the name holds an escape that can't be meant");
 }
 
-/* --- routes
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- routes ---- */
 
 struct route {
     const char *path;
@@ -349,9 +342,7 @@ static void route_request(const void *context, const struct request *q, struct r
     response_problem(r, 404, "there is nothing at '%s'", q->path);
 }
 
-/* --- the listener
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- the listener ---- */
 
 enum {
     OPERATOR_GO_ON = 1,    /* there may be more to accept */

@@ -1,11 +1,15 @@
 /* The operator's view: a listener of its own, on loopback or a unix socket, without authentication.
  *
- *     GET  /healthz                       200 while the process can answer
- *     GET  /readyz                        200 when every declared actor lives and all adapters are ready,
- * else 503 GET  /stats                         figures of the runtime GET  /stats/tree[?format=text] what was
- * declared beside what lives; ?children=N of each supervisor GET  /stats/events[?since=S]        recent
- * telemetry, oldest first; `next` of one answer is `since` of the next GET  /metrics Prometheus text POST
- * /chaos/actors/{pid-or-name}:kill   kill it; says what died, what came back, and how long that took
+ *     GET  /healthz                  200 while the process can answer
+ *     GET  /readyz                   200 when every declared actor lives and all adapters are ready, else 503
+ *     GET  /stats                    figures of the runtime
+ *     GET  /stats/tree               what was declared beside what lives; ?children=N of each supervisor;
+ *                                    ?format=text for a drawing
+ *     GET  /stats/events             recent telemetry, oldest first; ?limit=N, and ?since=S with the `next` of
+ *                                    an earlier answer
+ *     GET  /metrics                  Prometheus text
+ *     POST /chaos/actors/{who}:kill  kill it, by pid or registered name; says who died, who holds its name now
+ *                                    and how long that took
  *
  * Errors are problem+json (RFC 9457). HEAD works where GET does. Requests that a browser sends on behalf of a
  * page from elsewhere may not change anything (403), nor may they reach the listener under a foreign host

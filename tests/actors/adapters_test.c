@@ -30,7 +30,7 @@ static bool bad_init(const struct adapters_args *args, char text[ADAPTER_TEXT_MA
 static const struct adapter good = {"good", "is always ready", good_init};
 static const struct adapter bad = {"bad", "is never ready", bad_init};
 
-static void lists_those_that_are_ready(void)
+INSIDE(test_lists_those_that_are_ready)
 {
     struct adapters_args args = {.adapters = {&good, &good}};
     struct adapter_state states[ADAPTERS_MAX];
@@ -46,7 +46,7 @@ static void lists_those_that_are_ready(void)
     TEST_CHECK(adapters_list(states, 1, &stored, DEADLINE_NONE) == OK && stored == 1);
 }
 
-static void descriptors_are_counted(void)
+INSIDE(test_descriptors_are_counted)
 {
     struct adapters_args args = {.adapters = {&adapters_known[1]}, .descriptors = 16};
     struct adapter_state states[ADAPTERS_MAX];
@@ -126,15 +126,6 @@ static void test_a_failed_adapter_ends_the_process(void)
     TEST_CHECK(inits == 8); /* no adapter is tried twice in one life */
     sim_destroy(s);
 }
-
-#define IN_ACTOR(name)            \
-    static void test_##name(void) \
-    {                             \
-        TEST_CHECK(inside(name)); \
-    }
-
-IN_ACTOR(lists_those_that_are_ready)
-IN_ACTOR(descriptors_are_counted)
 
 TEST_LIST
 = {

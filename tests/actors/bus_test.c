@@ -67,7 +67,7 @@ static actor_pid start_sleeper(void)
     return r.pid;
 }
 
-static void delivers_in_order_to_subscribers_only(void)
+INSIDE(test_delivers_in_order_to_subscribers_only)
 {
     start_bus();
     TEST_CHECK(bus_publish("news", "lost", 4) == OK);
@@ -88,7 +88,7 @@ static void delivers_in_order_to_subscribers_only(void)
     check_silence();
 }
 
-static void tells_who_was_missed(void)
+INSIDE(test_tells_who_was_missed)
 {
     struct bus_receipt receipt;
     struct bus_figures figures;
@@ -106,7 +106,7 @@ static void tells_who_was_missed(void)
     TEST_CHECK(figures.published == 4 && figures.delivered == 7 && figures.missed == 1);
 }
 
-static void forgets_a_dead_subscriber(void)
+INSIDE(test_forgets_a_dead_subscriber)
 {
     struct bus_receipt receipt;
     start_bus();
@@ -119,7 +119,7 @@ static void forgets_a_dead_subscriber(void)
     TEST_CHECK(receipt.delivered == 0 && receipt.missed == 0);
 }
 
-static void keeps_subscriptions_over_its_death(void)
+INSIDE(test_keeps_subscriptions_over_its_death)
 {
     actor_pid bus = start_bus();
     TEST_CHECK(bus_subscribe("news") == OK);
@@ -131,7 +131,7 @@ static void keeps_subscriptions_over_its_death(void)
     check_event("news", "back");
 }
 
-static void holds_its_limits(void)
+INSIDE(test_holds_its_limits)
 {
     static char body[BUS_BODY_MAX + 1], topic[BUS_TOPIC_MAX + 2];
     struct bus_receipt receipt;
@@ -157,7 +157,7 @@ static void holds_its_limits(void)
     TEST_CHECK(receipt.delivered + receipt.missed == BUS_SUBSCRIBERS_MAX);
 }
 
-static void refuses_bytes_that_are_no_event(void)
+INSIDE(test_refuses_bytes_that_are_no_event)
 {
     static const struct {
         unsigned char bytes[8];
@@ -182,19 +182,6 @@ static void refuses_bytes_that_are_no_event(void)
     }
     TEST_CHECK(bus_inspect(&figures, DEADLINE_NONE) == OK && figures.published == 0);
 }
-
-#define IN_ACTOR(name)            \
-    static void test_##name(void) \
-    {                             \
-        TEST_CHECK(inside(name)); \
-    }
-
-IN_ACTOR(delivers_in_order_to_subscribers_only)
-IN_ACTOR(tells_who_was_missed)
-IN_ACTOR(forgets_a_dead_subscriber)
-IN_ACTOR(keeps_subscriptions_over_its_death)
-IN_ACTOR(holds_its_limits)
-IN_ACTOR(refuses_bytes_that_are_no_event)
 
 TEST_LIST
 = {

@@ -30,7 +30,7 @@ static struct deduper_figures figures(void)
     return f;
 }
 
-static void tells_new_from_seen(void)
+INSIDE(test_tells_new_from_seen)
 {
     start_deduper(0, 0);
     TEST_CHECK(!seen("i1", "m1"));
@@ -44,7 +44,7 @@ static void tells_new_from_seen(void)
                figures().window == 65536);
 }
 
-static void forgets_exactly_at_expiry(void)
+INSIDE(test_forgets_exactly_at_expiry)
 {
     start_deduper(8, 10 * NS_PER_S);
     uint64_t began = actor_now();
@@ -56,7 +56,7 @@ static void forgets_exactly_at_expiry(void)
     TEST_CHECK(figures().expired == 1 && figures().keys == 1);
 }
 
-static void pushes_the_oldest_out(void)
+INSIDE(test_pushes_the_oldest_out)
 {
     char id[16];
     start_deduper(4, 0);
@@ -72,7 +72,7 @@ static void pushes_the_oldest_out(void)
 
 /* Three windows' worth of keys: the ring goes round, chains are filled and emptied, and the answers stay
  * right. */
-static void goes_round_for_ever(void)
+INSIDE(test_goes_round_for_ever)
 {
     char id[16];
     start_deduper(64, 0);
@@ -89,7 +89,7 @@ static void goes_round_for_ever(void)
 }
 
 /* More expired at once than one question clears: they count as unknown before their turn has come. */
-static void a_quiet_night_costs_nobody(void)
+INSIDE(test_a_quiet_night_costs_nobody)
 {
     char id[16];
     start_deduper(64, NS_PER_S);
@@ -106,7 +106,7 @@ static void a_quiet_night_costs_nobody(void)
     TEST_CHECK(figures().keys == 9 && figures().expired == 64 && figures().pushed_out == 0);
 }
 
-static void a_kill_forgets_the_window(void)
+INSIDE(test_a_kill_forgets_the_window)
 {
     bool answer;
     actor_pid d = start_deduper(0, 0);
@@ -118,7 +118,7 @@ static void a_kill_forgets_the_window(void)
     TEST_CHECK(!seen("i", "m"));
 }
 
-static void refuses_what_cannot_be_meant(void)
+INSIDE(test_refuses_what_cannot_be_meant)
 {
     char longest[DEDUPER_ID_MAX + 2];
     bool answer;
@@ -147,20 +147,6 @@ static void refuses_what_cannot_be_meant(void)
     TEST_CHECK(actor_call(d, message_of(1, "x", 1), NULL, DEADLINE_NONE) == ERR_UNANSWERED);
     TEST_CHECK(figures().asked == 2);
 }
-
-#define IN_ACTOR(name)            \
-    static void test_##name(void) \
-    {                             \
-        TEST_CHECK(inside(name)); \
-    }
-
-IN_ACTOR(tells_new_from_seen)
-IN_ACTOR(forgets_exactly_at_expiry)
-IN_ACTOR(pushes_the_oldest_out)
-IN_ACTOR(goes_round_for_ever)
-IN_ACTOR(a_quiet_night_costs_nobody)
-IN_ACTOR(a_kill_forgets_the_window)
-IN_ACTOR(refuses_what_cannot_be_meant)
 
 TEST_LIST
 = {

@@ -41,7 +41,7 @@ static uint64_t count(void)
     return n;
 }
 
-static void counts_the_living(void)
+INSIDE(test_counts_the_living)
 {
     start_registry("room:");
     TEST_CHECK(count() == 0);
@@ -58,7 +58,7 @@ static void counts_the_living(void)
     TEST_CHECK(count() == 2);
 }
 
-static void leaves_out_parts_of_a_subtree(void)
+INSIDE(test_leaves_out_parts_of_a_subtree)
 {
     start_registry("instance:");
     start_named("instance:7");
@@ -68,7 +68,7 @@ static void leaves_out_parts_of_a_subtree(void)
 }
 
 /* 25 names, registered in an order that isn't theirs, read in pages of 10. */
-static void lists_page_by_page_in_order(void)
+INSIDE(test_lists_page_by_page_in_order)
 {
     struct registry_entry page[10];
     char name[32], after[REGISTRY_ID_MAX] = "";
@@ -92,7 +92,7 @@ static void lists_page_by_page_in_order(void)
     TEST_CHECK(seen == 25);
 }
 
-static void is_rebuilt_from_the_living(void)
+INSIDE(test_is_rebuilt_from_the_living)
 {
     uint64_t n;
     actor_pid registry = start_registry("room:");
@@ -104,7 +104,7 @@ static void is_rebuilt_from_the_living(void)
     TEST_CHECK(count() == 1);
 }
 
-static void refuses_what_cannot_be_meant(void)
+INSIDE(test_refuses_what_cannot_be_meant)
 {
     static struct registry_entry page[REGISTRY_PAGE_MAX + 1];
     char longest[REGISTRY_ID_MAX + 1];
@@ -129,18 +129,6 @@ static void refuses_what_cannot_be_meant(void)
     TEST_CHECK(actor_call_name("registry", message_new(99, 0), NULL, DEADLINE_NONE) == ERR_UNANSWERED);
     TEST_CHECK(count() == 0);
 }
-
-#define IN_ACTOR(name)            \
-    static void test_##name(void) \
-    {                             \
-        TEST_CHECK(inside(name)); \
-    }
-
-IN_ACTOR(counts_the_living)
-IN_ACTOR(leaves_out_parts_of_a_subtree)
-IN_ACTOR(lists_page_by_page_in_order)
-IN_ACTOR(is_rebuilt_from_the_living)
-IN_ACTOR(refuses_what_cannot_be_meant)
 
 TEST_LIST
 = {

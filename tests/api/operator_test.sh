@@ -156,7 +156,30 @@ check "it can be stopped" stop
 check "a server for slow clients" start --operator-idle 1s
 check "a request that doesn't arrive is 408" has "$(with_connections 'open 3; printf "GET /heal" >&3; cat <&3')" '408 Request Timeout'
 check "an idle connection is closed without a word" is "$(with_connections 'open 3; cat <&3')" ''
+# Two hundred trees asked for and not one byte taken: the writer waits, gives up, and nobody else notices.
+check "a client who doesn't read is cut off" with_connections '
+    open 3
+    for n in {1..200}; do printf "GET /stats/tree HTTP/1.1\r\nHost: localhost\r\n\r\n"; done >&3
+    other() { curl -s "http://$at/stats/tree?format=text" | grep -c " connection \|─ connection"; }
+    until [ "$(other)" = 2 ]; do :; done
+    until [ "$(other)" = 1 ]; do :; done'
 check "and it can be stopped" stop
+
+check "a server for a connection to be killed" start
+with_connections '
+    asks() { printf "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" >&3 && read -r -t 5 line <&3 && echo "$line"; }
+    open 3
+    asks
+    pid=$(curl -s "http://$at/stats/tree?format=text" | grep "─ connection" | tail -1 | tr -s " " | sed "s/.* \(0x[0-9a-f]*\) .*/\1/")
+    curl -s -X POST "http://$at/chaos/actors/$pid:kill"
+    echo
+    cat <&3 >/dev/null
+    echo closed' >"$tmp/held"
+check "it is served before" has "$(cat "$tmp/held")" 'HTTP/1.1 200 OK'
+check "killing its actor" has "$(cat "$tmp/held")" '"class":"connection","reason":"killed"},"successor":null'
+check "closes it" has "$(cat "$tmp/held")" closed
+check "and counts nobody's budget" lacks "$(get /stats/tree)" '"used":1'
+check "it can be stopped" stop
 
 # --- a unix socket ---
 socket=$tmp/operator.sock

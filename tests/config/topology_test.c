@@ -6,8 +6,7 @@
 #include "config/topology.h"
 #include "runtime/telemetry.h"
 
-/* --- the table itself
- * --------------------------------------------------------------------------------------------------- */
+/* ---- the table itself ---- */
 
 static void test_the_table_passes(void)
 {
@@ -92,8 +91,7 @@ static void test_partition_keys(void)
     TEST_CHECK(strcmp(row("replay")->partition_key, "hash(dead_letter_id)") == 0);
 }
 
-/* --- the files of the contract, where they lie beside the repository
- * ----------------------------------------------------- */
+/* ---- the files of the contract, where they lie beside the repository ---- */
 
 enum { COLUMNS_MAX = 12 };
 
@@ -256,8 +254,7 @@ static void test_crash_classes_and_targets(void)
     }
 }
 
-/* --- the review gate: a good row, and one thing wrong with it at a time
- * ---------------------------------------------------- */
+/* ---- the review gate: a good row, and one thing wrong with it at a time ---- */
 
 static const struct actor_class some_class = {.name = "some"};
 static const struct topology_failure some_failure = {.mode = "It breaks",
@@ -454,9 +451,7 @@ static void test_rows_stand_where_they_belong(void)
     TEST_CHECK(topology_check(rows, 0, refusal, sizeof(refusal)) == ERR_INVALID && strstr(refusal, "0 rows"));
 }
 
-/* --- for readers
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- for readers ---- */
 
 static void test_json_has_every_row_and_its_contract(void)
 {

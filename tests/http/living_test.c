@@ -7,16 +7,8 @@
 #include "tests/support/inside.h"
 
 static const struct living_row rows_all[] = {
-    {.name = "top",
-     .strategy = "one_for_one",
-     .intensity = "3/10s",
-     .owner = "top supervisor",
-     .declared = "{\"name\":\"top\"}"},
-    {.name = "rooms",
-     .strategy = "one_for_one",
-     .intensity = "20/60s",
-     .owner = "room supervisor",
-     .declared = "{\"name\":\"rooms\"}"},
+    {.name = "top", .owner = "top supervisor", .declared = "{\"name\":\"top\"}"},
+    {.name = "rooms", .owner = "room supervisor", .declared = "{\"name\":\"rooms\"}"},
     {.name = "room:<room_id>",
      .owner = "room supervisor",
      .per_key = true,
@@ -115,7 +107,7 @@ static void test_rows_are_found_by_name(void)
                     "%s", cases[i].name);
 }
 
-static void draws_what_lives(void)
+INSIDE(test_draws_what_lives)
 {
     start_top();
     start_room("room:a");
@@ -134,7 +126,7 @@ static void draws_what_lives(void)
     TEST_CHECK(living_missing(&rows) == 1);
 }
 
-static void tells_it_in_json(void)
+INSIDE(test_tells_it_in_json)
 {
     start_top();
     start_room("room:a");
@@ -149,7 +141,7 @@ static void tells_it_in_json(void)
     HAS(page, "\"mailbox\":{\"depth\":0,\"capacity\":1024}");
 }
 
-static void counts_deaths(void)
+INSIDE(test_counts_deaths)
 {
     start_top();
     actor_kill(actor_whereis("first"));
@@ -162,7 +154,7 @@ static void counts_deaths(void)
     HAS(page, " 1 of 3/10s ");
 }
 
-static void says_what_is_left_out(void)
+INSIDE(test_says_what_is_left_out)
 {
     char name[16];
     start_top();
@@ -181,7 +173,7 @@ static void says_what_is_left_out(void)
 }
 
 /* A supervisor that doesn't answer is shown so, and the others are shown all the same. */
-static void goes_on_past_the_silent(void)
+INSIDE(test_goes_on_past_the_silent)
 {
     start_top();
     start_room("room:a");
@@ -200,7 +192,7 @@ static void goes_on_past_the_silent(void)
 }
 
 /* Nothing of the name that the first row has. */
-static void an_absent_root_is_told(void)
+INSIDE(test_an_absent_root_is_told)
 {
     text(100);
     HAS(page, "stopped");
@@ -208,19 +200,6 @@ static void an_absent_root_is_told(void)
     document(100);
     HAS(page, "\"tree\":{\"name\":\"top\",\"pid\":null");
 }
-
-#define IN_ACTOR(name)            \
-    static void test_##name(void) \
-    {                             \
-        TEST_CHECK(inside(name)); \
-    }
-
-IN_ACTOR(draws_what_lives)
-IN_ACTOR(tells_it_in_json)
-IN_ACTOR(counts_deaths)
-IN_ACTOR(says_what_is_left_out)
-IN_ACTOR(goes_on_past_the_silent)
-IN_ACTOR(an_absent_root_is_told)
 
 TEST_LIST
 = {

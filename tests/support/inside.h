@@ -14,4 +14,13 @@
 bool inside(void (*body)(void));
 void inside_settle(void);
 
+/* INSIDE(test_name) { ... }: a test whose body runs so. For files that include acutest.h. */
+#define INSIDE(name)                     \
+    static void name##_body(void);       \
+    static void name(void)               \
+    {                                    \
+        TEST_CHECK(inside(name##_body)); \
+    }                                    \
+    static void name##_body(void)
+
 #endif

@@ -174,7 +174,7 @@ void scheduler_flush(struct scheduler *s)
  * meets the same bound on arrival (see docs/runtime.md, delivery). */
 static bool remote_full(const struct scheduler *s, actor_pid to)
 {
-    if (pid_scheduler(to) >= s->rt->schedulers_count)
+    if (!to || pid_scheduler(to) >= s->rt->schedulers_count) /* 0 is what a free slot holds */
         return false;
     const struct scheduler *there = s->rt->schedulers[pid_scheduler(to)];
     if (pid_slot(to) >= there->slots_max)

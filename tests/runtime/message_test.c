@@ -154,9 +154,30 @@ static void to_the_dead(void)
     TEST_CHECK(actor_send(d, NULL) == ERR_MEMORY);
 }
 
+static void cast_to_nobody(void *arg)
+{
+    (void)arg;
+    TEST_CHECK(actor_cast(0, NOTE, "x", 1) == OK);
+    TEST_CHECK(actor_call(0, message_new(ASK, 0), NULL, DEADLINE_NONE) == ERR_NOPROC);
+    TEST_CHECK(actor_cast(1, NOTE, "x", 1) == OK);
+    seen++;
+}
+
+static void to_nobody_from_elsewhere(void)
+{
+    actor_pid d = doll(SPAWN_ON(runtime_schedulers() - 1));
+    seen = 0;
+    tell(d, cast_to_nobody, NULL);
+    settle();
+    TEST_CHECK(seen == 1);
+    actor_kill(d);
+    settle();
+}
+
 static void test_to_the_dead(void)
 {
     node_sim(to_the_dead);
+    node_sim(to_nobody_from_elsewhere);
 }
 
 /* ---- the pools used up ---- */

@@ -166,8 +166,8 @@ void world_simulate(const struct spawn_options *root)
         .seed = world->seed,
         .schedulers = world->schedulers,
         .order = world->order,
-        .choices = world->script ? world->script->choices : NULL,
-        .choices_count = world->script ? world->script->count : 0,
+        .choices = world->choices,
+        .choices_count = SCRIPT_MAX,
         .runtime = {.log = log_line},
     });
     ASSERT(world->sim);
@@ -218,45 +218,55 @@ static void run_inside(bool real)
         snprintf(world->failure, sizeof world->failure, "the row's actor ended before its end");
 }
 
-static void world_clear(void)
+void script_begin(struct script *script)
 {
-    memset(&the_world, 0, offsetof(struct world, events));
-    the_world.log[0] = 0;
+    sim_choices(world->sim, &script->begun);
+    memset(world->choices + script->begun, 0, SCRIPT_MAX - script->begun);
+    memcpy(world->choices + script->begun, script->choices, script->count);
 }
 
 /* The last choice that has another answer gets the next one; what came after it is asked anew. */
-static bool script_advance(struct script *script, const struct sim_choice *choices, size_t count)
-{
-    ASSERT(count <= SCRIPT_MAX);
-    while (count && choices[count - 1].taken + 1 >= choices[count - 1].of)
-        count--;
-    for (size_t i = 0; i < count; i++)
-        script->choices[i] = choices[i].taken;
-    script->count = count;
-    if (count)
-        script->choices[count - 1]++;
-    return count > 0;
-}
-
-bool script_run(void (*run)(void), struct script *script)
+void script_end(struct script *script)
 {
     size_t count;
-    world_clear();
+    const struct sim_choice *taken = sim_choices(world->sim, &count);
+    taken += script->begun;
+    count -= script->begun;
+    ASSERT(count <= SCRIPT_PART_MAX);
+    while (count && taken[count - 1].taken + 1 >= taken[count - 1].of)
+        count--;
+    for (size_t i = 0; i < count; i++)
+        script->choices[i] = taken[i].taken;
+    if (count)
+        script->choices[count - 1]++;
+    script->count = count;
+    script->done = count == 0;
+}
+
+bool script_room(void)
+{
+    size_t count;
+    sim_choices(world->sim, &count);
+    return count + SCRIPT_PART_MAX <= SCRIPT_MAX;
+}
+
+void script_drive(void (*run)(void))
+{
+    memset(&the_world, 0, offsetof(struct world, events));
+    memset(the_world.choices, 0, sizeof the_world.choices);
+    the_world.log[0] = 0;
     world->run = run;
     world->schedulers = 1;
     world->order = SIM_SCRIPT;
-    world->script = script;
     run_inside(false);
-    const struct sim_choice *choices = sim_choices(world->sim, &count);
-    bool more = script_advance(script, choices, count) && !world->failure[0];
     sim_destroy(world->sim);
     world->sim = NULL;
-    return more;
 }
 
 static void run_once(const struct row *row, uint64_t seed)
 {
-    world_clear();
+    memset(&the_world, 0, offsetof(struct world, events));
+    the_world.log[0] = 0;
     world->id = row->id;
     world->run = row->run;
     world->seed = seed;

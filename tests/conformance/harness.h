@@ -89,14 +89,14 @@ struct life {
 #define WORLD_EVENTS 4096
 #define WORLD_KEPT   65536
 #define WORLD_LOG    131072
+#define SCRIPT_MAX   65536 /* choices of one simulation */
 
 struct world {
     const char *id;
     uint64_t seed;
     uint32_t schedulers;
     enum sim_order order;
-    bool full;                   /* costly rows: this run is the one at full size */
-    const struct script *script; /* SIM_SCRIPT */
+    bool full; /* costly rows: this run is the one at full size */
     void (*run)(void);
     struct sim *sim;
     actor_pid root;
@@ -108,7 +108,8 @@ struct world {
     struct event events[WORLD_EVENTS]; /* further ones are not written down */
     struct life lives[WORLD_EVENTS];   /* in the order of their inits */
     _Alignas(16) unsigned char memory[WORLD_KEPT];
-    char log[WORLD_LOG]; /* the runtime's lines */
+    uint8_t choices[SCRIPT_MAX]; /* SIM_SCRIPT */
+    char log[WORLD_LOG];         /* the runtime's lines */
 };
 extern struct world *world;
 
@@ -303,16 +304,21 @@ void event_add(enum event_kind kind, uint32_t number, actor_pid pid);
 
 /* ---- every schedule ---- */
 
-#define SCRIPT_MAX 4096
+/* A part of a run whose choices are written down, so that the next time another choice is taken, until all have been.
+ * The part begins and ends when nobody but the row can run, and is the same each time but for the choices. Many of them
+ * fit into one simulation. All zero is the first schedule. */
+#define SCRIPT_PART_MAX 4096 /* choices of one part */
 
-/* One schedule of all that there are, written down choice by choice. All zero is the first. */
 struct script {
-    uint8_t choices[SCRIPT_MAX];
-    size_t count;
+    uint8_t choices[SCRIPT_PART_MAX];
+    size_t count, begun;
+    bool done; /* all schedules have been */
 };
 
-/* Runs the row on one scheduler as the script says, and makes it the next script. False: that was the last,
- * or it failed (world->failure). Only from rows that run outside. */
-bool script_run(void (*run)(void), struct script *script);
+void script_begin(struct script *script);
+void script_end(struct script *script);
+bool script_room(void); /* for one more part in this simulation */
+/* From rows that run outside: a simulation of one scheduler that goes by scripts. */
+void script_drive(void (*run)(void));
 
 #endif

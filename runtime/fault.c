@@ -305,6 +305,13 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     f->pc = here.pc;
     coro_stack_bounds(s->worker->coro, &low, &high);
     walk(f, context_fp(u), low, high);
+    uintptr_t caller = context_return(u, low, high);
+    if (!fault_in_actor_text(here.pc) && fault_in_actor_text(caller)) { /* a leaf has no frame that would name it */
+        f->frames -= f->frames == FAULT_FRAMES;
+        memmove(f->frame + 2, f->frame + 1, (f->frames - 1) * sizeof *f->frame);
+        f->frame[1] = caller;
+        f->frames++;
+    }
     context_go(u, (uintptr_t)fault_lands, s->worker->landing_sp - 512);
 }
 

@@ -293,6 +293,8 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     if (signal == SIGABRT)
         here.address = 0;
     const char *refusal = why_not(s, u, signal);
+    if (info->si_code == SI_USER || info->si_code == SI_QUEUE) /* a watchdog's, say: no fault of who happens to run */
+        refusal = "sent to the process";
     if (refusal)
         die(strsignal(signal), refusal, &here);
     struct fault *f = &s->fault;

@@ -118,7 +118,8 @@ static const struct actor_class root_class = {
 static void run_sim(const struct sim_options *o)
 {
     struct sim_options options = *o;
-    options.runtime.log = node_log;
+    if (!options.runtime.log)
+        options.runtime.log = node_log;
     node_seed = o->seed;
     the_sim = sim_create(&options);
     TEST_ASSERT(the_sim != NULL);

@@ -38,6 +38,7 @@ struct preempt {
 
 struct seen {
     uint64_t seq, since;
+    uint64_t turns;
 };
 
 /* First signal, on the alternate stack: is this the moment? */
@@ -110,8 +111,13 @@ static bool look(struct preempt *p, struct seen *seen, uint64_t now, uint64_t *l
         struct scheduler *s = p->rt->schedulers[i];
         uint64_t seq = atomic_load_explicit(&s->turn_seq, memory_order_relaxed);
         awake |= !atomic_load_explicit(&s->sleeping, memory_order_relaxed);
+        uint64_t turns = atomic_load_explicit(&s->turns, memory_order_relaxed);
+        if (turns == seen[i].turns) /* many callbacks, none too long, but together they keep inbox and clock waiting */
+            atomic_store_explicit(&s->hurry, true, memory_order_relaxed);
+        seen[i].turns = turns;
         if (seq != seen[i].seq || !atomic_load_explicit(&s->running, memory_order_relaxed)) {
-            seen[i] = (struct seen){.seq = seq, .since = now};
+            seen[i].seq = seq;
+            seen[i].since = now;
             if (atomic_load_explicit(&s->running_hog, memory_order_relaxed))
                 *look_at = earlier(*look_at, hog_look_at(s, now, now));
             continue;

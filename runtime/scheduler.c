@@ -156,6 +156,8 @@ void scheduler_post(struct scheduler *s, actor_pid to, struct message *m)
         s->outbox.head = m;
     s->outbox.tail = m;
     s->outbox_count++;
+    if (!s->simulated && atomic_load_explicit(&s->rt->schedulers[d]->sleeping, memory_order_relaxed))
+        scheduler_flush(s); /* waking takes long enough as it is */
 }
 
 void scheduler_flush(struct scheduler *s)
@@ -266,6 +268,7 @@ static void turn(struct scheduler *s)
     if (__builtin_expect(atomic_load_explicit(&s->rt->stopping, memory_order_relaxed), 0))
         runtime_stop_asked(s);
     s->budget = TURN_DISPATCHES;
+    atomic_store_explicit(&s->hurry, false, memory_order_relaxed);
     while (s->budget && worker_dispatch(s))
         ;
     scheduler_flush(s);

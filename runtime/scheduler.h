@@ -346,6 +346,7 @@ struct scheduler {
     _Alignas(
         CACHE_LINE) _Atomic uint64_t turn_seq; /* changes with every callback: what the monitor compares */
     _Atomic bool running;                      /* a callback runs */
+    _Atomic bool hurry;   /* set by the monitor: this turn takes long, end it */
     _Atomic bool running_hog;
     _Atomic uint32_t waiting_others; /* normal actors wait while a hog runs */
     _Atomic uint64_t alarm_at;       /* wheel bound when the turn began */

@@ -309,6 +309,8 @@ static struct actor *take_next(struct scheduler *s, struct worker *w)
         return a;
     }
     a = s->ready.head;
+    if (__builtin_expect(atomic_load_explicit(&s->hurry, memory_order_relaxed), 0))
+        s->budget = 0;
     if (!a || !s->budget || a->worker || (a->flags & (ACTOR_DOOMED | ACTOR_HELD_BACK)) ||
         actor_stack_class(a) != w->stack_class || s->hogs.count)
         return NULL;

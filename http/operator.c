@@ -349,37 +349,104 @@ enum {
     ACCEPTS_PER_TURN = 64, /* before the mailbox is looked at again */
     RETRY_MS = 50,         /* while the supervisor of connections is being started again */
     START_MS = 5000,
+    TURNED_MAX = 32,
+    SPARES_MAX = 8,
+};
+
+/* Somebody who was told to come back. The answer is lost if we close before the request has come, so we wait for the
+ * other side to close, or until somebody else needs the place. */
+struct turned {
+    int fd;
+    uint64_t own, watch;
 };
 
 struct listener {
     const struct operator_options *options;
-    uint64_t spare_ref;
-    int spare; /* a descriptor to give up when there are none left, so that a newcomer can be told; -1: not
-                  held */
+    /* Descriptors to give up when there are none left, so that newcomers can be told. More than one, because
+     * without any left the kernel doesn't say whether there is a newcomer, and then the oldest of these places
+     * is given up in vain. */
+    uint32_t spare_count;
+    uint64_t spares[SPARES_MAX];
+    uint32_t turned_count;
+    struct turned turned[TURNED_MAX]; /* oldest first */
 };
-STATIC_ASSERT(sizeof(struct listener) <= ACTOR_STATE_INLINE, "a listener costs no more than its actor");
 
-static void take_spare(struct listener *l)
+static void take_spares(struct listener *l)
 {
-    l->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    l->spare_ref = l->spare >= 0 ? actor_own_fd(l->spare) : 0;
+    while (l->spare_count < SPARES_MAX) {
+        int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            return;
+        l->spares[l->spare_count++] = actor_own_fd(fd);
+    }
 }
 
-/* Accepts one and tells it to come back. False: there is nobody. */
+static void turned_drop(struct listener *l, uint32_t at)
+{
+    actor_unwatch(l->turned[at].watch);
+    actor_release(l->turned[at].own);
+    l->turned_count--;
+    memmove(&l->turned[at], &l->turned[at + 1], (l->turned_count - at) * sizeof(*l->turned));
+}
+
+/* The next newcomer, at the cost of the spare descriptor or of who was turned away longest ago. */
+static int accept_anyway(struct listener *l)
+{
+    int fd = accept4(l->options->listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
+        return fd;
+    if (l->spare_count)
+        actor_release(l->spares[--l->spare_count]);
+    else if (l->turned_count)
+        turned_drop(l, 0);
+    return accept4(l->options->listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+/* Accepts one and tells it to come back. False: there is nobody, or no way to say so. */
 static bool turn_away(struct listener *l)
 {
     static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
                                "Connection: close\r\n\r\n";
-    if (l->spare_ref)
-        actor_release(l->spare_ref);
-    int fd = accept4(l->options->listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd >= 0) {
-        (void)!send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL);
-        shutdown(fd, SHUT_WR);
-        close(fd);
+    int fd = accept_anyway(l);
+    if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE)
+            actor_timer(actor_deadline_ms(RETRY_MS), OPERATOR_GO_ON, 0);
+        take_spares(l);
+        return false;
     }
-    take_spare(l);
-    return fd >= 0;
+    (void)!send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL);
+    shutdown(fd, SHUT_WR);
+    if (l->turned_count == TURNED_MAX)
+        turned_drop(l, 0);
+    struct turned t = {.fd = fd, .own = actor_own_fd(fd)};
+    t.watch = t.own ? actor_watch(fd, WATCH_READ) : 0;
+    if (t.watch)
+        l->turned[l->turned_count++] = t;
+    else if (t.own)
+        actor_release(t.own);
+    else
+        close(fd);
+    take_spares(l);
+    return true;
+}
+
+/* What it has to say is taken in; when it has closed, so do we. */
+static void hear_turned(struct listener *l, uint64_t watch)
+{
+    char dropped[4096];
+    ssize_t n;
+    for (uint32_t i = 0; i < l->turned_count; i++) {
+        if (l->turned[i].watch != watch)
+            continue;
+        do
+            n = read(l->turned[i].fd, dropped, sizeof(dropped));
+        while (n > 0 || (n < 0 && errno == EINTR));
+        if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
+            turned_drop(l, i);
+            take_spares(l);
+        }
+        return;
+    }
 }
 
 /* Has one connection actor started, which accepts. False: nothing more to do now. */
@@ -422,23 +489,37 @@ static enum actor_step listener_init(void *state, const void *args, size_t args_
     l->options = ((const struct operator_args *)args)->options;
     if (!actor_watch(l->options->listening, WATCH_READ))
         actor_refuse(reason_error(errno));
-    take_spare(l);
+    take_spares(l);
     return ACTOR_CONTINUE;
+}
+
+static void accept_all(struct listener *l)
+{
+    int accepted = 0;
+    while (accepted < ACCEPTS_PER_TURN && accept_one(l))
+        accepted++;
+    if (accepted == ACCEPTS_PER_TURN)
+        (void)actor_cast(actor_self(), OPERATOR_GO_ON, NULL, 0);
 }
 
 static enum actor_step listener_handle(void *state, struct message *m)
 {
     struct listener *l = state;
-    int accepted = 0;
-    if (m->type != MESSAGE_READY && m->type != OPERATOR_GO_ON) {
+    const struct message_ready *ready = (const void *)m->payload;
+    switch (m->type) {
+    case MESSAGE_READY:
+        if (ready->fd != l->options->listening)
+            hear_turned(l, ready->ref);
+        else
+            accept_all(l);
+        return ACTOR_CONTINUE;
+    case OPERATOR_GO_ON:
+        accept_all(l);
+        return ACTOR_CONTINUE;
+    default:
         TELEMETRY(MESSAGE_UNKNOWN, 1, DIM(CLASS, operator_class.name));
         return ACTOR_CONTINUE;
     }
-    while (accepted < ACCEPTS_PER_TURN && accept_one(l))
-        accepted++;
-    if (accepted == ACCEPTS_PER_TURN)
-        (void)actor_cast(actor_self(), OPERATOR_GO_ON, NULL, 0);
-    return ACTOR_CONTINUE;
 }
 
 const struct actor_class operator_class = {

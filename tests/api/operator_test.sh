@@ -181,6 +181,30 @@ check "closes it" has "$(cat "$tmp/held")" closed
 check "and counts nobody's budget" lacks "$(get /stats/tree)" '"used":1'
 check "it can be stopped" stop
 
+# --- descriptors used up: whoever comes then is told, and nothing spins or dies ---
+printf '#!/bin/sh\nulimit -n 64\nexec "%s" "$@"\n' "$COPPICE" >"$tmp/limited"
+chmod +x "$tmp/limited"
+plenty=$COPPICE
+COPPICE=$tmp/limited
+check "D8 a server with 64 descriptors" start --descriptors 64 --operator-connections 256
+COPPICE=$plenty
+with_connections '
+    n=10
+    while [ $n -lt 80 ]; do
+        open $n
+        printf "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" >&$n
+        read -r -t 5 line <&$n
+        echo "$line"
+        n=$((n + 1))
+    done' >"$tmp/held"
+served=$(grep -c '^HTTP/1.1 200' "$tmp/held")
+check "D8 some are served" test "$served" -gt 30
+check "D8 not all are" test "$served" -lt 64
+check "D8 the others are told to come back" is "$(grep -c '^HTTP/1.1 503' "$tmp/held")" $((70 - served))
+until [ "$(status GET /healthz)" = 200 ]; do :; done # until the server has seen those connections close
+check "D8 then there is room again, and nobody has died" lacks "$(get /stats/tree)" '"used":1'
+check "D8 it can be stopped" stop
+
 # --- a unix socket ---
 socket=$tmp/operator.sock
 ask() { curl -sS -m 10 --unix-socket "$socket" http://localhost/healthz; }

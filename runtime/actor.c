@@ -36,7 +36,11 @@ static struct actor *slot_take(struct scheduler *s)
         s->slot_free = (uint32_t)(uintptr_t)a->run_next;
         return a;
     }
-    return s->slots_used == s->slots_max ? NULL : &s->actors[s->slots_used++];
+    if (s->slots_used == s->slots_max)
+        return NULL;
+    struct actor *a = &s->actors[s->slots_used];
+    __atomic_store_n(&s->slots_used, s->slots_used + 1, __ATOMIC_RELAXED); /* others walk the slots, too */
+    return a;
 }
 
 static void slot_give(struct scheduler *s, struct actor *a)

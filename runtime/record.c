@@ -1,6 +1,12 @@
 /* Records: 64-byte entries in one table a scheduler, linked into their owner's lists by number. */
 #include "runtime/scheduler.h"
 
+/* Written by one thread, read by any: see runtime_stats. */
+static inline void figure(uint32_t *count, int by)
+{
+    __atomic_store_n(count, *count + (uint32_t)by, __ATOMIC_RELAXED);
+}
+
 struct record *record_new(struct scheduler *s, struct actor *owner, uint32_t *list, enum record_kind kind)
 {
     uint32_t index = s->record_free;
@@ -9,7 +15,8 @@ struct record *record_new(struct scheduler *s, struct actor *owner, uint32_t *li
     } else {
         if (s->records_used == s->records_max)
             return NULL;
-        index = s->records_used++;
+        index = s->records_used;
+        figure(&s->records_used, 1);
     }
     struct record *r = &s->records[index];
     r->index = index;
@@ -21,7 +28,7 @@ struct record *record_new(struct scheduler *s, struct actor *owner, uint32_t *li
     if (*list)
         s->records[*list].prev = index;
     *list = index;
-    s->records_living++;
+    figure(&s->records_living, 1);
     return r;
 }
 
@@ -39,7 +46,7 @@ void record_free(struct scheduler *s, struct actor *owner, uint32_t *list, struc
     r->generation++;
     r->next = s->record_free;
     s->record_free = r->index;
-    s->records_living--;
+    figure(&s->records_living, -1);
 }
 
 void record_move(struct scheduler *s, uint32_t *from, uint32_t *to, struct record *r)

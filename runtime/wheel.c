@@ -67,7 +67,7 @@ static void take_out(struct wheel *w, struct wheel_timer *t)
     next->prev = prev;
     prev->next = next;
     t->link.next = NULL;
-    w->count--;
+    __atomic_store_n(&w->count, w->count - 1, __ATOMIC_RELAXED); /* a figure that others read */
     if (next == prev) { /* both are the head: the slot is empty now */
         size_t slot = (size_t)(next - w->heads);
         slot_clear(w, (unsigned)(slot / WHEEL_FANOUT), (unsigned)(slot % WHEEL_FANOUT));
@@ -142,7 +142,7 @@ void wheel_add(struct wheel *w, struct wheel_timer *t, uint64_t deadline)
     ASSERT(!wheel_pending(t));
     t->deadline = deadline > w->time ? deadline : w->time;
     place(w, t);
-    w->count++;
+    __atomic_store_n(&w->count, w->count + 1, __ATOMIC_RELAXED);
     if (t->deadline < w->bound) {
         w->bound = t->deadline;
         w->bound_exact = true;

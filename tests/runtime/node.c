@@ -9,6 +9,8 @@
 #include "runtime/blob.h"
 #include "runtime/scheduler.h"
 
+uint64_t node_seed;
+
 /* ---- the books ---- */
 
 struct books {
@@ -64,9 +66,25 @@ static void books_check(struct books before, struct books after)
 #undef SAME
 }
 
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static char failures[2000];
+
+void node_failed(const char *what, const char *file, int line)
+{
+    pthread_mutex_lock(&log_lock);
+    size_t used = strlen(failures);
+    snprintf(failures + used, sizeof failures - used, "%s:%d: %s\n", file, line, what);
+    pthread_mutex_unlock(&log_lock);
+}
+
+static void failures_check(void)
+{
+    TEST_CHECK_(!failures[0], "%s(seed %llu)", failures, (unsigned long long)node_seed);
+    failures[0] = 0;
+}
+
 /* ---- the root ---- */
 
-uint64_t node_seed;
 struct sim *the_sim;
 struct runtime *node_runtime;
 static void (*the_body)(void);
@@ -129,6 +147,7 @@ static void run_sim(const struct sim_options *o)
     sim_run(the_sim, 50000000);
     TEST_CHECK_(finished, "the body came to its end (seed %llu)", (unsigned long long)node_seed);
     sim_destroy(the_sim);
+    failures_check();
 }
 
 void node_sim(void (*body)(void))
@@ -168,7 +187,6 @@ int anywhere(void)
 
 static char log_text[1 << 20];
 static size_t log_used;
-static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void node_log(const char *line, size_t size)
 {
@@ -205,6 +223,7 @@ int node_real_with(const struct runtime_options *o, void (*body)(void))
     TEST_ASSERT_(node_runtime != NULL, "%s", error);
     TEST_ASSERT(!runtime_spawn(node_runtime, &(struct spawn_options){.class = &root_class}, NULL));
     int status = runtime_run(node_runtime);
+    failures_check();
     books_check((struct books){.blobs = blobs}, books_of(node_runtime));
     runtime_destroy(node_runtime);
     node_runtime = NULL;
@@ -240,7 +259,7 @@ actor_pid spawn(const struct actor_class *class, int scheduler)
 {
     actor_pid pid = 0;
     enum error e = actor_spawn(&(struct spawn_options){.class = class, .scheduler = scheduler}, &pid);
-    TEST_CHECK_(!e, "spawn: %s", error_name(e));
+    EXPECT(!e);
     return pid;
 }
 
@@ -252,12 +271,12 @@ actor_pid doll(int scheduler)
 void tell(actor_pid to, void (*run)(void *arg), void *arg)
 {
     struct order o = {run, arg};
-    TEST_CHECK(actor_cast(to, RUN, &o, sizeof o) == OK);
+    EXPECT(actor_cast(to, RUN, &o, sizeof o) == OK);
 }
 
 void note(actor_pid to, uint64_t value)
 {
-    TEST_CHECK(actor_cast(to, NOTE, &value, sizeof value) == OK);
+    EXPECT(actor_cast(to, NOTE, &value, sizeof value) == OK);
 }
 
 static bool of_type(const struct message *m, void *arg)

@@ -17,6 +17,10 @@
 #define SANITIZED 0
 #endif
 
+/* As TEST_CHECK, but for any thread: acutest belongs to one. What failed is reported when the node has ended. */
+#define EXPECT(c) ((c) ? (void)0 : node_failed(#c, __FILE__, __LINE__))
+void node_failed(const char *what, const char *file, int line);
+
 /* ---- simulated ---- */
 
 #define NODE_SEEDS 25

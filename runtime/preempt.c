@@ -84,7 +84,7 @@ static uint64_t slice_of(const struct scheduler *s, uint64_t now)
     if (!atomic_load_explicit(&s->running_hog, memory_order_relaxed))
         return slice;
     bool others = atomic_load_explicit(&s->waiting_others, memory_order_relaxed) ||
-                  atomic_load_explicit(&s->inbox.tail, memory_order_relaxed) != &s->inbox.stub ||
+                  atomic_load_explicit(&s->inbox.top, memory_order_relaxed) ||
                   atomic_load_explicit(&s->alarm_at, memory_order_relaxed) <= now;
     return others && slice > HOG_SLICE_NS ? HOG_SLICE_NS : slice;
 }

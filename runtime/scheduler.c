@@ -36,8 +36,6 @@ struct scheduler *scheduler_create(struct runtime *rt, uint32_t index)
     s->slots_used = s->records_used = 1;
     s->actors = region(s->slots_max * sizeof(struct actor));
     s->records = region(s->records_max * sizeof(struct record));
-    s->inbox.head = &s->inbox.stub;
-    atomic_init(&s->inbox.tail, &s->inbox.stub);
     s->now = s->env->now(s->env);
     s->spin_ns = SPIN_NS_MIN;
     atomic_init(&s->alarm_at, UINT64_MAX);
@@ -76,13 +74,14 @@ void scheduler_destroy(struct scheduler *s)
 
 /* ---- from one scheduler to another ---- */
 
-/* Any thread. One exchange makes the chain the inbox's end; linking it to what was the end before makes it visible.
- * Pairs with the acquire loads in inbox_take. Order is kept per producer because a producer's chains go in one by one. */
-void inbox_push(struct scheduler *to, struct message *first, struct message *last)
+/* Any thread. Order is kept per producer because its chains go in one by one. Pairs with the exchange in inbox_take. */
+void inbox_push(struct scheduler *to, struct message *newest, struct message *oldest)
 {
-    __atomic_store_n(&last->next, NULL, __ATOMIC_RELAXED);
-    struct message *previous = atomic_exchange_explicit(&to->inbox.tail, last, memory_order_acq_rel);
-    __atomic_store_n(&previous->next, first, __ATOMIC_RELEASE);
+    struct message *top = atomic_load_explicit(&to->inbox.top, memory_order_relaxed);
+    do
+        oldest->next = top;
+    while (!atomic_compare_exchange_weak_explicit(&to->inbox.top, &top, newest, memory_order_release,
+                                                  memory_order_relaxed));
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence between `sleeping` and the last look */
     if (atomic_load_explicit(&to->sleeping, memory_order_relaxed)) {
         atomic_store_explicit(&to->sleeping, false, memory_order_relaxed);
@@ -92,34 +91,22 @@ void inbox_push(struct scheduler *to, struct message *first, struct message *las
 
 bool inbox_empty(struct scheduler *s)
 {
-    struct inbox *in = &s->inbox;
-    return in->head == &in->stub && atomic_load_explicit(&in->tail, memory_order_acquire) == &in->stub;
+    return !s->inbox.arrived && !atomic_load_explicit(&s->inbox.top, memory_order_relaxed);
 }
 
-/* NULL: empty, or a producer is between its exchange and its link; it will be there in a moment. */
 static struct message *inbox_take(struct inbox *in)
 {
-    struct message *m = in->head;
-    struct message *next = __atomic_load_n(&m->next, __ATOMIC_ACQUIRE);
-    if (m == &in->stub) {
-        if (!next)
-            return NULL;
-        in->head = m = next;
-        next = __atomic_load_n(&m->next, __ATOMIC_ACQUIRE);
+    if (!in->arrived && atomic_load_explicit(&in->top, memory_order_relaxed)) {
+        struct message *m = atomic_exchange_explicit(&in->top, NULL, memory_order_acquire), *next;
+        for (; m; m = next) {
+            next = m->next;
+            m->next = in->arrived;
+            in->arrived = m;
+        }
     }
-    if (next) {
-        in->head = next;
-        return m;
-    }
-    if (atomic_load_explicit(&in->tail, memory_order_acquire) != m)
-        return NULL;
-    __atomic_store_n(&in->stub.next, NULL, __ATOMIC_RELAXED);
-    struct message *previous = atomic_exchange_explicit(&in->tail, &in->stub, memory_order_acq_rel);
-    __atomic_store_n(&previous->next, &in->stub, __ATOMIC_RELEASE);
-    next = __atomic_load_n(&m->next, __ATOMIC_ACQUIRE);
-    if (!next)
-        return NULL;
-    in->head = next;
+    struct message *m = in->arrived;
+    if (m)
+        in->arrived = m->next;
     return m;
 }
 
@@ -149,12 +136,10 @@ void scheduler_post(struct scheduler *s, actor_pid to, struct message *m)
         scheduler_flush(s);
     s->outbox_to = d;
     m->to = to;
-    m->next = NULL;
-    if (s->outbox.tail)
-        s->outbox.tail->next = m;
-    else
-        s->outbox.head = m;
-    s->outbox.tail = m;
+    m->next = s->outbox_newest;
+    s->outbox_newest = m;
+    if (!m->next)
+        s->outbox_oldest = m;
     s->outbox_count++;
     if (!s->simulated && atomic_load_explicit(&s->rt->schedulers[d]->sleeping, memory_order_relaxed))
         scheduler_flush(s); /* waking takes long enough as it is */
@@ -162,14 +147,15 @@ void scheduler_post(struct scheduler *s, actor_pid to, struct message *m)
 
 void scheduler_flush(struct scheduler *s)
 {
-    struct message *first = s->outbox.head, *last = s->outbox.tail;
-    if (!first)
+    struct message *newest = s->outbox_newest;
+    if (!newest)
         return;
-    atomic_store_explicit(&s->remote, atomic_load_explicit(&s->remote, memory_order_relaxed) + s->outbox_count,
+    atomic_store_explicit(&s->remote,
+                          atomic_load_explicit(&s->remote, memory_order_relaxed) + s->outbox_count,
                           memory_order_relaxed);
-    s->outbox = (struct message_queue){0};
+    s->outbox_newest = NULL;
     s->outbox_count = 0;
-    inbox_push(s->rt->schedulers[s->outbox_to], first, last);
+    inbox_push(s->rt->schedulers[s->outbox_to], newest, s->outbox_oldest);
 }
 
 /* A remote mailbox that looks full is refused here, so that the sender learns of it; what slips through in the meantime
@@ -344,12 +330,12 @@ static void drop_all(struct scheduler *s)
     struct message *m;
     while ((m = inbox_take(&s->inbox)))
         message_give(s, m);
-    for (m = s->outbox.head; m;) {
+    for (m = s->outbox_newest; m;) {
         struct message *next = m->next;
         message_give(s, m);
         m = next;
     }
-    s->outbox = (struct message_queue){0};
+    s->outbox_newest = NULL;
     s->outbox_count = 0;
 }
 

@@ -248,15 +248,11 @@ struct worker {
 
 /* ---- schedulers ---- */
 
-struct message_queue {
-    struct message *head, *tail;
-};
-
-/* Many producers, one consumer; a producer hands over a chain with one exchange. */
+/* Many producers, one consumer. A producer puts a chain on top with one exchange, the consumer takes all there is with
+ * another and turns it round: newest first becomes oldest first. Two cache lines travel for a message, this and its own. */
 struct inbox {
-    _Alignas(CACHE_LINE) _Atomic(struct message *) tail;
-    _Alignas(CACHE_LINE) struct message *head;
-    struct message stub;
+    _Alignas(CACHE_LINE) _Atomic(struct message *) top;
+    _Alignas(CACHE_LINE) struct message *arrived; /* taken, in order, not yet delivered */
 };
 
 #define FAULT_FRAMES 16
@@ -321,7 +317,8 @@ struct scheduler {
     uint32_t classes_used;
 
     /* others */
-    struct message_queue outbox; /* for one destination: a message for another one sends these off first */
+    struct message *outbox_newest,
+        *outbox_oldest; /* for one destination: a message for another sends these off first */
     uint32_t outbox_to, outbox_count;
     uint64_t last_remote, last_poll, spin_ns;
     uint64_t hog_slice_end; /* since then the others have been served */
@@ -346,7 +343,7 @@ struct scheduler {
     _Alignas(
         CACHE_LINE) _Atomic uint64_t turn_seq; /* changes with every callback: what the monitor compares */
     _Atomic bool running;                      /* a callback runs */
-    _Atomic bool hurry;   /* set by the monitor: this turn takes long, end it */
+    _Atomic bool hurry;                        /* set by the monitor: this turn takes long, end it */
     _Atomic bool running_hog;
     _Atomic uint32_t waiting_others; /* normal actors wait while a hog runs */
     _Atomic uint64_t alarm_at;       /* wheel bound when the turn began */
@@ -715,7 +712,7 @@ void scheduler_post(struct scheduler *s, actor_pid to, struct message *m); /* to
 void scheduler_flush(struct scheduler *s);
 bool inbox_empty(struct scheduler *s);
 size_t inbox_drain(struct scheduler *s, size_t count_max);
-void inbox_push(struct scheduler *to, struct message *first, struct message *last); /* any thread */
+void inbox_push(struct scheduler *to, struct message *newest, struct message *oldest); /* any thread */
 /* Hand a message to whoever it is for: local delivery or outbox. */
 enum error scheduler_transmit(struct scheduler *s, actor_pid to, struct message *m);
 void scheduler_arrive(struct scheduler *s, struct message *m); /* from the inbox; takes m */
@@ -733,7 +730,7 @@ bool fault_in_actor_code(const void *context); /* of a signal: was actor code in
 bool fault_stack_spent(struct scheduler *s, void *context);
 struct preempt *preempt_start(struct runtime *rt);
 void preempt_end(struct preempt *p);
-void preempt_busy(struct runtime *rt); /* a scheduler leaves its sleep */
+void preempt_busy(struct runtime *rt);   /* a scheduler leaves its sleep */
 void preempt_leave(struct scheduler *s); /* its thread is about to end: no signal finds it from now on */
 
 /* ---- runtime.c ---- */

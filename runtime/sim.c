@@ -184,7 +184,7 @@ static size_t actions_list(struct sim *s, struct action *actions)
             actions[n++] = (struct action){.kind = ACT_INBOX, .scheduler = (uint8_t)i};
         if (wheel_due(&sch->wheel, s->now) && wheel_next(&sch->wheel) <= s->now)
             actions[n++] = (struct action){.kind = ACT_TIMER, .scheduler = (uint8_t)i};
-        if (sch->outbox.head)
+        if (sch->outbox_newest)
             actions[n++] = (struct action){.kind = ACT_FLUSH, .scheduler = (uint8_t)i};
     }
     return n;

@@ -91,6 +91,13 @@ static void dyn_06(void)
     settle();
     one_more(sup, D); /* room again */
     EXPECT_ERROR(try_one_more(sup, E, &pid), ERR_MAX_CHILDREN);
+    struct child_result result = {0};
+    sup =
+        start_dynamic(&(struct supervisor_spec){.intensity = 1, .period_ms = 5000, .max_children = 2}, NULL);
+    add_child(sup, &WORKER(F));
+    add_child(sup, &WORKER(F));
+    EXPECT_ERROR(supervisor_start_child(sup, &WORKER(E), &result, PATIENCE), ERR_MAX_CHILDREN);
+    EXPECT_EQ(world->members[E].begun, 0);
 }
 
 static void dyn_07(void)

@@ -207,6 +207,7 @@ static void call_11(void)
         EXPECT_OK(actor_request_wait(open, n, &index, &reply, PATIENCE));
         EXPECT(index < n);
         EXPECT_EQ(*(uint64_t *)message_body(reply, 8), 100 + place[index]);
+        EXPECT_EQ(place[index], 2 - i); /* the newest was answered first */
         seen[place[index]] = true;
     }
     EXPECT(!mail());

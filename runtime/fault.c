@@ -285,6 +285,17 @@ static const char *why_not(const struct scheduler *s, const ucontext_t *u, int s
     return fault_in_actor_text(context_return(u, low, high)) ? NULL : "in a library that may hold a lock";
 }
 
+/* The frames that are left behind are nobody's any more; ASan has marks around what was in them. */
+static void go_landing(struct scheduler *s, ucontext_t *u, uintptr_t low, uintptr_t high)
+{
+#if POOL_ASAN
+    ASAN_UNPOISON_MEMORY_REGION((void *)low, high - low);
+#endif
+    (void)low;
+    (void)high;
+    context_go(u, (uintptr_t)fault_lands, s->worker->landing_sp - 512);
+}
+
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
     struct scheduler *s = scheduler_current;
@@ -314,7 +325,7 @@ static void on_fault(int signal, siginfo_t *info, void *context)
         f->frame[1] = caller;
         f->frames++;
     }
-    context_go(u, (uintptr_t)fault_lands, s->worker->landing_sp - 512);
+    go_landing(s, u, low, high);
 }
 
 bool fault_stack_spent(struct scheduler *s, void *context)
@@ -329,7 +340,7 @@ bool fault_stack_spent(struct scheduler *s, void *context)
                               .address = context_sp(context),
                               .pc = context_pc(context)};
     walk(&s->fault, context_fp(context), low, high);
-    context_go(context, (uintptr_t)fault_lands, s->worker->landing_sp - 512);
+    go_landing(s, context, low, high);
     return true;
 }
 

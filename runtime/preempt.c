@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include "runtime/scheduler.h"
 
 #define PREEMPT_SIGNAL SIGURG /* ignored by default, and used by nobody for out-of-band data any more */
@@ -148,6 +149,16 @@ static void rest(struct preempt *p)
     pthread_mutex_unlock(&p->lock);
 }
 
+/* Until then, or until the end is asked for. */
+static void sleep_until(struct preempt *p, uint64_t deadline)
+{
+    struct timespec t = {.tv_sec = (time_t)(deadline / NS_PER_S), .tv_nsec = (long)(deadline % NS_PER_S)};
+    pthread_mutex_lock(&p->lock);
+    if (!atomic_load(&p->ending))
+        pthread_cond_timedwait(&p->busy, &p->lock, &t);
+    pthread_mutex_unlock(&p->lock);
+}
+
 static void *monitor(void *arg)
 {
     struct preempt *p = arg;
@@ -160,7 +171,7 @@ static void *monitor(void *arg)
         if (!look(p, seen, now, &look_at))
             rest(p);
         else
-            env_thread_sleep(look_at);
+            sleep_until(p, look_at);
     }
     return NULL;
 }
@@ -200,7 +211,11 @@ struct preempt *preempt_start(struct runtime *rt)
     sigaction(PREEMPT_SIGNAL, &action, NULL);
     p->rt = rt;
     pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->busy, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->busy, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     if (pthread_create(&p->thread, NULL, monitor, p) != 0) {
         munmap(p, sizeof *p);
         return NULL;

@@ -1067,6 +1067,7 @@ static void fail_17(void)
 
 ROWS(ROW_TEST)
 VECTORS(VECTOR_TEST)
+struct acutest_test_; /* ends the list of rows for tools that read declarations by their semicolons */
 
 TEST_LIST
 = {ROWS(ROW_ENTRY) VECTORS(VECTOR_ENTRY){NULL, NULL}};

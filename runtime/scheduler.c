@@ -253,6 +253,10 @@ static void turn(struct scheduler *s)
         timer_fire_due(s);
     if (__builtin_expect(atomic_load_explicit(&s->rt->stopping, memory_order_relaxed), 0))
         runtime_stop_asked(s);
+    if (s->now >= s->measure_at) {
+        s->measure_stack = true;
+        s->measure_at = s->now + MEASURE_STACK_NS;
+    }
     s->budget = TURN_DISPATCHES;
     atomic_store_explicit(&s->hurry, false, memory_order_relaxed);
     while (s->budget && worker_dispatch(s))

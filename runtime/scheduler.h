@@ -278,10 +278,11 @@ struct telemetry_shard;
 #define POLL_INTERVAL_NS (50 * NS_PER_US) /* a busy scheduler looks at its descriptors this often */
 #define SPIN_NS_MIN \
     (50 * NS_PER_US) /* looks at the inbox this long before it sleeps, while others write to it ... */
-#define SPIN_NS_MAX     (400 * NS_PER_US) /* ... and longer when its sleeps turn out to be short */
-#define WORKERS_KEPT    64u               /* idle ones a stack class keeps when the scheduler sleeps */
-#define WORKERS_TRIMMED 64u /* given back before one sleep: 3 us each, so it takes a fifth of a millisecond */
-#define HOG_SLICE_NS    (100 * NS_PER_US) /* of a hog while others want to run */
+#define SPIN_NS_MAX      (400 * NS_PER_US) /* ... and longer when its sleeps turn out to be short */
+#define MEASURE_STACK_NS (10 * NS_PER_MS)  /* how often one turn's use of its stack is measured */
+#define WORKERS_KEPT     64u               /* idle ones a stack class keeps when the scheduler sleeps */
+#define WORKERS_TRIMMED  64u /* given back before one sleep: 3 us each, so it takes a fifth of a millisecond */
+#define HOG_SLICE_NS     (100 * NS_PER_US) /* of a hog while others want to run */
 
 struct scheduler {
     /* hot */
@@ -291,6 +292,7 @@ struct scheduler {
     uint32_t guard;    /* depth of guarded sections */
     uint32_t matching; /* a callback of the actor runs inside the runtime: no preemption */
     bool stop_told;
+    bool measure_stack; /* of the next turn */
     bool simulated;
     uint32_t turn_messages; /* of one actor in a row */
     uint32_t index;
@@ -320,6 +322,7 @@ struct scheduler {
     struct message *outbox_newest,
         *outbox_oldest; /* for one destination: a message for another sends these off first */
     uint32_t outbox_to, outbox_count;
+    uint64_t measure_at;
     uint64_t last_remote, last_poll, spin_ns;
     uint64_t hog_slice_end; /* since then the others have been served */
     uint32_t watches;

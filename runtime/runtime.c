@@ -24,6 +24,14 @@
 #define SANITIZED 0
 #endif
 
+/* What has ended since the first supervisor of this incident gave up. */
+struct runtime_incident {
+    pthread_mutex_t lock;
+    uint64_t began;
+    uint32_t count;
+    char domains[INCIDENT_DOMAINS][64];
+};
+
 /* Messages from threads that are no scheduler: pools of their own behind a lock. */
 struct runtime_foreign {
     pthread_mutex_t lock;
@@ -109,6 +117,13 @@ static bool make_shared(struct runtime *rt)
         rt->foreign = NULL;
         return false;
     }
+    rt->incident =
+        mmap(NULL, sizeof *rt->incident, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (rt->incident == MAP_FAILED) {
+        rt->incident = NULL;
+        return false;
+    }
+    pthread_mutex_init(&rt->incident->lock, NULL);
     pthread_mutex_init(&rt->foreign->lock, NULL);
     for (uint32_t i = 0; i < MESSAGE_BLOCKS; i++)
         pool_init(&rt->foreign->messages[i], rt->message_depots[i]);
@@ -158,6 +173,8 @@ void runtime_destroy(struct runtime *rt)
             pool_fini(&rt->foreign->messages[i]);
         munmap(rt->foreign, sizeof *rt->foreign);
     }
+    if (rt->incident)
+        munmap(rt->incident, sizeof *rt->incident);
     telemetry_destroy(rt->telemetry);
     groups_destroy(rt->groups);
     names_destroy(rt->names);
@@ -283,6 +300,25 @@ static void last_words(struct runtime *rt, const char *msg, const char *domain, 
     json_end(&json);
     runtime_log(rt, line, sink.length);
     atomic_store(&rt->exit_status, RUNTIME_EXIT_EXHAUSTED);
+}
+
+int64_t runtime_cascade(const char *domain)
+{
+    struct scheduler *s = scheduler_current;
+    struct runtime_incident *in = s->rt->incident;
+    pthread_mutex_lock(&in->lock);
+    if (!in->count || s->now - in->began > INCIDENT_NS) {
+        in->began = s->now;
+        in->count = 0;
+    }
+    uint32_t i = 0;
+    while (i < in->count && strncmp(in->domains[i], domain, sizeof in->domains[i] - 1) != 0)
+        i++;
+    if (i == in->count && in->count < INCIDENT_DOMAINS)
+        snprintf(in->domains[in->count++], sizeof in->domains[0], "%s", domain);
+    int64_t others = (int64_t)in->count - 1;
+    pthread_mutex_unlock(&in->lock);
+    return others;
 }
 
 void runtime_exhausted(const char *domain, uint32_t count, uint64_t window_ms, const struct reason *last)

@@ -372,6 +372,7 @@ struct runtime {
     _Atomic int stopping; /* 0 no, 1 asked, 2 at once */
     _Atomic int ended;    /* the schedulers shall return */
     _Atomic int exit_status;
+    struct runtime_incident *incident;
     struct runtime_foreign *foreign;
     struct preempt *preempt;
     bool contained;
@@ -742,6 +743,11 @@ void runtime_root_ended(struct runtime *rt, struct scheduler *s, const struct re
 void runtime_unknown_message(struct scheduler *s, const struct message *m);
 void runtime_crash_report(struct scheduler *s, const struct actor *a, const char *why);
 void runtime_log(struct runtime *rt, const char *line, size_t size);
+/* A domain's supervisor has given up: how many other domains have done so in the same incident, that is within
+ * INCIDENT_NS of its first. */
+#define INCIDENT_NS      (10 * NS_PER_S)
+#define INCIDENT_DOMAINS 32u /* told apart; more count as the last one */
+int64_t runtime_cascade(const char *domain);
 void runtime_exhausted(const char *domain, uint32_t count, uint64_t window_ms, const struct reason *last);
 void sim_trace_add(struct scheduler *s, uint32_t what, uint64_t a, uint64_t b);
 static inline void sim_trace(struct scheduler *s, uint32_t what, uint64_t a, uint64_t b)

@@ -1047,6 +1047,55 @@ static void test_nested(void)
     simulate_many(nested_body);
 }
 
+/* ---- cascades: other domains that end in the same incident ---- */
+
+static void break_domain(actor_pid sup)
+{
+    actor_pid child = info_of(sup, "child").pid;
+    actor_kill(child);
+    TEST_CHECK(wait_exit(sup).kind == REASON_SHUTDOWN);
+}
+
+static enum slo_level cascade_level(int64_t *ret_sum)
+{
+    struct telemetry_slo_state state;
+    telemetry_slo_read(runtime_telemetry(runtime_self()), TELEMETRY_SLO_CASCADE_COUNT, actor_now(), &state);
+    *ret_sum = state.value;
+    return state.level;
+}
+
+static void cascade_body(void)
+{
+    static struct plan plans[4] = {{.number = 0}, {.number = 1}, {.number = 2}, {.number = 3}};
+    static const char *const names[] = {"first", "second", "third", "first"};
+    actor_pid sups[4];
+    for (int i = 0; i < 4; i++) {
+        struct child_spec child = {
+            .id = "child", .class = &worker_class, .args = &plans[i], .args_size = sizeof plans[i]};
+        sups[i] = start(&(struct supervisor_spec){
+            .name = names[i], .intensity = 0, .period_ms = 1000, .children = &child, .children_count = 1});
+    }
+    int64_t sum;
+    break_domain(sups[0]);
+    TEST_CHECK(cascade_level(&sum) == SLO_OK && sum == 0); /* one domain alone is no cascade */
+    pass_ms(9999);
+    break_domain(sups[1]); /* a second one within the incident's 10 s is */
+    TEST_CHECK(cascade_level(&sum) == SLO_CRITICAL && sum == 1);
+    pass_ms(10001);
+    break_domain(sups[2]); /* and this is another incident */
+    TEST_CHECK(cascade_level(&sum) == SLO_CRITICAL && sum == 1);
+    pass_ms(10001);
+    break_domain(sups[3]);
+    TEST_CHECK(cascade_level(&sum) == SLO_CRITICAL && sum == 1);
+    pass_ms(300001); /* the window of the level has passed */
+    TEST_CHECK(cascade_level(&sum) == SLO_OK && sum == 0);
+}
+
+static void test_cascade(void)
+{
+    simulate_many(cascade_body);
+}
+
 static void names_body(void)
 {
     for (int s = 0; s < STRATEGY_COUNT; s++)
@@ -1343,6 +1392,7 @@ TEST_LIST
    {"STORM-01 2,000 deaths at once", test_storm},
    {"LIFE-04 what strangers send", test_strangers},
    {"AMB-T-04 supervisors in supervisors", test_nested},
+   {"TOP-121 TOP-122 TOP-123 AMB-T-21 a second domain in one incident is a cascade", test_cascade},
    {"names and refusals", test_names},
    {"refusals name the child, the field and the value", test_sentences},
    {"a list of 1,300 children", test_long_list},

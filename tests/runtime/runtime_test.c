@@ -310,22 +310,33 @@ static void noise(void *arg)
         actor_kill(doll(SPAWN_ON((uint32_t)actor_random() % 2)));
     }
 }
-static void busy(void)
+static enum actor_step busy(void *state)
 {
-    pthread_t thread;
-    rt = runtime_self();
-    steps = 0;
+    (void)state;
     for (uint32_t i = 0; i < 4; i++)
         tell(doll(SPAWN_ON(i % 2)), noise, (void *)(uintptr_t)doll(SPAWN_ON(1 - i % 2)));
-    TEST_CHECK(pthread_create(&thread, NULL, stop_twice, NULL) == 0);
-    pthread_detach(thread);
     actor_sleep(DEADLINE_NONE);
+    return ACTOR_CONTINUE;
 }
+static const struct actor_class busy_class = {
+    .name = "busy", .init = root_init, .proceed = busy, .handle = doll_handle};
+
 static void test_stop_while_busy(void)
 {
-    for (int i = 0; i < 10; i++)
-        TEST_CHECK(node_real_with(&(struct runtime_options){.schedulers = 2, .actors_max = 10000}, busy) ==
-                   0);
+    ending = 0;
+    for (int i = 0; i < 10; i++) {
+        pthread_t thread;
+        steps = 0;
+        rt = runtime_create(&(struct runtime_options){.schedulers = 2, .actors_max = 10000}, NULL, 0);
+        TEST_CHECK(runtime_spawn(rt, &(struct spawn_options){.class = &busy_class}, NULL) == OK);
+        TEST_CHECK(pthread_create(&thread, NULL, stop_twice, NULL) == 0);
+        TEST_CHECK(runtime_run(rt) == 0);
+        pthread_join(thread, NULL);
+        struct runtime_stats stats;
+        runtime_stats(rt, &stats);
+        TEST_CHECK(stats.actors == 0 && stats.records == 0 && stats.stacks_in_use == 0);
+        runtime_destroy(rt);
+    }
 }
 
 /* ---- spawning from outside ---- */

@@ -54,7 +54,7 @@ static size_t descriptors(void)
 static void starved(void)
 {
     const struct {
-        int what;
+        __rlimit_resource_t what;
         rlim_t limit;
     } limits[] = {{RLIMIT_AS, 1ull << 30}, {RLIMIT_AS, 3ull << 30}, {RLIMIT_NOFILE, 6}, {RLIMIT_NOFILE, 5}};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {

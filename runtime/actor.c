@@ -532,8 +532,10 @@ void actor_bury(struct scheduler *s, struct actor *a, struct reason why)
         mailbox_bury(s, a, pid, &why);
     if (a->held)
         message_release_held(s, a, pid, &why);
-    if (a->birth)
-        actor_born(s, a, ERR_INIT, &why, 0);
+    if (a->birth) {
+        struct spawn_birth *b = (struct spawn_birth *)(void *)a->birth->payload;
+        actor_born(s, a, b->error ? (enum error)b->error : ERR_INIT, &why, b->error ? b->info : 0);
+    }
     if (a->links || a->watchers)
         link_bury(s, a, pid, &why);
     if (a->doom)

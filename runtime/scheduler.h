@@ -692,8 +692,9 @@ struct spawn_birth {
     uint64_t link_ref, monitor_ref; /* the starter's records, for remote spawns */
     uint32_t args_size;
     uint16_t name_size;    /* with its NUL, rounded up to 8; 0: no name */
-    bool awaited;          /* the starter waits in actor_start */
-    bool placed;           /* came from another scheduler, which is told the pid */
+    bool awaited : 1;      /* the starter waits in actor_start */
+    bool placed : 1;       /* came from another scheduler, which is told the pid */
+    uint8_t error;         /* with which the start fails; told when nothing of the newcomer is left */
     unsigned char bytes[]; /* name, then args */
 };
 struct actor *actor_birth(struct scheduler *s, const struct actor_class *class, actor_pid parent,

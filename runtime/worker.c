@@ -103,10 +103,15 @@ static void end_with_terminate(struct scheduler *s, struct worker *w, struct act
     end(s, w, a, why);
 }
 
-static void end_in_init(struct scheduler *s, struct worker *w, struct actor *a, enum error e,
+/* The starter hears of it from actor_bury: by then the newcomer's name and all else that it took is free again. */
+static void end_in_init(struct scheduler *s, struct worker *w, struct actor *a, enum error e, uint64_t info,
                         struct reason why)
 {
-    actor_born(s, a, e, &why, 0);
+    if (a->birth) {
+        struct spawn_birth *b = (struct spawn_birth *)(void *)a->birth->payload;
+        b->error = (uint8_t)e;
+        b->info = info;
+    }
     end(s, w, a, why);
 }
 
@@ -136,7 +141,7 @@ static void landed(struct scheduler *s, struct worker *w, enum landing how)
         why = reason_copy((struct reason *)(void *)a->doom->payload);
     }
     if (w->phase == PHASE_INIT)
-        end_in_init(s, w, a, ERR_INIT, why);
+        end_in_init(s, w, a, ERR_INIT, 0, why);
     else if (how == LAND_EXIT && w->phase == PHASE_HANDLE)
         end_with_terminate(s, w, a, why);
     else
@@ -220,24 +225,22 @@ static bool take_name(struct scheduler *s, struct worker *w, struct actor *a, co
     enum error e = resource_name(s, a, name, &holder);
     if (!e)
         return true;
-    struct reason why = reason_error((int)e);
-    actor_born(s, a, e, &why, holder);
-    end(s, w, a, why);
+    end_in_init(s, w, a, e, holder, reason_error((int)e));
     return false;
 }
 
 static bool init_refused(struct scheduler *s, struct worker *w, struct actor *a, enum actor_step step)
 {
     if (a->doom) {
-        end_in_init(s, w, a, ERR_INIT, reason_copy((struct reason *)(void *)a->doom->payload));
+        end_in_init(s, w, a, ERR_INIT, 0, reason_copy((struct reason *)(void *)a->doom->payload));
         return true;
     }
     if (step == ACTOR_CONTINUE || step == ACTOR_PROCEED)
         return false;
     if (step == ACTOR_IGNORE)
-        end_in_init(s, w, a, ERR_IGNORED, reason_of(REASON_NORMAL));
+        end_in_init(s, w, a, ERR_IGNORED, 0, reason_of(REASON_NORMAL));
     else
-        end_in_init(s, w, a, ERR_INIT, reason_of(step == ACTOR_STOP ? REASON_NORMAL : REASON_BAD_RETURN));
+        end_in_init(s, w, a, ERR_INIT, 0, reason_of(step == ACTOR_STOP ? REASON_NORMAL : REASON_BAD_RETURN));
     return true;
 }
 
@@ -515,8 +518,6 @@ bool worker_dispatch(struct scheduler *s)
         s->budget--;
     if (a->doom && !a->worker) {
         struct reason why = reason_copy((struct reason *)(void *)a->doom->payload);
-        if (a->status == ACTOR_STARTING || !(a->flags & ACTOR_BORN))
-            actor_born(s, a, ERR_INIT, &why, 0);
         actor_bury(s, a, why);
         return true;
     }

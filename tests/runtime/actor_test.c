@@ -24,6 +24,14 @@ static void count_release(void *arg)
     (*(unsigned *)arg)++;
 }
 
+/* Of one whose start fails: nothing has gone to another scheduler since its init, so its starter doesn't know yet. */
+static size_t outbox_in_init;
+static void release_untold(void *arg)
+{
+    (void)arg;
+    TEST_CHECK(scheduler_current->outbox_count == outbox_in_init);
+}
+
 static enum actor_step init(void *state, const void *args, size_t args_size)
 {
     struct manners m;
@@ -33,6 +41,9 @@ static enum actor_step init(void *state, const void *args, size_t args_size)
     memset(state, 0x5a, 200);
     TEST_CHECK(actor_own(count_release, &lives_released) != 0);
     actor_start_info(m.manner + 1000);
+    outbox_in_init = scheduler_current->outbox_count;
+    if (m.manner >= REFUSES && m.manner <= JUNK)
+        TEST_CHECK(actor_own(release_untold, NULL) != 0);
     switch ((enum manner)m.manner) {
     case REFUSES:
         actor_refuse(reason_with_detail(reason_error(66), "refused", 7));

@@ -22,6 +22,7 @@
 #include "runtime/sim.h"
 #include "runtime/supervisor.h"
 #include "runtime/telemetry.h"
+#include "tests/support/sanitized.h"
 
 /* ---- rows ---- */
 

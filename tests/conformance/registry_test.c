@@ -126,11 +126,7 @@ static void reg_12(void)
  * same story. */
 static void storm_04(void)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    const uint32_t full = 50000;
-#else
-    const uint32_t full = 1000000;
-#endif
+    const uint32_t full = SANITIZED ? 50000 : 1000000;
     for (uint32_t i = 0, rounds = world->full ? full : 60; i < rounds; i++) {
         const struct plan plan = {.number = A};
         struct start_result born;

@@ -13,16 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define SANITIZED 1
-#elif defined __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
+#include "tests/support/sanitized.h"
 
 #if SANITIZED && __has_include(<sanitizer/asan_interface.h>)
 #include <sanitizer/asan_interface.h>

@@ -5,17 +5,7 @@
 
 #include <stdbool.h>
 #include "runtime/sim.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
+#include "tests/support/sanitized.h"
 
 /* As TEST_CHECK, but for any thread: acutest belongs to one. What failed is reported when the node has ended. */
 #define EXPECT(c) ((c) ? (void)0 : node_failed(#c, __FILE__, __LINE__))

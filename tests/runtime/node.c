@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "runtime/blob.h"
@@ -153,8 +154,10 @@ static void run_sim(const struct sim_options *o)
 void node_sim(void (*body)(void))
 {
     static const enum sim_order orders[] = {SIM_RANDOM, SIM_PRIORITY, SIM_RANDOM, SIM_FIFO};
+    const char *seeds = getenv("NODE_SEEDS");
+    uint64_t last = seeds ? strtoull(seeds, NULL, 10) : NODE_SEEDS;
     the_body = body;
-    for (uint64_t seed = 1; seed <= NODE_SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= last; seed++) {
         balanced = true;
         run_sim(&(struct sim_options){
             .seed = seed, .schedulers = 1 + (uint32_t)seed % 3, .order = orders[seed % 4]});

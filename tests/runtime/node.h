@@ -13,7 +13,7 @@ void node_failed(const char *what, const char *file, int line);
 
 /* ---- simulated ---- */
 
-#define NODE_SEEDS 25
+#define NODE_SEEDS 25 /* or as many as the environment's NODE_SEEDS says */
 
 /* Runs the body as the root under NODE_SEEDS seeds, with 1 to 3 schedulers and several orders, and checks
  * afterwards that it came to its end and that actors, records, timers, messages, chunks, blobs and stacks are

@@ -374,6 +374,7 @@ void scheduler_loop(struct scheduler *s)
             poll_now_and_then(s);
     }
     scheduler_wind_down(s);
+    worker_trim(s, 0, UINT32_MAX); /* here: a coroutine may keep the address of this thread's variables */
     telemetry_shard_enter(NULL);
     fault_thread_end(s);
     scheduler_current = NULL;

@@ -202,6 +202,27 @@ static void test_exhausted(void)
     node_sim_with(exhausted, &(struct sim_options){.seed = 1, .runtime.message_bytes_max = 16 << 20});
 }
 
+/* What the runtime itself has to say must not fail: without memory for it the process ends, and says what to raise. */
+static void exhausted_for_signals(void)
+{
+    while (message_new(1, 0))
+        ;
+    actor_monitor(0, 0);
+}
+
+static void exhausted_child(void)
+{
+    node_sim_with(exhausted_for_signals,
+                  &(struct sim_options){.seed = 1, .runtime.message_bytes_max = 16 << 20});
+}
+
+static void test_exhausted_for_signals(void)
+{
+    struct outcome o = node_child(exhausted_child, NULL);
+    TEST_CHECK_(o.exited == 70 && o.lines == 1 && strstr(o.text, "raise message_bytes_max"), "%d: %s",
+                o.exited, o.text);
+}
+
 /* ---- double use is a bug, and found: the process ends with one line ---- */
 
 static void free_twice(void)
@@ -257,6 +278,7 @@ TEST_LIST
     {"forwarded and forgotten", test_forwarded},
     {"to the dead, to nobody, to pids that can't be", test_to_the_dead},
     {"pool exhaustion gives NULL", test_exhausted},
+    {"no memory for a signal", test_exhausted_for_signals},
     {"double use ends the process", test_double_use},
     {NULL, NULL},
 };

@@ -240,6 +240,45 @@ static void figures(void)
     pthread_join(thread, NULL);
 }
 
+/* ---- no stack to be had ---- */
+
+static unsigned finished_waits;
+static void wait_for_note(void *arg)
+{
+    (void)arg;
+    expect(NOTE); /* with a stack of its own meanwhile */
+    finished_waits++;
+}
+
+/* Whoever finds no stack waits for its turn until somebody gives one back; those that have one go on. */
+static void few_stacks(void)
+{
+    struct scheduler *s = scheduler_current;
+    actor_pid pids[20];
+    finished_waits = 0;
+    coro_pool_destroy(s->stacks[0]); /* nobody has used it yet */
+    s->stacks[0] = coro_pool_create((64 << 10) + STACK_RESERVE, 4);
+    for (int i = 0; i < 20; i++)
+        tell(pids[i] = doll(SPAWN_HERE), wait_for_note, NULL);
+    for (int i = 0; i < 50; i++)
+        actor_yield();
+    struct coro_stats stats;
+    coro_pool_stats(s->stacks[0], &stats);
+    TEST_CHECK(stats.in_use == 4 && finished_waits == 0);
+    for (int i = 0; i < 20; i++) /* the last ones first */
+        note(pids[19 - i], 1);
+    for (int i = 0; i < 20; i++)
+        TEST_CHECK(actor_call(pids[i], message_new(ASK, 0), NULL, DEADLINE_NONE) == OK);
+    TEST_CHECK(finished_waits == 20);
+    for (int i = 0; i < 20; i++)
+        gone(pids[i]);
+}
+
+static void test_few_stacks(void)
+{
+    TEST_CHECK(node_real(1, few_stacks) == 0);
+}
+
 static void run(void (*body)(void))
 {
     TEST_CHECK(node_real(2, body) == 0);
@@ -283,5 +322,6 @@ TEST_LIST
     {"messages of foreign threads", test_posted},
     {"kill storms", test_kill_storms},
     {"figures read by others", test_figures},
+    {"no stack to be had", test_few_stacks},
     {NULL, NULL},
 };

@@ -168,7 +168,7 @@ static void spawn_and_kill(void)
 {
     static actor_pid crowd[64];
     static uint64_t refs[64];
-    for (unsigned round = 0; round < ROUNDS / 100; round++) {
+    for (unsigned round = 0; round < ROUNDS / 200; round++) {
         for (int i = 0; i < 64; i++) {
             struct start_result r = {0};
             struct spawn_options o = {.class = i % 3 ? &doll_class : &trapper_class,

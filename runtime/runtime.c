@@ -238,13 +238,13 @@ int runtime_run(struct runtime *rt)
     sigdelset(&all, SIGURG);
     sigdelset(&all, SIGRTMIN + 5);
     pthread_sigmask(SIG_BLOCK, &all, &before);
+    if (!rt->options.no_preemption && !SANITIZED)
+        rt->preempt = preempt_start(rt); /* before the threads, which read this */
     for (; started < rt->schedulers_count; started++)
         if (pthread_create(&threads[started], NULL, scheduler_thread, rt->schedulers[started]) != 0)
             fault_fatal("no threads", "a scheduler's thread could not be started");
-    if (!rt->options.no_preemption && !SANITIZED)
-        rt->preempt = preempt_start(rt);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    rt->schedulers[0]->thread = (uint64_t)pthread_self();
+    __atomic_store_n(&rt->schedulers[0]->thread, (uint64_t)pthread_self(), __ATOMIC_RELAXED);
     scheduler_loop(rt->schedulers[0]);
     wake_all(rt);
     for (uint32_t i = 1; i < started; i++)

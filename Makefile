@@ -170,6 +170,10 @@ bench-%: deps
 	@$(MAKE) --no-print-directory benches
 	@for b in $(call programs,$(filter tests/bench/$*%,$(BENCHES))); do $$b || exit; done
 
+bench-goals: deps ## the figures beside their goals: pass or miss
+	@$(MAKE) --no-print-directory benches >/dev/null
+	@for b in $(call programs,$(BENCHES)); do $$b; done | .ci/bench-goals
+
 fuzz: deps ## every fuzzer for FUZZ_SECONDS=30 each, with clang
 	@.ci/deps clang
 	@$(MAKE) --no-print-directory fuzzers MODE=fuzz CC=clang
@@ -186,7 +190,7 @@ clean: ## remove everything built (what was unpacked in build/deps stays)
 	@find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} + 2>/dev/null || true
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 install: build ## put program, library, headers and documents under DESTDIR PREFIX
 	@.ci/install '$(DESTDIR)' '$(PREFIX)' '$(B)' '$(VERSION)' '$(WRAP)' '$(CORO_LIBS)'
@@ -203,7 +207,7 @@ check: tests $(PROGRAM)
 
 tests: $(call programs,$(TESTS))
 
-benches: $(call programs,$(BENCHES))
+benches: $(call programs,$(BENCHES)) $(PROGRAM)
 
 fuzzers: $(FUZZED)
 	@for f in $(FUZZED); do .ci/fuzz $$f $(or $(FUZZ_SECONDS),30) || exit; done

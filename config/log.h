@@ -30,8 +30,7 @@ void log_write(enum log_level level, const char *logger, const char *message, co
 
 /* The runtime's own lines, one JSON object without its newline: runtime_options.log. The time is added. */
 void log_line(const char *line, size_t size);
-/* From now on telemetry events are lines as well, those that matter at this level. Before the runtime runs.
- */
+/* From now on telemetry events that matter at this level are lines, too. Before the runtime runs. */
 void log_follow(struct telemetry *telemetry);
 
 #endif

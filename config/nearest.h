@@ -12,8 +12,7 @@ size_t nearest_distance(const char *a, const char *b);
 /* Keeps the best candidate seen so far: start with {.word = what was typed}, offer each known word. */
 struct nearest {
     const char *word;
-    const char
-        *best; /* NULL: nothing is near, which means at most a third of the word's letters, at least 1 */
+    const char *best; /* NULL: nothing is near: within a third of the word's length, at least 1 */
     size_t distance;
 };
 void nearest_offer(struct nearest *n, const char *candidate);

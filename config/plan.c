@@ -103,8 +103,7 @@ static void plan_supervisor(struct plan *plan, size_t position)
 }
 
 /* The children of one row stand together in plan->children, from `at` on. Lower rows are planned before their
- * parents, because a child's argument is a copy of its finished spec. Returns where the next ones may stand.
- */
+ * parents, because a child's argument is a copy of its finished spec. Returns where the next may stand. */
 static size_t plan_children(struct plan *plan, size_t parent, size_t at)
 {
     size_t first = at, count = 0;

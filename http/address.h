@@ -16,8 +16,7 @@
 #include <sys/un.h>
 
 #define ADDRESS_TEXT_MAX 128
-#define ADDRESS_BACKLOG  256 /* connections that may wait while the listener is busy or being started again \
-                              */
+#define ADDRESS_BACKLOG  256 /* may wait while the listener is busy or being started again */
 
 struct address {
     union {

@@ -22,8 +22,7 @@ static bool is_down_of(const struct message *m, void *arg)
     return m->type == MESSAGE_DOWN && ((const struct message_down *)(const void *)m->payload)->ref == *ref;
 }
 
-/* Who holds its name now. Its supervisor is asked something first: it deals with the death before it answers.
- */
+/* Who holds its name now. Its supervisor is asked something first: it deals with the death, then answers. */
 static actor_pid successor(const struct actor_info *dead)
 {
     struct supervisor_info supervisor;

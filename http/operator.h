@@ -17,7 +17,8 @@
  *
  * operator_class is the listener: it watches the listening socket, which the process keeps while listeners
  * come and go, so that clients wait in the backlog meanwhile; per connection it has the connection supervisor
- * start an actor. At connections_max of them, or without descriptors left, newcomers get 503 at once.
+ * start an actor. When that has operator.connections of them, or there are no descriptors left, newcomers get
+ * 503 at once.
  */
 #ifndef COPPICE_HTTP_OPERATOR_H
 #define COPPICE_HTTP_OPERATOR_H

@@ -88,16 +88,17 @@ INSIDE(test_goes_round_for_ever)
     TEST_CHECK(figures().pushed_out == 128 && figures().keys == 64);
 }
 
-/* More expired at once than one question clears: they count as unknown before their turn has come. */
+/* More expire at the same instant than one question clears: they count as unknown before their turn has come. */
 INSIDE(test_a_quiet_night_costs_nobody)
 {
     char id[16];
     start_deduper(64, NS_PER_S);
+    uint64_t began = actor_now();
     for (int i = 0; i < 64; i++) {
         snprintf(id, sizeof(id), "%d", i);
         TEST_CHECK(!seen("i", id));
     }
-    actor_sleep(actor_deadline_ms(3600 * 1000));
+    actor_sleep(began + NS_PER_S);
     TEST_CHECK(!seen("i", "63"));
     TEST_CHECK(figures().keys > 1);
     TEST_CHECK(seen("i", "63"));

@@ -125,6 +125,8 @@ check "nor without an origin" is "$(status POST /chaos/actors/bus:kill -H 'Sec-F
 check "our own page may" is "$(status POST /chaos/actors/bus:kill -H "Origin: http://$at")" 200
 check "a foreign host name" is "$(status GET /healthz -H 'Host: evil.example')" 421
 check "a host name that begins like ours" is "$(status GET /healthz -H 'Host: 127.0.0.1.evil.example')" 421
+check "a host name that begins like ours in IPv6" is "$(status GET /healthz -H 'Host: [::1].evil.example')" 421
+check "our own in IPv6" is "$(status GET /healthz -H 'Host: [::1]:7070')" 200
 check "localhost" is "$(status GET /healthz -H 'Host: localhost:1')" 200
 check "a target that is too long" is "$(status GET "/$long")" 414
 check "a header that is too long" is "$(status GET /healthz -H "X: $huge")" 431
@@ -137,6 +139,7 @@ check "length and chunks" is "$(printf 'POST /chaos/actors/x:kill HTTP/1.1\r\nHo
 check "an upgrade" is "$(printf 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n' | answer)" 'HTTP/1.1 400 Bad Request'
 check "two requests at once" is "$(printf 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /stats HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' | raw | grep -c '^HTTP/1.1 200')" 2
 check "chunks" is "$(printf 'POST /chaos/actors/x:kill HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n' | answer)" 'HTTP/1.1 404 Not Found'
+check "and it can be stopped" stop
 
 # --- connections that stay ---
 check "a server for two connections" start --operator-connections 2
@@ -175,6 +178,15 @@ with_connections '
     echo
     cat <&3 >/dev/null
     echo closed' >"$tmp/held"
+# One who reads late: the writer waits, and afterwards the connection hears what is asked next.
+with_connections '
+    open 3
+    for n in {1..200}; do printf "GET /stats/tree HTTP/1.1\r\nHost: localhost\r\n\r\n"; done >&3
+    until curl -s "http://$at/stats/tree" | grep -q "\"waiting_for\":\"fd\""; do :; done
+    exec 4< <(cat <&3)
+    printf "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" >&3
+    grep -c "^HTTP/1.1 200" <&4' >"$tmp/late"
+check "who reads late gets everything" is "$(cat "$tmp/late")" 201
 check "it is served before" has "$(cat "$tmp/held")" 'HTTP/1.1 200 OK'
 check "killing its actor" has "$(cat "$tmp/held")" '"class":"connection","reason":"killed"},"successor":null'
 check "closes it" has "$(cat "$tmp/held")" closed

@@ -38,6 +38,10 @@ finish() {
 
 # start ARGUMENT...: sets server (its pid), started (the line it says so with) and at (where operators connect).
 start() {
+    [ -z "$server" ] || ! kill -0 "$server" 2>/dev/null || {
+        echo "the last server was left running"
+        return 1
+    }
     exec 9>&-
     rm -f "$tmp/log"
     mkfifo "$tmp/log"

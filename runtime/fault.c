@@ -183,7 +183,7 @@ static void walk(struct fault *f, uintptr_t fp, uintptr_t low, uintptr_t high)
 static bool in_linkage_stub(uintptr_t pc)
 {
 #if defined(__x86_64__)
-    const unsigned char *at = (const unsigned char *)pc; /* endbr64, bnd: as the linker was told; then jmp *slot(%rip) */
+    const unsigned char *at = (const unsigned char *)pc; /* endbr64 and bnd perhaps, then jmp *slot(%rip) */
     if (at[0] == 0xf3 && at[1] == 0x0f && at[2] == 0x1e && at[3] == 0xfa)
         at += 4;
     if (at[0] == 0xf2)
@@ -304,7 +304,8 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     if (signal == SIGABRT)
         here.address = 0;
     const char *refusal = why_not(s, u, signal);
-    if (info->si_code == SI_USER || info->si_code == SI_QUEUE) /* a watchdog's, say: no fault of who happens to run */
+    /* A watchdog's, say: no fault of who happens to run. */
+    if (info->si_code == SI_USER || info->si_code == SI_QUEUE)
         refusal = "sent to the process";
     if (refusal)
         die(strsignal(signal), refusal, &here);
@@ -319,7 +320,7 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     coro_stack_bounds(s->worker->coro, &low, &high);
     walk(f, context_fp(u), low, high);
     uintptr_t caller = context_return(u, low, high);
-    if (!fault_in_actor_text(here.pc) && fault_in_actor_text(caller)) { /* a leaf has no frame that would name it */
+    if (!fault_in_actor_text(here.pc) && fault_in_actor_text(caller)) { /* a leaf has no frame */
         f->frames -= f->frames == FAULT_FRAMES;
         memmove(f->frame + 2, f->frame + 1, (f->frames - 1) * sizeof *f->frame);
         f->frame[1] = caller;

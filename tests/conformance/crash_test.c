@@ -47,23 +47,8 @@ RAW static void bus(void)
     zero = page[0];
 }
 
-/* The sanitizers don't bear being interrupted anywhere, so the runtime doesn't preempt under them: there the reason alone
- * is what is tested. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PREEMPTED false
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define PREEMPTED false
-#endif
-#endif
-#ifndef PREEMPTED
-#define PREEMPTED true
-#endif
-
 RAW static void compute(void)
 {
-    if (!PREEMPTED)
-        actor_exit(reason_of(REASON_OVERRUN));
     while (endless)
         ;
 }

@@ -290,7 +290,7 @@ static void dyn_13(void)
               pid;
     struct child_result result = {0};
     EXPECT_ERROR(supervisor_start_child(with, &WORKER(B), &result, PATIENCE), ERR_DYNAMIC);
-    EXPECT(try_one_more(without, B, &pid) != OK);
+    EXPECT_ERROR(try_one_more(without, B, &pid), ERR_INVALID);
     EXPECT_EQ(world->members[B].begun, 0);
     EXPECT(actor_alive(with) && actor_alive(without));
 }
@@ -320,7 +320,8 @@ static void dyn_17(void)
     EXPECT(actor_whereis("room:1") == result.pid);
     actor_pid first = result.pid;
     plan.number = C;
-    EXPECT(supervisor_start_dynamic(sup, &plan, sizeof plan, "room:1", &result, PATIENCE) != OK);
+    EXPECT_ERROR(supervisor_start_dynamic(sup, &plan, sizeof plan, "room:1", &result, PATIENCE),
+                 ERR_ALREADY_REGISTERED);
     EXPECT_EQ(world->members[C].begun, 0);
     hit(first);
     settle();

@@ -166,7 +166,7 @@ static void life_05(void)
 {
     actor_pid sup = ROOMY(WORKER(A));
     struct message *reply = NULL;
-    EXPECT(actor_call(sup, message_of(4711, "what", 4), &reply, PATIENCE) != OK);
+    EXPECT_ERROR(actor_call(sup, message_of(4711, "what", 4), &reply, PATIENCE), ERR_UNANSWERED);
     EXPECT(actor_alive(sup));
     EXPECT_COUNTS(sup, "1,1,0,1");
 }

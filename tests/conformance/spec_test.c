@@ -273,7 +273,7 @@ static void spec_17(void)
     struct child_spec spec = WORKER(A);
     spec.id = id;
     char text[256];
-    EXPECT(supervisor_check_children(&spec, 1, AUTO_SHUTDOWN_NEVER, text, sizeof text) != OK);
+    EXPECT_ERROR(supervisor_check_children(&spec, 1, AUTO_SHUTDOWN_NEVER, text, sizeof text), ERR_LIMIT);
     id[95] = 0;
     actor_pid sup = START(ONE_FOR_ONE, 1, 5, spec);
     EXPECT(pid_of(sup, id) == world->members[A].pid);

@@ -327,8 +327,8 @@ static void start_18(void)
     actor_pid sup = start_empty(ONE_FOR_ONE);
     struct child_spec spec = WORKER(B, .name = "taken");
     struct child_result result = {0};
-    enum error e = supervisor_start_child(sup, &spec, &result, PATIENCE);
-    EXPECT(e == ERR_ALREADY_REGISTERED || e == ERR_INIT);
+    EXPECT_ERROR(supervisor_start_child(sup, &spec, &result, PATIENCE), ERR_ALREADY_REGISTERED);
+    EXPECT(result.pid == holder);
     EXPECT_EQ(world->members[B].begun, 0);
     EXPECT(actor_whereis("taken") == holder && actor_alive(first));
     EXPECT_COUNTS(sup, "0,0,0,0");

@@ -47,4 +47,8 @@ struct env *env_real(void); /* process-wide, static */
 /* Sleep of a plain thread (monitor, guardian) until the deadline; not for schedulers. */
 void env_thread_sleep(uint64_t deadline);
 
+/* One write to standard error, unless it would have to wait for whoever reads it: then false, and it is lost.
+ * Async-signal-safe. For at most PIPE_BUF bytes. */
+bool env_error_write(const char *bytes, size_t size);
+
 #endif

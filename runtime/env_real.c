@@ -1,6 +1,7 @@
 /* The environment of this machine: its clocks, its randomness, epoll with an eventfd for waking. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,18 @@ struct env *env_real(void)
         .poller_wake = real_poller_wake,
     };
     return &env;
+}
+
+bool env_error_write(const char *bytes, size_t size)
+{
+    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+    ssize_t n;
+    if (poll(&out, 1, 0) != 1 || out.revents != POLLOUT) /* nobody at the other end: no SIGPIPE either */
+        return false;
+    do
+        n = write(STDERR_FILENO, bytes, size);
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)size;
 }
 
 void env_thread_sleep(uint64_t deadline)

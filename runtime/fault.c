@@ -88,8 +88,7 @@ static _Noreturn void die(const char *what, const char *detail, const struct fau
         put_raw(line, &n, sizeof line, "\"");
     }
     put_raw(line, &n, sizeof line, "}\n");
-    ssize_t written = write(2, line, n);
-    (void)written;
+    env_error_write(line, n);
     if (f && f->signal) { /* the default action leaves a core where that is enabled */
         signal(f->signal, SIG_DFL);
         sigset_t set;

@@ -386,8 +386,7 @@ void runtime_log(struct runtime *rt, const char *line, size_t size)
     size = size < sizeof out - 1 ? size : sizeof out - 1;
     memcpy(out, line, size);
     out[size] = '\n';
-    ssize_t n = write(2, out, size + 1);
-    (void)n; /* a log that nobody reads doesn't stop the server */
+    env_error_write(out, size + 1); /* a log that nobody reads doesn't stop the server */
 }
 
 void runtime_crash_report(struct scheduler *s, const struct actor *a, const char *why)

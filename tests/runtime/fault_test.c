@@ -658,6 +658,59 @@ static void test_fatal(void)
     }
 }
 
+/* Nobody reads standard error, and it is full: crashes are reported to nobody, and the process can end all the same. */
+static enum actor_step unread_init(void *state, const void *args, size_t args_size)
+{
+    (void)state;
+    (void)args;
+    (void)args_size;
+    return ACTOR_PROCEED;
+}
+static enum actor_step crash_and_die(void *state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        actor_pid pid = doll(SPAWN_HERE);
+        uint64_t ref = actor_monitor(pid, 0);
+        tell(pid, write_null, NULL);
+        down(ref);
+    }
+    in_guard(NULL);
+    return ACTOR_STOP;
+}
+static const struct actor_class unread_class = {.name = "unread",
+                                                .init = unread_init,
+                                                .proceed = crash_and_die,
+                                                .handle = doll_handle,
+                                                .stack_size = 1 << 20};
+
+static void unread(void)
+{
+    int fds[2];
+    char much[4096] = {0};
+    TEST_ASSERT(pipe2(fds, O_CLOEXEC | O_NONBLOCK) == 0);
+    while (write(fds[1], much, sizeof much) > 0)
+        ;
+    fcntl(fds[1], F_SETFL, 0); /* as a shell hands it on */
+    if (*(bool *)node_argument)
+        close(fds[0]); /* the reader has gone altogether */
+    dup2(fds[1], 2);
+    struct sim *s = sim_create(&(struct sim_options){.seed = 1});
+    runtime_spawn(sim_runtime(s), &(struct spawn_options){.class = &unread_class}, NULL);
+    sim_run(s, 100000);
+    _exit(1); /* it should have ended */
+}
+
+static void test_unread(void)
+{
+    for (int i = 0; i < 2; i++) {
+        bool closed = i;
+        struct outcome o = node_child(unread, &closed);
+        TEST_CHECK_(o.signal == SIGSEGV && o.lines == 0, "exited %d, signal %d: %s", o.exited, o.signal,
+                    o.text);
+    }
+}
+
 /* With containment off every crash is the process's. */
 static void uncontained(void)
 {
@@ -684,6 +737,7 @@ TEST_LIST
     {"ten thousand crashes", test_ten_thousand},
     {"the processor's state is clean again", test_processor},
     {"what ends the process, with one line", test_fatal},
+    {"nobody reads what is said", test_unread},
     {"without containment", test_uncontained},
     {NULL, NULL},
 };

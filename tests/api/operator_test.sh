@@ -182,10 +182,13 @@ with_connections '
 with_connections '
     open 3
     for n in {1..200}; do printf "GET /stats/tree HTTP/1.1\r\nHost: localhost\r\n\r\n"; done >&3
-    until curl -s "http://$at/stats/tree" | grep -q "\"waiting_for\":\"fd\""; do :; done
-    exec 4< <(cat <&3)
+    waits() { curl -s "http://$at/stats/tree" | grep -q "\"waiting_for\":\"fd\""; }
+    until waits; do :; done
+    cat <&3 &
+    idles() { curl -s "http://$at/stats/tree" | grep -q "\"class\":\"connection\"[^{]*\"status\":\"IDLE\""; }
+    until idles; do :; done
     printf "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" >&3
-    grep -c "^HTTP/1.1 200" <&4' >"$tmp/late"
+    wait' | grep -c '^HTTP/1.1 200' >"$tmp/late"
 check "who reads late gets everything" is "$(cat "$tmp/late")" 201
 check "it is served before" has "$(cat "$tmp/held")" 'HTTP/1.1 200 OK'
 check "killing its actor" has "$(cat "$tmp/held")" '"class":"connection","reason":"killed"},"successor":null'

@@ -241,7 +241,13 @@ if has clang-tidy; then
     accepts 'tidy: clean' "$checks/lint-tidy" .
     echo 'int b(int *p) { return p ? 1 : *p; }' >>runtime/a.c
     refuses 'tidy: null dereference' 'clang-analyzer-core.NullDereference' "$checks/lint-tidy" .
-    rm runtime/a.c
+    printf '#include "runtime/b.h"\nint a(int x) { return B(x); }\n' | file runtime/a.c
+    echo '#define B(x) ((x) + 1)' | file runtime/b.h
+    accepts 'tidy: a file and its header' "$checks/lint-tidy" .
+    if [ -s build/tidy/runtime/a.c ]; then pass; else fail 'tidy: what passed is remembered'; fi
+    echo '#define B(x) ((x) / 0)' | file runtime/b.h
+    refuses 'tidy: a changed header is noticed' 'DivideZero' "$checks/lint-tidy" .
+    rm runtime/a.c runtime/b.h
     printf '#include <string.h>\nvoid a(char *p) { memset(p, 0x1234, 4); }\n' | file store/a.c
     refuses 'tidy: a suspicious argument' 'bugprone-suspicious-memset-usage' "$checks/lint-tidy" .
 fi

@@ -209,7 +209,8 @@ void actor_idle_timeout(uint64_t deadline);
 
 /* ---- descriptors and other resources ---- */
 
-/* Messages when fd gets ready (edge-triggered, MESSAGE_READY), without holding a stack. 0 when refused (errno). */
+/* Messages when fd gets ready (edge-triggered, MESSAGE_READY), without holding a stack. 0 when refused (errno): one watch
+ * or wait a descriptor and scheduler (EEXIST). Unwatch before closing: the number may be somebody else's next. */
 uint64_t actor_watch(int fd, uint32_t events);
 void actor_unwatch(uint64_t ref);
 enum error actor_wait_fd(int fd, uint32_t events,

@@ -35,7 +35,8 @@ struct env {
 
     struct poller *(*poller_open)(struct env *); /* NULL + errno */
     void (*poller_close)(struct poller *);
-    /* One-shot when `once`; edge-triggered otherwise. 0 or -1 + errno. events 0 disarms and forgets. */
+    /* One-shot when `once`; edge-triggered otherwise. 0 or -1 + errno (EEXIST: it is armed already). events 0 disarms
+     * and forgets. */
     int (*poller_arm)(struct poller *, int fd, uint32_t events, bool once, uint64_t token);
     /* Blocks at most until `deadline` (0: not at all). Returns how many events were stored. */
     size_t (*poller_wait)(struct poller *, struct env_event *events, size_t count, uint64_t deadline);

@@ -114,9 +114,7 @@ static int real_poller_arm(struct poller *p, int fd, uint32_t events, bool once,
         e.events |= EPOLLIN;
     if (events & WATCH_WRITE)
         e.events |= EPOLLOUT;
-    if (epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &e) == 0)
-        return 0;
-    return errno == EEXIST ? epoll_ctl(p->epoll, EPOLL_CTL_MOD, fd, &e) : -1;
+    return epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &e);
 }
 
 static int wait_for_events(struct poller *p, struct epoll_event *events, int count, uint64_t deadline)

@@ -70,6 +70,8 @@ void mailbox_admit_waiting(struct scheduler *s, struct actor *a)
 
 void mailbox_admit(struct scheduler *s, struct actor *a, struct message *m)
 {
+    if (a->class->mailbox_policy == MAILBOX_DROP_OLDEST && mailbox_depth(a) >= a->mail_capacity)
+        drop_oldest(s, a); /* there is always room for the newest */
     struct message **link = &a->waiting;
     while (*link)
         link = &(*link)->next;

@@ -113,7 +113,8 @@ static bool look(struct preempt *p, struct seen *seen, uint64_t now, uint64_t *l
         uint64_t seq = atomic_load_explicit(&s->turn_seq, memory_order_relaxed);
         awake |= !atomic_load_explicit(&s->sleeping, memory_order_relaxed);
         uint64_t turns = atomic_load_explicit(&s->turns, memory_order_relaxed);
-        if (turns == seen[i].turns) /* many callbacks, none too long, but together they keep inbox and clock waiting */
+        if (turns ==
+            seen[i].turns) /* many callbacks, none too long, but together they keep inbox and clock waiting */
             atomic_store_explicit(&s->hurry, true, memory_order_relaxed);
         seen[i].turns = turns;
         if (seq != seen[i].seq || !atomic_load_explicit(&s->running, memory_order_relaxed)) {

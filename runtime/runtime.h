@@ -37,7 +37,8 @@ enum error runtime_spawn(struct runtime *rt, const struct spawn_options *o, acto
  * a stop or a root that ended normal/shutdown on request, 70 when the root ended by exhaustion or crash (last words were
  * written as one JSON line on standard error). */
 int runtime_run(struct runtime *rt);
-/* Any thread, async-signal-safe: the root gets exit signal shutdown; a second call ends at once. */
+/* Any thread, async-signal-safe: the root gets exit signal shutdown; a second call ends at once. Not after runtime_destroy
+ * has begun. */
 void runtime_stop(struct runtime *rt);
 void runtime_destroy(struct runtime *rt); /* after runtime_run; everything goes */
 

@@ -574,6 +574,7 @@ enum signal_type {
     SIGNAL_LINK,
     SIGNAL_UNLINK,
     SIGNAL_MONITOR,
+    SIGNAL_TIED, /* the answer to a link or monitor from elsewhere: its record here */
     SIGNAL_DEMONITOR,
     SIGNAL_DOWN,
     SIGNAL_SPAWN,

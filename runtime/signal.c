@@ -184,6 +184,32 @@ static void tie_send(struct scheduler *s, uint32_t type, actor_pid to, uint64_t 
     signal_send(s, to, m);
 }
 
+/* Tell the side that tied itself which record it has here, so that untying finds it in one step. */
+static void tied_send(struct scheduler *s, const struct message *from, const struct record *r)
+{
+    uint64_t theirs = ((const struct signal_tie *)(const void *)from->payload)->ref;
+    if (scheduler_local(s, from->from)) {
+        struct record *other = record_of(s, theirs);
+        if (other)
+            other->tie.peer_ref = record_ref(s, r);
+        return;
+    }
+    struct message *m = signal_new(s, SIGNAL_TIED, sizeof(struct signal_tie));
+    m->from = from->to;
+    *(struct signal_tie *)(void *)m->payload =
+        (struct signal_tie){.ref = record_ref(s, r), .peer_ref = theirs};
+    signal_send(s, from->from, m);
+}
+
+static void tied_arrives(struct scheduler *s, struct actor *a, const struct message *m)
+{
+    const struct signal_tie *t = (const struct signal_tie *)(const void *)m->payload;
+    struct record *r = record_of(s, t->peer_ref);
+    if (r && (r->kind == RECORD_LINK || r->kind == RECORD_MONITOR) && r->owner == actor_slot(s, a) &&
+        r->tie.peer == m->from)
+        r->tie.peer_ref = t->ref;
+}
+
 enum error actor_link(actor_pid to)
 {
     struct scheduler *s = scheduler_enter();
@@ -213,14 +239,11 @@ static void link_arrives(struct scheduler *s, struct message *m)
     if (r) {
         r->tie.peer_ref = t->ref; /* both linked each other at once: one link */
     } else if (!(r = link_add(s, a, m->from, t->ref, 0))) {
-        signal_exit_send(s, m->from, m->to, &noproc, true, t->ref);
+        struct reason refused = reason_error((int)ERR_MEMORY); /* it lives, but can't be tied */
+        signal_exit_send(s, m->from, m->to, &refused, true, t->ref);
         return;
     }
-    if (scheduler_local(s, m->from)) {
-        struct record *other = record_of(s, t->ref);
-        if (other)
-            other->tie.peer_ref = record_ref(s, r);
-    }
+    tied_send(s, m, r);
 }
 
 void actor_unlink(actor_pid to)
@@ -328,19 +351,16 @@ static void monitor_arrives(struct scheduler *s, struct message *m)
     struct signal_tie *t = (struct signal_tie *)(void *)m->payload;
     struct actor *a = actor_of(s, m->to);
     struct record *r = a ? record_new(s, a, &a->watchers, RECORD_WATCHER) : NULL;
-    if (!r) {
-        down_send(s, m->from, m->to, t->ref, &(struct reason){.kind = REASON_NOPROC}, true);
+    if (!r) { /* it has ended; or it lives, but can't be watched for want of records */
+        struct reason why = a ? reason_error((int)ERR_MEMORY) : reason_of(REASON_NOPROC);
+        down_send(s, m->from, m->to, t->ref, &why, !a);
         return;
     }
     r->tie.peer = m->from;
     r->tie.peer_ref = t->ref;
     r->tie.tag = 0;
     r->tie.name = NULL;
-    if (scheduler_local(s, m->from)) {
-        struct record *mine = record_of(s, t->ref);
-        if (mine)
-            mine->tie.peer_ref = record_ref(s, r);
-    }
+    tied_send(s, m, r);
 }
 
 void signal_demonitor(struct scheduler *s, actor_pid to, actor_pid from, uint64_t ref, uint64_t peer_ref)
@@ -485,6 +505,9 @@ void signal_handle(struct scheduler *s, struct message *m)
         break;
     case SIGNAL_DEMONITOR:
         demonitor_arrives(s, a, m);
+        break;
+    case SIGNAL_TIED:
+        tied_arrives(s, a, m);
         break;
     case SIGNAL_SUSPEND:
         a->flags |= ACTOR_HELD_BACK;

@@ -187,8 +187,8 @@ _Noreturn static void give_up(struct supervisor *s, const struct child *c, const
 {
     uint32_t count = restart_window_used(&s->window, actor_now()) + 1;
     int64_t window_s = (int64_t)(s->period_ms / 1000 + (s->period_ms % 1000 != 0));
-    TELEMETRY(SUPERVISOR_ESCALATION, runtime_cascade(supervisor_label(s)), DIM(DOMAIN, supervisor_label(s)), DIM(SOURCE_CHILD, child_label(c)),
-              DIM_INT(RESTART_COUNT, count));
+    TELEMETRY(SUPERVISOR_ESCALATION, runtime_cascade(supervisor_label(s)), DIM(DOMAIN, supervisor_label(s)),
+              DIM(SOURCE_CHILD, child_label(c)), DIM_INT(RESTART_COUNT, count));
     TELEMETRY(FAILURE_RESTART_EXHAUSTED, 1, DIM(COMPONENT, "supervisor"), DIM(FAILURE_CLASS, "fatal"),
               DIM_INT(RESTART_COUNT, count), DIM_INT(WINDOW_S, window_s), DIM(DOMAIN, supervisor_label(s)));
     if (s->root)

@@ -277,19 +277,16 @@ static void turn(struct scheduler *s, struct worker *w, struct actor *a)
     a->status = ACTOR_RUNNING;
     if (__builtin_expect(starting, 0) && !turn_init(s, w, a))
         return;
-    uint64_t before = a->handled;
     for (uint32_t n = s->turn_messages; n; n--) {
         struct message *m = mailbox_pop(s, a);
         if (!m)
             break;
+        COUNT(s, handled);
         if (!turn_message(s, w, a, m))
             return;
         if (__builtin_expect(a->flags & ACTOR_HELD_BACK, 0)) /* it has suspended itself */
             break;
     }
-    atomic_store_explicit(&s->handled,
-                          atomic_load_explicit(&s->handled, memory_order_relaxed) + a->handled - before,
-                          memory_order_relaxed);
     a->status = ACTOR_IDLE;
     if (a->mail_head)
         run_ready(s, a);

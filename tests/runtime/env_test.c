@@ -92,8 +92,9 @@ static void test_poller(void)
     TEST_CHECK(env->poller_wait(p, events, 4, 0) == 0); /* edge-triggered: once */
     TEST_CHECK(write(fds[1], "x", 1) == 1);
     TEST_CHECK(env->poller_wait(p, events, 4, 0) == 1);
-    TEST_CHECK(env->poller_arm(p, fds[0], WATCH_READ, true, 18) ==
-               0); /* anew, with another token: ready still */
+    TEST_CHECK(env->poller_arm(p, fds[0], WATCH_READ, true, 18) == -1 && errno == EEXIST); /* one at a time */
+    TEST_CHECK(env->poller_arm(p, fds[0], 0, false, 0) == 0);
+    TEST_CHECK(env->poller_arm(p, fds[0], WATCH_READ, true, 18) == 0); /* anew: ready still */
     TEST_CHECK(env->poller_wait(p, events, 4, 0) == 1 && events[0].token == 18);
     TEST_CHECK(write(fds[1], "x", 1) == 1);
     TEST_CHECK(env->poller_wait(p, events, 4, 0) == 0); /* one shot: not armed any more */

@@ -20,7 +20,8 @@ static void release(void *arg)
         order[released] = (int)(intptr_t)arg;
     released++;
     early += actor_pid_of(&scheduler_current->actors[pid_slot(owner)]) != owner;
-    early += scheduler_current->outbox_count != 0;
+    for (const struct message *m = scheduler_current->outbox_newest; m; m = m->next)
+        early += m->kind == MESSAGE_REPLY || m->type == SIGNAL_DOWN || m->type == SIGNAL_EXIT;
 }
 
 static int pipe_fds[2];

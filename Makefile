@@ -178,7 +178,7 @@ fuzz: deps ## every fuzzer for FUZZ_SECONDS=30 each, with clang
 	@.ci/deps clang
 	@$(MAKE) --no-print-directory fuzzers MODE=fuzz CC=clang
 
-coverage: deps ## run the tests and print the share of executed lines per file
+coverage: deps ## run the tests and print the share of executed lines per file and floor
 	@find build/coverage -name '*.gcda' -delete 2>/dev/null || true
 	@$(MAKE) --no-print-directory check MODE=coverage
 	@.ci/coverage build/coverage

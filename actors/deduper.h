@@ -3,12 +3,11 @@
  * A bounded window of keys (instance_id, external message id). The first who asks for a key hears "new",
  * everybody else "seen" until the key expires, counted from the first time. When the window is full the
  * oldest key is pushed out, and that is counted: a window that pushes out unexpired keys is too small. Keys
- * are kept as 128 bits of keyed hash; two different keys are taken for one with a chance of about 2^-112 at a
- * full window.
+ * are kept as 128 bits of keyed hash; a new key is taken for a seen one with a chance of 2^-112
+ * (2^16 keys in the default window, 2^128 hashes).
  *
  * A kill forgets the window, so a message seen before the kill passes once more; what must never happen twice
- * is decided by the store behind it. Cost: 40 bytes a key, mapped at start and touched as the window fills;
- * about 100 ns a question.
+ * is decided by the store behind it. Cost: 40 bytes a key, mapped at start and touched as the window fills.
  */
 #ifndef COPPICE_ACTORS_DEDUPER_H
 #define COPPICE_ACTORS_DEDUPER_H

@@ -6,8 +6,8 @@
  * know how many there are and which.
  *
  * registry_count and registry_list are calls: they block until the deadline and give ERR_NOPROC when the
- * registry isn't there. Each costs one walk over all names of the process. Names with a
- * '/' behind the prefix are parts of a subtree ("instance:7/server") and don't count.
+ * registry isn't there. Each costs one walk over all names of the process. Names with a '/' behind
+ * the prefix are parts of a subtree ("instance:7/server") and don't count.
  */
 #ifndef COPPICE_ACTORS_REGISTRY_H
 #define COPPICE_ACTORS_REGISTRY_H

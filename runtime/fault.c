@@ -261,7 +261,7 @@ static bool aborted_by_actor(uintptr_t sp, uintptr_t low, uintptr_t high)
     return false;
 }
 
-static const char *why_not(const struct scheduler *s, const ucontext_t *u, int signal)
+static const char *why_not(const struct scheduler *s, const ucontext_t *u, int signal, uintptr_t address)
 {
     if (!s || !s->current || !s->worker)
         return "outside any actor";
@@ -281,7 +281,11 @@ static const char *why_not(const struct scheduler *s, const ucontext_t *u, int s
         return aborted_by_actor(context_sp(u), low, high) ? NULL : "abort in the runtime or a library";
     if (in_runtime_text(pc))
         return "in the runtime";
-    return fault_in_actor_text(context_return(u, low, high)) ? NULL : "in a library that may hold a lock";
+    if (fault_in_actor_text(context_return(u, low, high)))
+        return NULL;
+    return coro_guard_hit(s->worker->coro, address)
+               ? "the actor's stack is full inside a library that may hold a lock"
+               : "in a library that may hold a lock";
 }
 
 /* The frames that are left behind are nobody's any more; ASan has marks around what was in them. */
@@ -302,7 +306,7 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     struct fault here = {.signal = signal, .address = (uintptr_t)info->si_addr, .pc = context_pc(u)};
     if (signal == SIGABRT)
         here.address = 0;
-    const char *refusal = why_not(s, u, signal);
+    const char *refusal = why_not(s, u, signal, here.address);
     /* A watchdog's, say: no fault of who happens to run. */
     if (info->si_code == SI_USER || info->si_code == SI_QUEUE)
         refusal = "sent to the process";

@@ -110,6 +110,28 @@ static void drop_oldest(void)
     gone(pid);
 }
 
+/* A sender that would wait is let in at once where the oldest makes room, and the bound holds. */
+static void drop_for_waiting(void)
+{
+    actor_pid pid = sink(&dropping);
+    for (uint64_t i = 0; i < 6; i++) {
+        TEST_CHECK(put(pid, i) == OK);
+        TEST_CHECK(actor_send_wait(pid, message_of(NOTE, &(uint64_t){10 + i}, sizeof i), DEADLINE_NONE) ==
+                   OK);
+        settle();
+        struct actor_info info;
+        TEST_CHECK(actor_inspect(pid, &info, DEADLINE_NONE) == OK && info.mailbox_depth <= CAPACITY);
+    }
+    open_up(pid);
+    TEST_CHECK(came_count == CAPACITY && came[CAPACITY - 2] == 5 && came[CAPACITY - 1] == 15);
+    gone(pid);
+}
+
+static void test_drop_for_waiting(void)
+{
+    node_sim(drop_for_waiting);
+}
+
 static void test_drop_oldest(void)
 {
     node_sim(drop_oldest);
@@ -472,6 +494,7 @@ TEST_LIST
 = {
     {"a full mailbox refuses, here and there", test_refuse},
     {"the oldest makes room", test_drop_oldest},
+    {"the oldest makes room for one who would wait", test_drop_for_waiting},
     {"signals are never dropped", test_signals_at_a_full_mailbox},
     {"senders wait: order, timeout, death of either side", test_waiting},
     {"senders that can't wait", test_wait_refused},

@@ -175,6 +175,31 @@ static void test_ring(void)
 
 /* ---- monitors ---- */
 
+/* Whoever ties itself to an actor elsewhere learns of the record there: untying many is not a walk over all. */
+static void ties_know_each_other(void)
+{
+    actor_pid d = doll(anywhere());
+    uint64_t ref = actor_monitor(d, 0);
+    TEST_CHECK(actor_link(d) == OK);
+    settle();
+    const struct scheduler *s = scheduler_current, *there = s->rt->schedulers[pid_scheduler(d)];
+    const struct record *mine = &s->records[pid_slot(ref)], *link = &s->records[s->current->links];
+    TEST_CHECK(mine->kind == RECORD_MONITOR &&
+               there->records[pid_slot(mine->tie.peer_ref)].tie.peer_ref == ref);
+    TEST_CHECK(link->kind == RECORD_LINK && link->tie.peer == d &&
+               there->records[pid_slot(link->tie.peer_ref)].tie.peer == actor_self());
+    actor_unlink(d);
+    actor_demonitor(ref);
+    settle();
+    TEST_CHECK(there->actors[pid_slot(d)].links == 0 && there->actors[pid_slot(d)].watchers == 0);
+    actor_kill(d);
+}
+
+static void test_ties_know_each_other(void)
+{
+    node_sim(ties_know_each_other);
+}
+
 /* Demonitor and death at the same time: one DOWN or none, and none after demonitor has returned. */
 static void monitor_races(void)
 {
@@ -351,6 +376,7 @@ TEST_LIST
     {"LNK: asked by both, taken back by one", test_link_crossing},
     {"LNK: to the dead and the dying", test_link_to_the_dead},
     {"LNK: EXIT exactly once around a ring", test_ring},
+    {"ties know each other's records, here and elsewhere", test_ties_know_each_other},
     {"MON-04: DOWN exactly once, and none after demonitor", test_monitor_races},
     {"MON: the watcher ends first", test_watchers_end},
     {"order per sender and receiver, signals included", test_ordered},

@@ -446,6 +446,7 @@ static inline void run_ready(struct scheduler *s, struct actor *a)
     a->flags |= ACTOR_QUEUED;
     if (a->status != ACTOR_STARTING)
         a->status = ACTOR_READY;
+    __builtin_prefetch(&a->worker); /* its other hot line, by the time it is its turn */
     run_queue_push(&s->ready, a);
 }
 static inline uint32_t mailbox_depth(const struct actor *a)

@@ -48,6 +48,16 @@ struct env *env_real(void); /* process-wide, static */
 /* Sleep of a plain thread (monitor, guardian) until the deadline; not for schedulers. */
 void env_thread_sleep(uint64_t deadline);
 
+/* A timer of the calling thread: sends it this signal at the deadline, more punctually than another thread could be
+ * woken for it. Set by its own thread only; deadline 0 disarms. */
+struct env_alarm {
+    void *timer;
+    bool open;
+};
+bool env_alarm_open(struct env_alarm *alarm, int signal);
+void env_alarm_set(struct env_alarm *alarm, uint64_t deadline);
+void env_alarm_close(struct env_alarm *alarm);
+
 /* One write to standard error, unless it would have to wait for whoever reads it: then false, and it is lost.
  * Async-signal-safe. For at most PIPE_BUF bytes. */
 bool env_error_write(const char *bytes, size_t size);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -177,6 +178,35 @@ struct env *env_real(void)
         .poller_wake = real_poller_wake,
     };
     return &env;
+}
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+bool env_alarm_open(struct env_alarm *alarm, int signal)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
+    timer_t timer;
+    event.sigev_notify_thread_id = gettid();
+    alarm->open = timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+    alarm->timer = alarm->open ? timer : NULL;
+    return alarm->open;
+}
+
+void env_alarm_set(struct env_alarm *alarm, uint64_t deadline)
+{
+    struct itimerspec t = {
+        .it_value = {.tv_sec = (time_t)(deadline / NS_PER_S), .tv_nsec = (long)(deadline % NS_PER_S)}};
+    if (alarm->open)
+        timer_settime(alarm->timer, TIMER_ABSTIME, &t, NULL);
+}
+
+void env_alarm_close(struct env_alarm *alarm)
+{
+    if (alarm->open)
+        timer_delete(alarm->timer);
+    alarm->open = false;
 }
 
 bool env_error_write(const char *bytes, size_t size)

@@ -46,10 +46,11 @@ struct seen {
 static void on_preempt(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
-    (void)info;
     struct scheduler *s = scheduler_current;
     if (!s || !s->current || !s->worker || s->guard || s->in_fault || s->matching)
         return;
+    if (info->si_code == SI_TIMER && !atomic_load_explicit(&s->running_hog, memory_order_relaxed))
+        return; /* the slice it was set for is over */
     if (!fault_in_actor_code(context))
         return;
     int saved = errno;
@@ -73,6 +74,26 @@ static void on_park(int signal, siginfo_t *info, void *context)
     int saved = errno;
     worker_preempted(s);
     errno = saved;
+}
+
+/* Around a hog's slice, by its scheduler: the thread's own timer ends the slice to the microsecond, which a monitor that
+ * has to be woken first could not. The monitor stays for what the timer misses: a moment that was wrong, and messages
+ * from elsewhere. */
+void preempt_slice_begins(struct scheduler *s, const struct actor *a)
+{
+    if (!s->rt->preempt)
+        return;
+    if (!s->slice_alarm.open && !env_alarm_open(&s->slice_alarm, PREEMPT_SIGNAL))
+        return;
+    uint64_t slice = a->class->slice_ns ? a->class->slice_ns : s->rt->options.slice_ns;
+    uint64_t least = s->now + (slice < HOG_SLICE_NS ? slice : HOG_SLICE_NS), bound = wheel_bound(&s->wheel);
+    uint64_t end = s->ready.count ? least : bound < s->now + slice ? bound : s->now + slice;
+    env_alarm_set(&s->slice_alarm, end > least ? end : least);
+}
+
+void preempt_slice_ends(struct scheduler *s)
+{
+    env_alarm_set(&s->slice_alarm, 0);
 }
 
 static uint64_t slice_of(const struct scheduler *s, uint64_t now)

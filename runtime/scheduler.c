@@ -375,6 +375,7 @@ void scheduler_loop(struct scheduler *s)
     }
     scheduler_wind_down(s);
     worker_trim(s, 0, UINT32_MAX); /* here: a coroutine may keep the address of this thread's variables */
+    env_alarm_close(&s->slice_alarm);
     telemetry_shard_enter(NULL);
     fault_thread_end(s);
     scheduler_current = NULL;

@@ -339,6 +339,7 @@ struct scheduler {
     volatile int in_fault;
     volatile int parking; /* the first signal has found the moment right for the second one */
     void *signal_stack;
+    struct env_alarm slice_alarm;
     uint64_t thread; /* pthread_t */
     uint64_t canary;
 
@@ -737,6 +738,8 @@ bool fault_in_actor_code(const void *context); /* of a signal: was actor code in
 bool fault_stack_spent(struct scheduler *s, void *context);
 struct preempt *preempt_start(struct runtime *rt);
 void preempt_end(struct preempt *p);
+void preempt_slice_begins(struct scheduler *s, const struct actor *a); /* a hog's */
+void preempt_slice_ends(struct scheduler *s);
 void preempt_busy(struct runtime *rt);   /* a scheduler leaves its sleep */
 void preempt_leave(struct scheduler *s); /* its thread is about to end: no signal finds it from now on */
 

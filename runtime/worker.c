@@ -536,6 +536,8 @@ bool worker_dispatch(struct scheduler *s)
         atomic_store_explicit(&s->waiting_others, s->ready.count, memory_order_relaxed);
         atomic_store_explicit(&s->alarm_at, wheel_bound(&s->wheel), memory_order_relaxed);
         atomic_store_explicit(&s->running_hog, true, memory_order_relaxed);
+        s->budget = 0; /* its worker serves nobody else in this slice */
+        preempt_slice_begins(s, a);
     }
     atomic_store_explicit(&s->running, true, memory_order_relaxed);
     bool served = true;
@@ -546,8 +548,10 @@ bool worker_dispatch(struct scheduler *s)
         served = run_on_worker(s, a);
     }
     atomic_store_explicit(&s->running, false, memory_order_relaxed);
-    if (hog)
+    if (hog) {
+        preempt_slice_ends(s);
         atomic_store_explicit(&s->running_hog, false, memory_order_relaxed);
+    }
     return served;
 }
 

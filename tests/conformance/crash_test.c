@@ -475,15 +475,19 @@ static void crash_08(void)
     }
 }
 
-/* A thousand in a row: no descriptor, no record, no actor is left behind. */
+/* A thousand in a row: no descriptor, no record, no actor is left behind. Those before them are not counted: libdill opens
+ * a descriptor a thread when it starts the first coroutine there. */
 static void crash_10(void)
 {
-    int before = dup(0);
-    EXPECT(before >= 0);
-    close(before);
+    int before = -1;
     struct runtime_stats first, last;
-    runtime_stats(runtime_self(), &first);
-    for (unsigned i = 0; i < 1000; i++) {
+    for (unsigned i = 0; i < 1020; i++) {
+        if (i == 20) {
+            before = dup(0);
+            EXPECT(before >= 0);
+            close(before);
+            runtime_stats(runtime_self(), &first);
+        }
         enum fault_kind fault = (enum fault_kind)(i % FAULT_QUOTA);
         actor_pid victim = spawn_victim();
         uint64_t ref = watch(victim);

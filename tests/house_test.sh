@@ -314,6 +314,20 @@ last_line 'runner: scripts that say nothing' '1 passed, 1 failed' "$checks/run-t
 last_line 'runner: the sum' '6 passed, 2 failed' "$checks/run-tests" out tests/x/good_test tests/counts.sh \
     tests/silent.sh tests/silent_bad.sh tests/x/crash_test
 
+# --- fuzzers ----------------------------------------------------------------------------------------------------------
+
+fresh
+mkdir -p tests/corpus/good
+# shellcheck disable=SC2016 # for the scripts, not for here
+printf '#!/bin/sh\ncase "$*" in *build/fuzz/corpus/good*tests/corpus/good*) echo "stat::number_of_executed_units: 7" ;; *) exit 1 ;; esac\n' | file good_fuzz
+printf '#!/bin/sh\necho "a crash"\nexit 77\n' | file bad_fuzz
+chmod +x good_fuzz bad_fuzz
+last_line 'fuzz: executions are counted, and each fuzzer' '1 passed, 0 failed' "$checks/fuzz" 1 ./good_fuzz
+if grep -q '^fuzz.good.executions 7 count$' "$tmp/out"; then pass; else fail 'fuzz: the number of executions'; fi
+refuses 'fuzz: a finding is a failure, and shown' 'a crash' "$checks/fuzz" 1 ./good_fuzz ./bad_fuzz
+last_line 'fuzz: findings are counted' '1 passed, 1 failed' "$checks/fuzz" 1 ./good_fuzz ./bad_fuzz
+last_line 'fuzz: a program that is not there' '0 passed, 1 failed' "$checks/fuzz" 1 ./absent_fuzz
+
 # --- .ci/run sums what the steps say ----------------------------------------------------------------------------------
 
 fresh

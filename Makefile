@@ -270,7 +270,7 @@ $(PROGRAM) $(LINKED):
 
 $(FUZZED):
 	$(say) "LINK $@"
-	$(run)$(LINK) -fsanitize=fuzzer -o $@ $^ $(CORO_LIBS) $(LIBS)
+	$(run)$(LINK) -fsanitize=fuzzer -Wl,--wrap=_exit -o $@ $^ $(CORO_LIBS) $(LIBS)
 
 -include $(patsubst %.o,%.d,$(RUNTIME_O) $(UPPER_O) $(OUTSIDE_O) $(HELPERS_O) \
 	$(call objects,$(MAIN) $(TESTS) $(BENCHES) $(FUZZERS)))

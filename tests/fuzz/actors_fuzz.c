@@ -125,23 +125,52 @@ static bool visit(void *context, const char *name, size_t length, actor_pid pid)
     return true;
 }
 
-#define DEEDS(X)                                                                                         \
-    X(SPAWN)                                                                                             \
-    X(START)                                                                                             \
-    X(SEND)                                                                                              \
-    X(SEND_WAIT)                                                                                         \
-    X(SEND_NAME)                                                                                         \
-    X(CALL) X(CALL_NAME) X(REQUEST) X(REQUEST_WAIT) X(REQUEST_DROP) X(DEFER) X(REPLY) X(REPLY_LATER)     \
-        X(RECEIVE) X(KEEP) X(LET_GO) X(LINK) X(UNLINK) X(MONITOR) X(DEMONITOR) X(TRAP) X(KILL) X(SIGNAL) \
-            X(STOP) X(REGISTER) X(UNREGISTER) X(WHEREIS) X(JOIN) X(LEAVE) X(MEMBERS) X(TIMER) X(CANCEL)  \
-                X(IDLE) X(SLEEP) X(YIELD) X(ALLOC) X(OWN) X(RELEASE) X(STALE) X(SUSPEND) X(RESUME)       \
-                    X(INSPECT) X(EXIT) X(RETURN)
-
 enum deed {
-#define X(name) name,
-    DEEDS(X)
-#undef X
-        DEED_COUNT
+    SPAWN,
+    START,
+    SEND,
+    SEND_WAIT,
+    SEND_NAME,
+    CALL,
+    CALL_NAME,
+    REQUEST,
+    REQUEST_WAIT,
+    REQUEST_DROP,
+    DEFER,
+    REPLY,
+    REPLY_LATER,
+    RECEIVE,
+    KEEP,
+    LET_GO,
+    LINK,
+    UNLINK,
+    MONITOR,
+    DEMONITOR,
+    TRAP,
+    KILL,
+    SIGNAL,
+    STOP,
+    REGISTER,
+    UNREGISTER,
+    WHEREIS,
+    JOIN,
+    LEAVE,
+    MEMBERS,
+    TIMER,
+    CANCEL,
+    IDLE,
+    SLEEP,
+    YIELD,
+    ALLOC,
+    OWN,
+    RELEASE,
+    STALE,
+    SUSPEND,
+    RESUME,
+    INSPECT,
+    EXIT,
+    RETURN,
+    DEED_COUNT
 };
 
 /* m is what is being handled, NULL when it has been given away or there is none. False: the callback is over. */

@@ -91,11 +91,12 @@ static void call_abort(void *arg)
     (void)arg;
     abort();
 }
-static void call_assert(void *arg)
+/* Cold as a whole, so that no compiler puts the failing half elsewhere: the backtrace must name this function. */
+__attribute__((cold)) static void call_assert(void *arg)
 {
     assert(arg == &sink);
 }
-static void our_assert(void *arg)
+__attribute__((cold)) static void our_assert(void *arg)
 {
     ASSERT(arg == &sink);
 }

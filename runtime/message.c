@@ -43,8 +43,22 @@ bool message_is_held(const struct actor *a, const struct message *m)
     return false;
 }
 
+/* A kept message carries the reference of its record in `to`, which is unused while a message is held. */
+static struct record *kept_record(struct scheduler *s, const struct actor *a, const struct message *m)
+{
+    struct record *r = m->to ? record_of(s, m->to) : NULL;
+    return r && r->kind == RECORD_KEPT && r->owner == actor_slot(s, a) && r->kept.message == m ? r : NULL;
+}
+
 void message_unhold_deep(struct actor *a, struct message *m)
 {
+    struct scheduler *s = scheduler_current;
+    struct record *kept = kept_record(s, a, m);
+    if (kept) {
+        record_free(s, a, &a->resources, kept);
+        m->to = 0;
+        return;
+    }
     struct message **link = &a->held;
     while (*link && *link != m)
         link = &(*link)->next;
@@ -53,11 +67,8 @@ void message_unhold_deep(struct actor *a, struct message *m)
     m->next = NULL;
 }
 
-/* Kept ones stay: they carry a mark in `to`, which is unused while a message is held. */
-#define KEPT UINT64_MAX
-
 /* Nobody answers it any more: say so to the caller. */
-static void let_go(struct scheduler *s, actor_pid who, struct message *m, const struct reason *why)
+void message_let_go(struct scheduler *s, actor_pid who, struct message *m, const struct reason *why)
 {
     if (__builtin_expect(m->kind == MESSAGE_CALL && m->ref, 0)) {
         if (why)
@@ -70,15 +81,10 @@ static void let_go(struct scheduler *s, actor_pid who, struct message *m, const 
 
 void message_release_held(struct scheduler *s, struct actor *a, actor_pid who, const struct reason *why)
 {
-    struct message **link = &a->held;
-    while (*link) {
-        struct message *m = *link;
-        if (__builtin_expect(m->to == KEPT && !why, 0)) {
-            link = &m->next;
-            continue;
-        }
-        *link = m->next;
-        let_go(s, who, m, why);
+    while (a->held) {
+        struct message *m = a->held;
+        a->held = m->next;
+        message_let_go(s, who, m, why);
     }
 }
 
@@ -100,12 +106,21 @@ void message_free(struct message *m)
         return;
     struct scheduler *s = scheduler_enter();
     message_unhold(s->current, m);
-    let_go(s, 0, m, NULL);
+    message_let_go(s, 0, m, NULL);
 }
 
-void message_keep(struct message *m)
+bool message_keep(struct message *m)
 {
     struct scheduler *s = scheduler_enter();
-    ASSERT(message_is_held(s->current, m));
-    m->to = KEPT;
+    struct actor *a = s->current;
+    if (kept_record(s, a, m))
+        return true;
+    ASSERT(message_is_held(a, m));
+    struct record *r = record_new(s, a, &a->resources, RECORD_KEPT);
+    if (!r)
+        return false;
+    message_unhold(a, m);
+    r->kept.message = m;
+    m->to = record_ref(s, r);
+    return true;
 }

@@ -84,9 +84,9 @@ static inline struct message *message_of(uint32_t type, const void *bytes, size_
     return m;
 }
 void message_free(struct message *m);
-/* Hold on to a message after the handler returns: until message_free or a send. What an actor keeps is bounded by the
- * message memory (runtime_options.message_bytes_max) alone: keep few. */
-void message_keep(struct message *m);
+/* Hold on to a message after the handler returns: until message_free or a send. Each kept one costs a record (see
+ * runtime.h) and nothing else; false when there are none, and then it is held as before, until the handler returns. */
+bool message_keep(struct message *m);
 
 /* The payload when it is exactly of this size, else NULL: every receiver checks before it looks inside. */
 static inline void *message_body(struct message *m, size_t size)

@@ -326,6 +326,7 @@ void resource_bury(struct scheduler *s, struct actor *a)
         case RECORD_OWN:
             own_bury(s, a, r);
             break;
+        case RECORD_KEPT: /* it may be a call */
         case RECORD_PROMISE:
             record_move(s, &a->resources, &a->watchers, r);
             break;

@@ -51,18 +51,19 @@ static inline uint32_t pid_slot(actor_pid p)
 
 /* ---- records: what an actor owns or is tied by ---- */
 
-#define RECORD_KINDS(X)                      \
-    X(RECORD_FREE)                           \
-    X(RECORD_TIMER)                          \
-    X(RECORD_IDLE)    /* the idle timeout */ \
-    X(RECORD_MONITOR) /* I watch peer */     \
-    X(RECORD_WATCHER) /* peer watches me */  \
-    X(RECORD_LINK)                           \
-    X(RECORD_NAME)                           \
-    X(RECORD_GROUP)                          \
-    X(RECORD_WATCH) /* a descriptor */       \
-    X(RECORD_OWN)                            \
-    X(RECORD_PROMISE) /* a deferred call */  \
+#define RECORD_KINDS(X)                                 \
+    X(RECORD_FREE)                                      \
+    X(RECORD_TIMER)                                     \
+    X(RECORD_IDLE)    /* the idle timeout */            \
+    X(RECORD_MONITOR) /* I watch peer */                \
+    X(RECORD_WATCHER) /* peer watches me */             \
+    X(RECORD_LINK)                                      \
+    X(RECORD_NAME)                                      \
+    X(RECORD_GROUP)                                     \
+    X(RECORD_WATCH) /* a descriptor */                  \
+    X(RECORD_OWN)                                       \
+    X(RECORD_KEPT)    /* a message kept across turns */ \
+    X(RECORD_PROMISE) /* a deferred call */             \
     X(RECORD_REQUEST) /* an open request of mine */
 
 enum record_kind {
@@ -110,6 +111,9 @@ struct record {
             void (*release)(void *);
             void *arg;
         } own;
+        struct {
+            struct message *message;
+        } kept;
         struct {
             actor_pid from;
             uint64_t ref;
@@ -557,6 +561,7 @@ static inline void message_unanswered(struct scheduler *s, const struct message 
         signal_reply_error(s, m->from, m->ref, ERR_UNANSWERED);
 }
 bool message_is_held(const struct actor *a, const struct message *m);
+void message_let_go(struct scheduler *s, actor_pid who, struct message *m, const struct reason *why);
 /* An unanswered call among them is answered: unanswered, or with the reason of the holder's end. */
 void message_release_held(struct scheduler *s, struct actor *a, actor_pid who, const struct reason *why);
 

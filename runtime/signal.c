@@ -420,6 +420,11 @@ void link_bury(struct scheduler *s, struct actor *a, actor_pid pid, const struct
     }
     while (a->watchers) {
         struct record *r = record_at(s, a->watchers);
+        if (r->kind == RECORD_KEPT) {
+            message_let_go(s, pid, r->kept.message, why);
+            record_free(s, a, &a->watchers, r);
+            continue;
+        }
         if (r->kind == RECORD_PROMISE) {
             promise_bury(s, pid, r, why);
             continue;

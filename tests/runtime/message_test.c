@@ -87,6 +87,44 @@ static void test_kept(void)
     node_sim(kept_ones);
 }
 
+/* A kept call is neither answered nor forgotten: its caller hears from whoever keeps it, or of its end. */
+static enum actor_step hoarder_handle(void *state, struct message *m)
+{
+    struct message **mine = state;
+    if (m->kind == MESSAGE_CALL) {
+        EXPECT(message_keep(m) && message_keep(m)); /* twice is once */
+        *mine = m;
+    } else if (m->type == NOTE && *mine) {
+        actor_reply(*mine, message_new(NOTE, 0));
+        message_free(*mine);
+    }
+    return ACTOR_CONTINUE;
+}
+static const struct actor_class hoarder_class = {
+    .name = "hoarder", .state_size = sizeof(struct message *), .handle = hoarder_handle};
+
+static void kept_calls(void)
+{
+    actor_pid h = spawn(&hoarder_class, anywhere());
+    uint64_t first, second;
+    size_t index;
+    struct message *reply;
+    TEST_CHECK(actor_request(h, message_new(ASK, 0), &first) == OK);
+    TEST_CHECK(actor_request_wait(&first, 1, &index, NULL, actor_deadline_ms(1000)) == ERR_TIMEOUT);
+    note(h, 1);
+    TEST_CHECK(actor_request_wait(&first, 1, &index, &reply, DEADLINE_NONE) == OK && reply->type == NOTE);
+    TEST_CHECK(actor_request(h, message_new(ASK, 0), &second) == OK);
+    settle();
+    actor_kill(h);
+    TEST_CHECK(actor_request_wait(&second, 1, &index, &reply, DEADLINE_NONE) == ERR_DOWN);
+    TEST_CHECK(!actor_alive(h));
+}
+
+static void test_kept_calls(void)
+{
+    node_sim(kept_calls);
+}
+
 /* A chain of forwards: the same block arrives, whatever schedulers it crosses. */
 static actor_pid ring[4];
 static enum actor_step forward_handle(void *state, struct message *m)
@@ -274,6 +312,7 @@ static void test_double_use(void)
 TEST_LIST
 = {
     {"sizes up to the maximum, NULL above", test_sizes},
+    {"kept calls", test_kept_calls},
     {"kept across turns, sent later, freed early, gone with the actor", test_kept},
     {"forwarded and forgotten", test_forwarded},
     {"to the dead, to nobody, to pids that can't be", test_to_the_dead},

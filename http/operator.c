@@ -249,7 +249,7 @@ static void serve_metrics(const struct operator_options *o, const struct request
 #define X(name) metric(&r->sink, #name, s.name);
     STATS(X)
 #undef X
-    telemetry_write_metrics(runtime_telemetry(runtime_self()), &r->sink);
+    telemetry_write_metrics(runtime_telemetry(runtime_self()), &r->sink, TELEMETRY_PROMETHEUS);
 }
 
 /* ---- chaos ---- */

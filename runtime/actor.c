@@ -200,6 +200,19 @@ static enum error spawn_here(struct scheduler *s, const struct spawn_options *o,
 }
 
 /* Ask another scheduler. The starter's records are made first, so that no ending can slip by. */
+/* The number of the scheduler that is meant; one that doesn't exist is refused by spawn_check. */
+static uint32_t place_of(const struct scheduler *s, const struct spawn_options *o)
+{
+    const struct runtime_options *r = &s->rt->options;
+    if (o->scheduler == SPAWN_HERE)
+        return s->index;
+    if (o->scheduler > 0)
+        return (uint32_t)o->scheduler - 1;
+    if (o->scheduler < SPAWN_DEDICATED(RUNTIME_SCHEDULERS_MAX - 1))
+        return UINT32_MAX;
+    return r->dedicated ? r->schedulers + (uint32_t)(-1 - o->scheduler) : r->schedulers - 1;
+}
+
 static enum error spawn_there(struct scheduler *s, const struct spawn_options *o, uint64_t ref, bool awaited,
                               uint64_t *ret_link, uint64_t *ret_monitor)
 {
@@ -226,19 +239,19 @@ static enum error spawn_there(struct scheduler *s, const struct spawn_options *o
     b->placed = true;
     m->from = actor_pid_of(me);
     m->ref = ref;
-    signal_send(s, pid_make((uint32_t)o->scheduler - 1, 0, 0), m);
+    signal_send(s, pid_make(place_of(s, o), 0, 0), m);
     return OK;
 }
 
 static bool spawns_here(const struct scheduler *s, const struct spawn_options *o)
 {
-    return o->scheduler == SPAWN_HERE || (uint32_t)o->scheduler - 1 == s->index;
+    return place_of(s, o) == s->index;
 }
 
 static enum error spawn_check(const struct scheduler *s, const struct spawn_options *o)
 {
     enum error e = actor_options_check(o);
-    if (!e && (o->scheduler < 0 || (uint32_t)o->scheduler > s->rt->schedulers_count))
+    if (!e && place_of(s, o) >= s->rt->schedulers_count)
         e = ERR_INVALID;
     return e;
 }
@@ -651,7 +664,8 @@ static void info_fill(struct scheduler *s, struct actor *a, struct actor_info *i
     i->pid = actor_pid_of(a);
     i->parent = a->parent;
     i->class_name = a->class->name;
-    i->status = status_name(a->status);
+    bool held = (a->flags & ACTOR_HELD_BACK) && (a->status == ACTOR_IDLE || a->status == ACTOR_READY);
+    i->status = status_name(held ? ACTOR_SUSPENDED : a->status); /* it notices when it would run next */
     i->waiting_for = a->worker ? wait_name(a->worker->wait) : "";
     i->mailbox_depth = atomic_load_explicit(&a->mail_count, memory_order_relaxed);
     i->mailbox_capacity = a->mail_capacity;

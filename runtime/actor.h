@@ -63,6 +63,8 @@ struct actor_class {
 
 #define SPAWN_HERE  0              /* on the spawner's scheduler */
 #define SPAWN_ON(n) ((int)(n) + 1) /* on scheduler n */
+#define SPAWN_DEDICATED(n) \
+    (-1 - (int)(n)) /* on the nth dedicated one; without them on the last of the others */
 
 struct spawn_options {
     const struct actor_class *class;
@@ -72,7 +74,7 @@ struct spawn_options {
     bool link;        /* linked to the spawner from the first instant */
     bool monitor;     /* the spawner gets DOWN; see start_result.ref */
     uint64_t tag;     /* handed back in this link's EXIT and this monitor's DOWN */
-    int scheduler;    /* SPAWN_HERE, or SPAWN_ON(0..runtime_schedulers()-1) */
+    int scheduler;    /* SPAWN_HERE, SPAWN_ON(0..runtime_schedulers()-1), SPAWN_DEDICATED(n) */
 };
 
 /* Spawn without waiting for init. SPAWN_HERE doesn't block; another scheduler parks until the pid is known. */
@@ -90,6 +92,7 @@ enum error actor_start(const struct spawn_options *o, struct start_result *ret, 
 void actor_start_info(uint64_t info); /* in init: a number handed to whoever waits in actor_start */
 
 actor_pid actor_self(void);
+bool actor_inside(void);         /* any thread: is an actor running here? */
 actor_pid actor_parent(void);    /* who spawned it; 0 when from outside */
 bool actor_alive(actor_pid pid); /* any scheduler; false only when everything of it has been released */
 int actor_scheduler_of(actor_pid pid);
@@ -112,6 +115,9 @@ static inline enum error actor_cast(actor_pid to, uint32_t type, const void *byt
  * NULL: timeout. The others stay in their order. match is called inside the runtime: it must only look. */
 typedef bool message_match(const struct message *m, void *arg);
 struct message *actor_receive(message_match *match, void *arg, uint64_t deadline);
+
+/* How full the running actor's own mailbox is, as its enum pressure_level (runtime/pressure.h). */
+uint32_t actor_pressure(void);
 
 /* For a handler's default branch: a message of a type nobody knows is logged, counted and dropped. */
 void actor_unknown(const struct message *m);
@@ -193,6 +199,7 @@ size_t actor_members(const char *group, actor_pid *pids,
 /* ---- time ---- */
 
 uint64_t actor_now(void);      /* the scheduler's clock, ns; at most a slice old inside a computing handler */
+uint64_t actor_clock(void);    /* the same clock, asked anew: for measuring within a turn */
 uint64_t actor_wall_now(void); /* ns since 1970 */
 void actor_random_bytes(void *bytes, size_t size);
 uint64_t actor_random(void);             /* from the environment's generator: the same under the same seed */
@@ -263,5 +270,10 @@ enum error actor_inspect(actor_pid pid, struct actor_info *ret_info, uint64_t de
 /* Suspend: it handles nothing more until resumed; its mailbox goes on filling. System messages pass. */
 void actor_suspend(actor_pid pid);
 void actor_resume(actor_pid pid);
+/* Crash: instead of its next step (or of what it waits for, or of going on after its slice) the actor runs `trap` on its
+ * own stack, in its own name; what comes of that is contained as any fault is. `trap` is code of the program outside the
+ * runtime, and must trap; should it return, the actor ends as killed. ERR_INVALID where containment is off, because then
+ * the trap would be the process's. Like actor_kill it doesn't wait, and the first ending counts. */
+enum error actor_crash(actor_pid to, void (*trap)(void));
 
 #endif

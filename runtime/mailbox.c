@@ -214,6 +214,16 @@ enum error actor_send_wait(actor_pid to, struct message *m, uint64_t deadline)
     return (enum error)code;
 }
 
+bool actor_inside(void)
+{
+    return scheduler_current && scheduler_current->current;
+}
+
+uint32_t actor_pressure(void)
+{
+    return scheduler_enter()->current->pressure;
+}
+
 struct message *actor_receive(message_match *match, void *arg, uint64_t deadline)
 {
     struct scheduler *s = scheduler_enter();

@@ -74,6 +74,10 @@ static bool options_fill(struct runtime_options *o, char *error, size_t size)
         return refuse(error, size, "message_bytes_max", o->message_bytes_max, "0 (1 GiB) or at least 16 MiB");
     if (!o->schedulers)
         o->schedulers = cpus();
+    if (o->dedicated > RUNTIME_SCHEDULERS_MAX - 1)
+        return refuse(error, size, "dedicated", o->dedicated, "0 to 63");
+    if (o->schedulers + o->dedicated > RUNTIME_SCHEDULERS_MAX)
+        o->schedulers = RUNTIME_SCHEDULERS_MAX - o->dedicated;
     if (!o->env)
         o->env = env_real();
     if (!o->actors_max)
@@ -142,7 +146,8 @@ struct runtime *runtime_create(const struct runtime_options *options, char *erro
     }
     rt->options = o;
     rt->env = o.env;
-    rt->schedulers_count = o.schedulers;
+    rt->schedulers_count = o.schedulers + o.dedicated;
+    rt->crowded = rt->schedulers_count > cpus();
     rt->contained = !o.no_containment;
     bool ok = make_shared(rt);
     for (uint32_t i = 0; ok && i < rt->schedulers_count; i++)
@@ -280,12 +285,11 @@ void runtime_stop_asked(struct scheduler *s)
 }
 
 static void last_words(struct runtime *rt, const char *msg, const char *domain, uint32_t count,
-                       uint64_t window_ms, const struct reason *why)
+                       uint64_t window_ms, const char *why, int status)
 {
-    char text[REASON_TEXT_MAX], line[1024];
+    char line[1024];
     struct json_sink sink;
     struct json json;
-    reason_format(why, text, sizeof text);
     json_sink_init(&sink, line, sizeof line, NULL, NULL);
     json_init(&json, &sink);
     json_object_begin(&json);
@@ -294,12 +298,31 @@ static void last_words(struct runtime *rt, const char *msg, const char *domain, 
     JSON_MEMBER(&json, "domain", string, domain);
     JSON_MEMBER(&json, "restarts", uint, count);
     JSON_MEMBER(&json, "window_ms", uint, window_ms);
-    JSON_MEMBER(&json, "reason", string, text);
-    JSON_MEMBER(&json, "exit_status", int, RUNTIME_EXIT_EXHAUSTED);
+    JSON_MEMBER(&json, "reason", string, why);
+    JSON_MEMBER(&json, "exit_status", int, status);
     json_object_end(&json);
     json_end(&json);
     runtime_log(rt, line, sink.length);
-    atomic_store(&rt->exit_status, RUNTIME_EXIT_EXHAUSTED);
+    atomic_store(&rt->exit_status, status);
+}
+
+static void last_words_of(struct runtime *rt, const char *msg, const char *domain, uint32_t count,
+                          uint64_t window_ms, const struct reason *why)
+{
+    char text[REASON_TEXT_MAX];
+    reason_format(why, text, sizeof text);
+    last_words(rt, msg, domain, count, window_ms, text, RUNTIME_EXIT_EXHAUSTED);
+}
+
+void runtime_abandon(int status, const char *why)
+{
+    struct runtime *rt = scheduler_enter()->rt;
+    ASSERT(status);
+    if (!atomic_load(&rt->exit_status))
+        last_words(rt, "abandoned", scheduler_current->current->class->name, 0, 0, why, status);
+    atomic_store(&rt->ended, 1);
+    if (!rt->env->simulated)
+        wake_all(rt);
 }
 
 int64_t runtime_cascade(const char *domain)
@@ -325,14 +348,14 @@ void runtime_exhausted(const char *domain, uint32_t count, uint64_t window_ms, c
 {
     struct runtime *rt = scheduler_current->rt;
     if (!atomic_load(&rt->exit_status))
-        last_words(rt, "restart budget of the root is exhausted", domain, count, window_ms, last);
+        last_words_of(rt, "restart budget of the root is exhausted", domain, count, window_ms, last);
 }
 
 void runtime_root_ended(struct runtime *rt, struct scheduler *s, const struct reason *why)
 {
     (void)s;
     if (reason_abnormal(why) && !atomic_load(&rt->exit_status))
-        last_words(rt, "the root ended", "root", 0, 0, why);
+        last_words_of(rt, "the root ended", "root", 0, 0, why);
     atomic_store(&rt->ended, 1);
     if (!rt->env->simulated)
         wake_all(rt);
@@ -371,7 +394,14 @@ struct telemetry *runtime_telemetry(struct runtime *rt)
 
 uint32_t runtime_schedulers(void)
 {
-    return scheduler_enter()->rt->schedulers_count;
+    return scheduler_enter()->rt->options.schedulers;
+}
+
+uint32_t runtime_dedicated(uint32_t n)
+{
+    const struct runtime *rt = scheduler_enter()->rt;
+    ASSERT(n == 0 || n < rt->options.dedicated);
+    return rt->options.dedicated ? rt->options.schedulers + n : rt->options.schedulers - 1;
 }
 
 /* ---- words ---- */

@@ -12,6 +12,9 @@ struct runtime;
 
 struct runtime_options {
     uint32_t schedulers; /* 0: the CPUs this process may use; at most RUNTIME_SCHEDULERS_MAX */
+    uint32_t
+        dedicated; /* further ones, each for an actor that may stand still (a disk): only what is spawned there by
+                          * name (SPAWN_ON(runtime_dedicated(n))) runs on them; together at most the maximum */
     struct env *env;     /* NULL: env_real() */
     uint32_t actors_max; /* per scheduler; 0: 2^22; at most 2^24 - 2. Records (names, links, monitors,
                                * timers, open requests ...): four times as many, at most 2^24 - 2 */
@@ -41,6 +44,12 @@ int runtime_run(struct runtime *rt);
  * has begun. */
 void runtime_stop(struct runtime *rt);
 void runtime_destroy(struct runtime *rt); /* after runtime_run; everything goes */
+/* From an actor that has seen what can't be gone on with: one line with this reason, and runtime_run returns the status
+ * as soon as each scheduler has finished its turn; nobody is asked to end. The first one counts. */
+void runtime_abandon(int status, const char *why);
+
+/* A line for the log, one JSON object without its newline: to runtime_options.log, or standard error. Any thread. */
+void runtime_log(struct runtime *rt, const char *line, size_t size);
 
 /* From foreign threads: copy the bytes into a message for `to`. ERR_MEMORY, ERR_INVALID. */
 enum error runtime_post(struct runtime *rt, actor_pid to, uint32_t type, const void *bytes, size_t size);
@@ -48,7 +57,9 @@ enum error runtime_post(struct runtime *rt, actor_pid to, uint32_t type, const v
 struct runtime *runtime_self(void); /* of the running actor */
 struct telemetry;
 struct telemetry *runtime_telemetry(struct runtime *rt);
-uint32_t runtime_schedulers(void); /* of the running actor's runtime */
+uint32_t runtime_schedulers(void); /* of the running actor's runtime, dedicated ones aside */
+uint32_t runtime_dedicated(
+    uint32_t n); /* the number of the nth dedicated one; the last of the others when it has none */
 
 struct runtime_stats {
     uint32_t schedulers;

@@ -283,6 +283,8 @@ static bool spin(struct scheduler *s)
 {
     if (s->rt->schedulers_count == 1 || s->now - s->last_remote > 4 * SPIN_NS_MAX)
         return false;
+    if (s->rt->crowded && s->index >= s->rt->options.schedulers)
+        return false;
     uint64_t end = s->now + s->spin_ns;
     do {
         for (int i = 0; i < 64; i++) {

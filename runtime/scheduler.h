@@ -381,6 +381,7 @@ struct runtime {
     struct runtime_foreign *foreign;
     struct preempt *preempt;
     bool contained;
+    bool crowded; /* more schedulers than CPUs: the dedicated ones don't spin */
 };
 
 extern _Thread_local struct scheduler *scheduler_current __attribute__((tls_model("initial-exec")));
@@ -600,7 +601,8 @@ struct signal_exit {
     struct reason reason;
     uint64_t link; /* the receiver's record when it comes over a link; 0: sent by hand */
     bool linked;
-    bool at_start; /* see struct message_exit */
+    bool at_start;      /* see struct message_exit */
+    void (*trap)(void); /* see actor_crash; else NULL */
 };
 struct reply_started {
     struct reason why;
@@ -679,6 +681,7 @@ static inline struct worker *worker_expect(struct scheduler *s, enum wait_kind k
 }
 /* Park the running actor (after worker_expect) until woken or past the deadline. False: the deadline passed. Doomed actors don't return. */
 bool worker_wait(struct scheduler *s, uint64_t deadline);
+void worker_trap(struct scheduler *s);       /* a running actor that is doomed to trap does */
 void worker_check_doom(struct scheduler *s); /* after something that may have doomed the running actor */
 _Noreturn void worker_land(struct scheduler *s, enum landing how);
 bool worker_dispatch(
@@ -753,7 +756,6 @@ void runtime_stop_asked(struct scheduler *s);
 void runtime_root_ended(struct runtime *rt, struct scheduler *s, const struct reason *why);
 void runtime_unknown_message(struct scheduler *s, const struct message *m);
 void runtime_crash_report(struct scheduler *s, const struct actor *a, const char *why);
-void runtime_log(struct runtime *rt, const char *line, size_t size);
 /* A domain's supervisor has given up: how many other domains have done so in the same incident, that is within
  * INCIDENT_NS of its first. */
 #define INCIDENT_NS      (10 * NS_PER_S)

@@ -151,6 +151,18 @@ void actor_kill(actor_pid to)
     actor_exit_signal(to, reason_of(REASON_KILLED));
 }
 
+enum error actor_crash(actor_pid to, void (*trap)(void))
+{
+    struct scheduler *s = scheduler_enter();
+    struct reason killed = reason_of(REASON_KILLED);
+    ASSERT(fault_in_actor_text((uintptr_t)trap)); /* a trap in the runtime would end the process */
+    if (!s->rt->contained)
+        return ERR_INVALID;
+    exit_send(s, to, actor_pid_of(s->current), &killed, (struct signal_exit){.trap = trap});
+    worker_check_doom(s);
+    return OK;
+}
+
 void actor_trap_exits(bool on)
 {
     struct scheduler *s = scheduler_enter();

@@ -97,8 +97,9 @@ static enum error check_start(const struct sentence *s, const struct child_spec 
                       ACTOR_ARGS_MAX);
     if (!c->args && c->args_size)
         return refuse(s, ERR_BADARG, "args is NULL, but args_size is %zu; it can be 0 then", c->args_size);
-    if (c->scheduler < SPAWN_HERE || c->scheduler > RUNTIME_SCHEDULERS_MAX)
-        return refuse(s, ERR_INVALID, "scheduler is %d; it can be SPAWN_HERE or SPAWN_ON(0..%d)",
+    if (c->scheduler < -RUNTIME_SCHEDULERS_MAX || c->scheduler > RUNTIME_SCHEDULERS_MAX)
+        return refuse(s, ERR_INVALID,
+                      "scheduler is %d; it can be SPAWN_HERE, SPAWN_ON(0..%d) or SPAWN_DEDICATED(n)",
                       c->scheduler, RUNTIME_SCHEDULERS_MAX - 1);
     return OK;
 }

@@ -115,6 +115,12 @@ static const struct histogram_row {
 #undef X
 };
 
+static const bool frequent[TELEMETRY_EVENT_COUNT] = {
+#define X(event) [TELEMETRY_##event] = true,
+    TELEMETRY_FREQUENT(X)
+#undef X
+};
+
 /* One more than its index; 0: none. The same for SLOs. */
 static const uint8_t histogram_of[TELEMETRY_EVENT_COUNT] = {
 #define X(event, ...) [TELEMETRY_##event] = HISTOGRAM_OF_##event + 1,
@@ -693,6 +699,8 @@ static void shard_take(struct telemetry_shard *shard, struct telemetry_record *r
         histogram_record(&shard->histograms[histogram_of[event] - 1], (uint64_t)record->measurement);
     if (slo_of[event] != 0)
         slo_record(shard, slo_of[event] - 1u, record->time, record->measurement);
+    if (frequent[event])
+        return;
     slot_write(&shard->ring[record->n % TELEMETRY_RING_SIZE], record);
     atomic_store_explicit(&shard->next, record->n + 1, memory_order_release);
 }
@@ -779,6 +787,17 @@ int64_t telemetry_gauge_get(enum telemetry_gauge gauge, const char *label)
     _Atomic int64_t *cell = telemetry_gauge_cell(gauge, label);
 
     return cell != NULL ? atomic_load(cell) : 0;
+}
+
+void telemetry_gauge_each(const struct telemetry *t, enum telemetry_gauge gauge,
+                          void (*visit)(void *context, const char *label, int64_t value), void *context)
+{
+    const struct labels *labels = &t->gauges[gauge].labels;
+    uint32_t count = atomic_load_explicit(&labels->count, memory_order_acquire);
+
+    for (uint32_t i = 0; i < count; i++)
+        visit(context, labels->values[i].text,
+              atomic_load_explicit(&t->gauges[gauge].cells[i], memory_order_relaxed));
 }
 
 /* Subscribers. */
@@ -948,6 +967,15 @@ size_t telemetry_recent(const struct telemetry *t, const struct telemetry_positi
         cursors[i].n++;
         cursor_settle(&cursors[i], &t->shards[i], after, &record);
     }
+}
+
+uint64_t telemetry_kept(const struct telemetry *t)
+{
+    uint64_t kept = 0;
+
+    for (uint32_t i = 0; i <= t->shard_count; i++)
+        kept += atomic_load_explicit(&t->shards[i].next, memory_order_acquire);
+    return kept;
 }
 
 static void measurement_write(struct json *json, enum telemetry_event event, int64_t measurement)
@@ -1170,13 +1198,14 @@ static void metric_series(struct json_sink *sink, const char *name, const char *
     json_sink_text(sink, "\"} ");
 }
 
-static void counters_write(const struct telemetry *t, struct json_sink *sink)
+static void counters_write(const struct telemetry *t, struct json_sink *sink, enum telemetry_format format)
 {
     for (enum telemetry_event i = 0; i < TELEMETRY_EVENT_COUNT; i++) {
         const struct labels *labels = &t->labels[i];
         uint32_t count = atomic_load_explicit(&labels->count, memory_order_acquire);
 
-        metric_head(sink, events[i].counter, "_total", events[i].help, "counter");
+        metric_head(sink, events[i].counter, format == TELEMETRY_OPENMETRICS ? "" : "_total", events[i].help,
+                    "counter");
         for (uint32_t j = 0; j < count; j++) {
             metric_series(sink, events[i].counter, "_total", dimension_names[events[i].label],
                           labels->values[j].text, labels->values[j].length);
@@ -1303,9 +1332,9 @@ static void slos_write(const struct telemetry *t, struct json_sink *sink)
     }
 }
 
-void telemetry_write_metrics(struct telemetry *t, struct json_sink *sink)
+void telemetry_write_metrics(struct telemetry *t, struct json_sink *sink, enum telemetry_format format)
 {
-    counters_write(t, sink);
+    counters_write(t, sink, format);
     histograms_write(t, sink);
     gauges_write(t, sink);
     slos_write(t, sink);

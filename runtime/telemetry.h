@@ -9,8 +9,8 @@
  *
  *   counters    per event and per value of its one label dimension, the first TELEMETRY_LABELS_MAX - 1 values
  * by name, all others as "other" histograms  of the events that have one SLO windows the last five minutes of
- * the events that have an SLO the ring    the newest TELEMETRY_RING_SIZE events of each shard subscribers up
- * to TELEMETRY_SUBSCRIBERS_MAX functions, called on the emitting thread
+ * the events that have an SLO the ring    the newest TELEMETRY_RING_SIZE events of each shard, the frequent
+ * ones left out subscribers up to TELEMETRY_SUBSCRIBERS_MAX functions, called on the emitting thread
  *
  * A shard belongs to one scheduler thread, which enters it once and then writes it alone, without locks.
  * Threads which entered none share one more shard behind a lock. Readers may be any thread at any time; they
@@ -150,6 +150,9 @@ _Atomic int64_t *telemetry_gauge_cell(enum telemetry_gauge gauge, const char *la
 void telemetry_gauge_set(enum telemetry_gauge gauge, const char *label, int64_t value);
 void telemetry_gauge_add(enum telemetry_gauge gauge, const char *label, int64_t change);
 int64_t telemetry_gauge_get(enum telemetry_gauge gauge, const char *label);
+/* Each label that was ever used, "other" first; the text is good as long as the telemetry. */
+void telemetry_gauge_each(const struct telemetry *telemetry, enum telemetry_gauge gauge,
+                          void (*visit)(void *context, const char *label, int64_t value), void *context);
 
 /* Records: one event as the ring keeps it and subscribers see it. */
 
@@ -221,6 +224,9 @@ typedef bool (*telemetry_visitor)(void *context, const struct telemetry_record *
 size_t telemetry_recent(const struct telemetry *telemetry, const struct telemetry_position *after,
                         telemetry_visitor visit, void *context);
 
+/* How many records were kept so far, in all rings: unchanged, there is nothing new to visit. */
+uint64_t telemetry_kept(const struct telemetry *telemetry);
+
 /* SLO levels. */
 
 #define SLO_LEVELS(X) \
@@ -259,8 +265,13 @@ const char *slo_level_name(enum slo_level level);
 
 /* Metrics. */
 
-/* Prometheus text format 0.0.4: counters, histograms, gauges, SLO states; every known series from the start,
- * with 0. */
-void telemetry_write_metrics(struct telemetry *telemetry, struct json_sink *sink);
+/* They differ in how a counter's family is called: OpenMetrics leaves _total to its samples. */
+enum telemetry_format {
+    TELEMETRY_PROMETHEUS,  /* text format 0.0.4 */
+    TELEMETRY_OPENMETRICS, /* 1.0.0, without its last line "# EOF", which is the document's */
+};
+/* Counters, histograms, gauges, SLO states; every known series from the start, with 0. */
+void telemetry_write_metrics(struct telemetry *telemetry, struct json_sink *sink,
+                             enum telemetry_format format);
 
 #endif

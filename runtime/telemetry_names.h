@@ -45,7 +45,13 @@
     X(EVENT, "event")                   \
     X(ROOM_ID, "room_id")               \
     X(AGENT_ID, "agent_id")             \
-    X(TRACE_ID, "trace_id")
+    X(TRACE_ID, "trace_id")             \
+    X(ROUTE, "route")                   \
+    X(METHOD, "method")                 \
+    X(STATUS, "status")                 \
+    X(STAGE, "stage")                   \
+    X(LISTENER, "listener")             \
+    X(TARGET, "target")
 
 /* The three classes of failure there are. */
 #define FAILURE_CLASSES(X)                                           \
@@ -132,7 +138,35 @@
       HAS(EVENT) | HAS(REASON), "Events refused because they lacked what their contract requires.")          \
     X(SUPERVISOR_START_ERROR, "supervisor.start_error", "count", COUNT, "supervisor_start_errors",           \
       SUPERVISOR, "", HAS(SUPERVISOR) | HAS(CHILD) | HAS(REASON),                                            \
-      "Restarts that failed in the child's init.")
+      "Restarts that failed in the child's init.")                                                           \
+    X(STORE_COMMIT, "store.commit", "commit_ms", NS, "store_commits", OUTCOME, "ok", HAS(OUTCOME),           \
+      "Batches of commands that the writer brought to an end.")                                              \
+    X(STORE_STATE, "store.state", "count", COUNT, "store_states", REASON, "open|tight|failed",               \
+      HAS(COMPONENT) | HAS(REASON), "Changes of the store's state, by the state reached.")                   \
+    X(STORE_DAMAGED, "store.damaged", "count", COUNT, "store_damaged", REASON, "",                           \
+      HAS(COMPONENT) | HAS(REASON), "Rows that could not be believed, by their table.")                      \
+    X(STORE_VIEW_EXPIRED, "store.view_expired", "count", COUNT, "store_views_expired", COMPONENT, "",        \
+      HAS(COMPONENT), "Actors ended because they held a view for too long.")                                 \
+    X(HTTP_REQUEST, "http.request", "request_ms", NS, "http_requests", STATUS, "1xx|2xx|3xx|4xx|5xx",        \
+      HAS(STATUS), "Requests that were answered, by the class of the answer's status.")                      \
+    X(HTTP_REFUSED, "http.refused", "count", COUNT, "http_refused", REASON, "", HAS(REASON),                 \
+      "What came to a listener and was no request: refused before it had a route.")                          \
+    X(HTTP_CONNECTION, "http.connection", "count", COUNT, "http_connections", OUTCOME,                       \
+      "accepted|turned_away|cut_off", HAS(LISTENER) | HAS(OUTCOME),                                          \
+      "Connections that were accepted, turned away for want of room, or cut off for being too slow.")        \
+    X(AUTH_REJECTED, "auth.rejected", "count", COUNT, "auth_rejected", STAGE,                                \
+      "form|blocklist|signature|claims|replay|store|operator", HAS(STAGE),                                   \
+      "Credentials that were refused, by the check they failed.")                                            \
+    X(AUTH_SIGNATURE, "auth.signature", "count", COUNT, "auth_signatures", OUTCOME, "good|bad",              \
+      HAS(OUTCOME), "Signatures of tokens that were verified; one that is remembered isn't.")                \
+    X(CHAOS_VERB, "chaos.verb", "recovery_ms", NS, "chaos_verbs", OPERATION, "kill|suspend|resume|crash",    \
+      HAS(OPERATION) | HAS(TARGET) | HAS(OUTCOME), "What an operator did to an actor on purpose.")
+
+/* X(event): those that come with each request: counted, shown to subscribers, but not kept in the ring, where
+ * they would push out everything else within a hundredth of a second. */
+#define TELEMETRY_FREQUENT(X) \
+    X(HTTP_REQUEST)           \
+    X(HTTP_CONNECTION)
 
 /* X(event, class): the class that the event's failure_class must name; any other value is refused. */
 #define TELEMETRY_FAILURES(X)                   \
@@ -150,7 +184,8 @@
     X(INGEST_COMPLETED, "ingest_latency", "From the first byte of an inbound message to its decision.") \
     X(OUTBOUND_ENQUEUED, "outbound_enqueue", "From the call into the gateway to the answered commit.")  \
     X(INSTANCE_CONNECTED, "instance_reconnect", "From the disconnect noticed to connected.")            \
-    X(SCHEDULER_PREEMPT, "scheduler_slice", "How long a handler had run when it was switched out.")
+    X(SCHEDULER_PREEMPT, "scheduler_slice", "How long a handler had run when it was switched out.")     \
+    X(STORE_COMMIT, "store_commit", "A batch: applied, committed and synced.")
 
 /* X(id, "metric", event, kind, warn, critical, "capability")
  *
@@ -170,14 +205,20 @@
     X(CASCADE_COUNT, "cascade_count", SUPERVISOR_ESCALATION, TOTAL, 0, 1, "Crash containment")
 
 /* X(id, "gauge", "label", "help"): coppice_<gauge>{label="..."}. */
-#define TELEMETRY_GAUGES(X)                                                                             \
-    X(ACTORS, "actors", "kind", "Living actors.")                                                       \
-    X(MAILBOX_MESSAGES, "mailbox_messages", "kind", "Messages waiting in mailboxes.")                   \
-    X(MAILBOX_MAX_MESSAGES, "mailbox_max_messages", "kind", "Messages waiting in the fullest mailbox.") \
-    X(PRESSURE_LEVEL, "pressure_level", "component",                                                    \
-      "Highest level among a component's queues: 0 normal, 1 warn, 2 degraded, 3 shed.")                \
-    X(PRESSURE_WARN, "pressure_warn_queues", "component", "Queues at pressure level warn.")             \
-    X(PRESSURE_DEGRADED, "pressure_degraded_queues", "component", "Queues at pressure level degraded.") \
-    X(PRESSURE_SHED, "pressure_shed_queues", "component", "Queues at pressure level shed.")
+#define TELEMETRY_GAUGES(X)                                                                                \
+    X(ACTORS, "actors", "kind", "Living actors.")                                                          \
+    X(MAILBOX_MESSAGES, "mailbox_messages", "kind", "Messages waiting in mailboxes.")                      \
+    X(MAILBOX_MAX_MESSAGES, "mailbox_max_messages", "kind", "Messages waiting in the fullest mailbox.")    \
+    X(PRESSURE_LEVEL, "pressure_level", "component",                                                       \
+      "Highest level among a component's queues: 0 normal, 1 warn, 2 degraded, 3 shed.")                   \
+    X(PRESSURE_WARN, "pressure_warn_queues", "component", "Queues at pressure level warn.")                \
+    X(PRESSURE_DEGRADED, "pressure_degraded_queues", "component", "Queues at pressure level degraded.")    \
+    X(PRESSURE_SHED, "pressure_shed_queues", "component", "Queues at pressure level shed.")                \
+    X(STORE_BYTES, "store_bytes", "kind", "Bytes of the store: its map, its file, used, free in between.") \
+    X(STORE_ROWS, "store_rows", "table", "Rows of the store's tables.")                                    \
+    X(STORE_READERS, "store_readers", "kind", "Open views, and slots of LMDB's table of readers in use.")  \
+    X(STORE_DAMAGED_ROWS, "store_damaged_rows", "table", "Rows that the scrub could not believe.")         \
+    X(TRACE_SPANS, "trace_spans", "kind",                                                                  \
+      "Spans recorded, dropped because a ring was full, exported, and given up.")
 
 #endif

@@ -8,6 +8,12 @@ uint64_t actor_now(void)
     return scheduler_enter()->now;
 }
 
+uint64_t actor_clock(void)
+{
+    struct env *env = scheduler_enter()->env;
+    return env->now(env);
+}
+
 uint64_t actor_wall_now(void)
 {
     struct env *env = scheduler_enter()->env;

@@ -68,10 +68,19 @@ void worker_land(struct scheduler *s, enum landing how)
     longjmp(w->mark, (int)how);
 }
 
+void worker_trap(struct scheduler *s)
+{
+    const struct message *doom = s->current->doom;
+    if (doom && ((const struct signal_exit *)(const void *)doom->payload)->trap)
+        ((const struct signal_exit *)(const void *)doom->payload)->trap();
+}
+
 void worker_check_doom(struct scheduler *s)
 {
-    if (__builtin_expect(s->current->flags & ACTOR_DOOMED, 0) && s->worker)
+    if (__builtin_expect(s->current->flags & ACTOR_DOOMED, 0) && s->worker) {
+        worker_trap(s);
         worker_land(s, LAND_DOOM);
+    }
 }
 
 static void leave(struct scheduler *s, struct worker *w)
@@ -185,6 +194,7 @@ __attribute__((noinline)) static bool system_message(struct scheduler *s, struct
 __attribute__((noinline)) static bool ended_by_callback(struct scheduler *s, struct worker *w,
                                                         struct actor *a, enum actor_step step)
 {
+    worker_trap(s);
     if (a->doom)
         end(s, w, a, reason_copy((struct reason *)(void *)a->doom->payload));
     else
@@ -231,6 +241,7 @@ static bool take_name(struct scheduler *s, struct worker *w, struct actor *a, co
 
 static bool init_refused(struct scheduler *s, struct worker *w, struct actor *a, enum actor_step step)
 {
+    worker_trap(s);
     if (a->doom) {
         end_in_init(s, w, a, ERR_INIT, 0, reason_copy((struct reason *)(void *)a->doom->payload));
         return true;
@@ -282,6 +293,10 @@ __attribute__((always_inline)) static inline void turn(struct scheduler *s, stru
     s->stack_limit = w->stack_limit;
     w->actor = a;
     a->status = ACTOR_RUNNING;
+    if (__builtin_expect(a->flags & ACTOR_DOOMED, 0)) { /* it was served a turn in order to trap */
+        callback_begins(s, w, starting ? PHASE_INIT : PHASE_HANDLE);
+        worker_check_doom(s);
+    }
     if (__builtin_expect(starting, 0) && !turn_init(s, w, a))
         return;
     uint32_t handled = 0;
@@ -437,8 +452,7 @@ void actor_yield(void)
     struct scheduler *s = scheduler_enter();
     struct actor *a = s->current;
     ASSERT(s->guard == 0);
-    if (a->doom)
-        worker_land(s, LAND_DOOM);
+    worker_check_doom(s);
     s->worker->wait = WAIT_YIELD;
     s->worker->computed_ns = s->worker->resumed_at = 0; /* it let the others go: that is no runaway */
     a->status = ACTOR_READY;
@@ -478,8 +492,7 @@ void worker_preempted(struct scheduler *s)
     park(s, w, a);
     w->wait = wait;
     w->resumed_at = s->env->now(s->env);
-    if (a->doom)
-        worker_land(s, LAND_DOOM);
+    worker_check_doom(s);
 }
 
 /* ---- dispatch ---- */
@@ -522,7 +535,7 @@ bool worker_dispatch(struct scheduler *s)
     a->flags &= (uint16_t) ~(ACTOR_QUEUED | ACTOR_HOG);
     if (s->budget)
         s->budget--;
-    if (a->doom && !a->worker) {
+    if (a->doom && !a->worker && !((struct signal_exit *)(void *)a->doom->payload)->trap) {
         struct reason why = reason_copy((struct reason *)(void *)a->doom->payload);
         actor_bury(s, a, why);
         return true;

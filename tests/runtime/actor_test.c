@@ -354,7 +354,7 @@ static void options(void)
         {{.class = &nameless}, ERR_INVALID_START},
         {{.class = &doll_class, .args = args, .args_size = sizeof args}, ERR_BADARG},
         {{.class = &doll_class, .args = NULL, .args_size = 1}, ERR_BADARG},
-        {{.class = &doll_class, .scheduler = -1}, ERR_INVALID},
+        {{.class = &doll_class, .scheduler = -1000}, ERR_INVALID},
         {{.class = &doll_class, .scheduler = SPAWN_ON((int)runtime_schedulers())}, ERR_INVALID},
         {{.class = &doll_class, .name = name}, ERR_INVALID},
     };

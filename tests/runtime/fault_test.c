@@ -731,6 +731,133 @@ static void test_uncontained(void)
     TEST_CHECK_(o.signal == SIGSEGV, "exited %d, signal %d: %s", o.exited, o.signal, o.text);
 }
 
+/* ---- told to crash: actor_crash ---- */
+
+PLAIN static void told_trap(void)
+{
+    *null = 1;
+}
+static bool of_nobody(const struct message *m, void *arg)
+{
+    (void)m;
+    (void)arg;
+    return false;
+}
+static void waits_for_ever(void *arg)
+{
+    (void)arg;
+    actor_receive(of_nobody, NULL, DEADLINE_NONE);
+}
+static void sleeps_for_ever(void *arg)
+{
+    (void)arg;
+    actor_sleep(DEADLINE_NONE);
+}
+static void yields_for_ever(void *arg)
+{
+    (void)arg;
+    for (;;)
+        actor_yield();
+}
+static void tells_itself(void *arg)
+{
+    (void)arg;
+    actor_crash(actor_self(), told_trap);
+}
+static void (*const busy[])(void *arg) = {NULL, waits_for_ever, sleeps_for_ever, tells_itself};
+
+static enum actor_step slow_init(void *state, const void *args, size_t args_size)
+{
+    (void)state;
+    (void)args;
+    (void)args_size;
+    actor_sleep(DEADLINE_NONE);
+    return ACTOR_CONTINUE;
+}
+static const struct actor_class slow_class = {.name = "slow", .init = slow_init, .handle = doll_handle};
+
+static bool crashed(struct reason why)
+{
+    return why.kind == REASON_CRASH && why.signal == SIGSEGV && why.crash == CRASH_SIGNAL && why.address == 0;
+}
+
+static void told(void)
+{
+    for (size_t i = 0; i < sizeof busy / sizeof *busy; i++) {
+        actor_pid pid = spawn(i % 2 ? &trapper_class : &doll_class, anywhere());
+        uint64_t ref = actor_monitor(pid, 0);
+        if (busy[i])
+            tell(pid, busy[i], NULL);
+        for (uint32_t turns = draw(4); turns; turns--)
+            actor_yield();
+        if (draw(3) == 0)
+            actor_suspend(pid);
+        TEST_CHECK(actor_crash(pid, told_trap) == OK);
+        if (draw(3) == 0)
+            actor_crash(pid, told_trap); /* the first ending counts, and one is enough */
+        if (draw(3) == 0)
+            actor_kill(pid);
+        TEST_CHECK_(crashed(down(ref)), "busy %zu, seed %llu", i, (unsigned long long)node_seed);
+        TEST_CHECK(actor_crash(pid, told_trap) == OK); /* nobody is there any more */
+    }
+    actor_pid pid;
+    TEST_CHECK(actor_spawn(&(struct spawn_options){.class = &slow_class, .scheduler = anywhere()}, &pid) ==
+               OK);
+    uint64_t ref = actor_monitor(pid, 0);
+    if (draw(2))
+        settle();
+    TEST_CHECK(actor_crash(pid, told_trap) == OK);
+    TEST_CHECK(crashed(down(ref)));
+    settle();
+}
+
+static void test_told(void)
+{
+    node_sim(told);
+}
+
+/* One that computes is told in its slice; one that yields all the time, when it does. */
+static _Atomic bool computing;
+static void computes(void *arg)
+{
+    (void)arg;
+    atomic_store(&computing, true);
+    for (;;)
+        sink++;
+}
+static void told_hog(void)
+{
+    actor_pid yields = spawn(&narrow, SPAWN_ON(1)), pid = spawn(&narrow, SPAWN_ON(1));
+    tell(yields, yields_for_ever, NULL);
+    tell(pid, computes, NULL);
+    while (!atomic_load(&computing))
+        actor_yield();
+    TEST_CHECK(actor_crash(yields, told_trap) == OK);
+    TEST_CHECK(crashed(ended(yields)));
+    TEST_CHECK(actor_crash(pid, told_trap) == OK);
+    TEST_CHECK(crashed(ended(pid)));
+}
+static void test_told_hog(void)
+{
+    if (!SANITIZED) /* nobody is switched out in such builds */
+        TEST_CHECK(node_real(2, told_hog) == 0);
+}
+
+static void told_uncontained(void)
+{
+    actor_pid pid = doll(SPAWN_HERE);
+    TEST_CHECK(actor_crash(pid, told_trap) == ERR_INVALID);
+    TEST_CHECK(actor_call(pid, message_new(ASK, 0), NULL, DEADLINE_NONE) == OK);
+    actor_kill(pid);
+    ended(pid);
+}
+static void test_told_uncontained(void)
+{
+    TEST_CHECK(
+        node_real_with(&(struct runtime_options){.schedulers = 1, .actors_max = 1000, .no_containment = true},
+                       told_uncontained) == 0);
+}
+
 TEST_LIST
 = {
     {"each crash ends its actor alone", test_each_crash},
@@ -740,5 +867,8 @@ TEST_LIST
     {"what ends the process, with one line", test_fatal},
     {"nobody reads what is said", test_unread},
     {"without containment", test_uncontained},
+    {"told to crash: idle, waiting, suspended, starting", test_told},
+    {"told to crash in the middle of its code", test_told_hog},
+    {"nobody is told to where it would end the process", test_told_uncontained},
     {NULL, NULL},
 };

@@ -385,6 +385,120 @@ static void test_spawn(void)
     runtime_destroy(rt);
 }
 
+/* ---- dedicated schedulers ---- */
+
+static void dedicated_options(void)
+{
+    char error[200] = "";
+    TEST_CHECK(runtime_create(&(struct runtime_options){.schedulers = 1, .dedicated = 64}, error,
+                              sizeof error) == NULL);
+    TEST_CHECK_(strstr(error, "dedicated") && strstr(error, "64"), "%s", error);
+    TEST_CHECK(runtime_create(&(struct runtime_options){.dedicated = UINT32_MAX}, NULL, 0) == NULL);
+}
+
+static _Atomic int elsewhere;
+static void where(void *arg)
+{
+    if (actor_scheduler_of(actor_self()) != (int)(uintptr_t)arg)
+        elsewhere++;
+}
+
+/* Nobody gets there who wasn't meant to; those who were do. */
+static void dedicated_body(void)
+{
+    uint32_t others = runtime_schedulers();
+    EXPECT(others == 2 && runtime_dedicated(0) == 2 && runtime_dedicated(1) == 3);
+    elsewhere = 0;
+    for (uint32_t n = 0; n < 2; n++) {
+        actor_pid pid = doll(SPAWN_DEDICATED(n));
+        EXPECT(actor_scheduler_of(pid) == (int)(2 + n));
+        tell(pid, where, (void *)(uintptr_t)(2 + n));
+        EXPECT(actor_call(pid, message_new(ASK, 8), NULL, DEADLINE_NONE) == OK);
+        actor_kill(pid);
+        EXPECT(actor_scheduler_of(doll(SPAWN_ON(n))) == (int)n);
+    }
+    for (int i = 0; i < 100; i++) {
+        int at = actor_scheduler_of(doll(SPAWN_HERE));
+        EXPECT(at >= 0 && at < (int)others);
+    }
+    EXPECT(elsewhere == 0);
+    actor_pid none = 0;
+    EXPECT(actor_spawn(&(struct spawn_options){.class = &doll_class, .scheduler = SPAWN_DEDICATED(2)},
+                       &none) == ERR_INVALID);
+    EXPECT(none == 0);
+}
+
+/* Without any, what asks for one goes to the last of the others. */
+static void undedicated_body(void)
+{
+    EXPECT(runtime_schedulers() == 2 && runtime_dedicated(0) == 1);
+    EXPECT(actor_scheduler_of(doll(SPAWN_DEDICATED(0))) == 1);
+}
+
+static void dedicated_in_sim(void)
+{
+    EXPECT(runtime_schedulers() == 2 && runtime_dedicated(0) == 2);
+    EXPECT(actor_scheduler_of(doll(SPAWN_DEDICATED(0))) == 2);
+    EXPECT(actor_call(doll(SPAWN_DEDICATED(0)), message_new(ASK, 8), NULL, DEADLINE_NONE) == OK);
+}
+
+static void test_dedicated(void)
+{
+    dedicated_options();
+    TEST_CHECK(node_real_with(&(struct runtime_options){.schedulers = 2, .dedicated = 2, .actors_max = 1000},
+                              dedicated_body) == 0);
+    TEST_CHECK(node_real_with(&(struct runtime_options){.schedulers = 2, .actors_max = 1000},
+                              undedicated_body) == 0);
+    for (uint64_t seed = 1; seed <= 10; seed++)
+        node_sim_with(dedicated_in_sim,
+                      &(struct sim_options){.seed = seed, .schedulers = 2, .runtime = {.dedicated = 1}});
+}
+
+/* ---- abandoned ---- */
+
+static _Atomic int asked_to_end;
+static void wail(void *state, const struct reason *why)
+{
+    (void)state;
+    (void)why;
+    asked_to_end++;
+}
+static const struct actor_class wailing = {
+    .name = "wailing", .handle = doll_handle, .terminate = wail, .trap_exits = true};
+
+static void give_up(void *arg)
+{
+    runtime_abandon((int)(uintptr_t)arg, "the disk said \"no\"");
+    runtime_abandon(75, "a second one"); /* the first one counts */
+}
+
+static uint32_t abandon_on;
+static void abandon_body(void)
+{
+    spawn(&wailing, SPAWN_HERE);
+    spawn(&wailing, SPAWN_ON(runtime_schedulers() - 1));
+    tell(abandon_on == 9 ? doll(SPAWN_DEDICATED(0)) : doll(SPAWN_ON(abandon_on)), give_up, (void *)74);
+    actor_sleep(DEADLINE_NONE);
+}
+
+static void test_abandon(void)
+{
+    static const uint32_t places[] = {0, 1, 9};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        for (int times = 0; times < 5; times++) {
+            size_t said = node_logged("\"exit_status\":74"), second = node_logged("a second one");
+            asked_to_end = 0;
+            abandon_on = places[i];
+            int status = node_real_with(
+                &(struct runtime_options){.schedulers = 2, .dedicated = 1, .actors_max = 1000}, abandon_body);
+            TEST_CHECK_(status == 74, "%d", status);
+            TEST_CHECK(node_logged("\"exit_status\":74") == said + 1);
+            TEST_CHECK(node_logged("\"msg\":\"abandoned\"") > 0 &&
+                       node_logged("the disk said \\\"no\\\"") > 0);
+            TEST_CHECK(node_logged("a second one") == second && asked_to_end == 0);
+        }
+}
+
 /* One after the other, nothing is left. */
 static void nothing(void)
 {
@@ -415,6 +529,8 @@ TEST_LIST
     {"stopped once, twice, before, by a signal", test_stop},
     {"stopped for good while everybody is busy", test_stop_while_busy},
     {"spawning from outside", test_spawn},
+    {"dedicated schedulers take whom they are meant for", test_dedicated},
+    {"abandoned: one line, a status, and nobody is asked to end", test_abandon},
     {"again and again", test_again_and_again},
     {NULL, NULL},
 };

@@ -1153,7 +1153,7 @@ static void test_sentences(void)
          ERR_BADARG,
          "65001"},
         {{.id = "a", .class = &worker_class, .args_size = 4}, ERR_BADARG, "args is NULL"},
-        {{.id = "a", .class = &worker_class, .scheduler = -1}, ERR_INVALID, "-1"},
+        {{.id = "a", .class = &worker_class, .scheduler = -1000}, ERR_INVALID, "-1"},
         {{.id = "a", .class = &worker_class, .scheduler = SPAWN_ON(RUNTIME_SCHEDULERS_MAX)},
          ERR_INVALID,
          "scheduler"},

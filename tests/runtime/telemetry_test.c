@@ -63,15 +63,20 @@ static struct telemetry_record newest(void)
 
 static char text_out[131072];
 
-static const char *metrics(void)
+static const char *metrics_as(enum telemetry_format format)
 {
     struct json_sink sink;
 
     json_sink_init(&sink, text_out, sizeof(text_out) - 1, NULL, NULL);
-    telemetry_write_metrics(telemetry, &sink);
+    telemetry_write_metrics(telemetry, &sink, format);
     TEST_ASSERT(json_sink_flush(&sink) == JSON_OK);
     text_out[sink.length] = 0;
     return text_out;
+}
+
+static const char *metrics(void)
+{
+    return metrics_as(TELEMETRY_PROMETHEUS);
 }
 
 /* The contract as it is written: name and required dimensions of every event it has. */
@@ -1204,6 +1209,76 @@ static void test_unsubscribe_waits_for_a_call_in_progress(void)
     end();
 }
 
+/* What comes with each request is counted and shown to subscribers, and pushes nothing out of the ring. */
+static void count_call(void *context, const struct telemetry_record *record)
+{
+    TEST_CHECK(record->event == TELEMETRY_HTTP_REQUEST);
+    ++*(int *)context;
+}
+
+static void test_the_frequent_are_not_kept(void)
+{
+    struct telemetry_record record;
+    int calls = 0;
+
+    begin();
+    TEST_CHECK(TELEMETRY(ACTOR_START, 1, DIM(CLASS, "room")));
+    int handle = telemetry_subscribe(telemetry, NULL, count_call, &calls);
+    for (int i = 0; i < 2 * TELEMETRY_RING_SIZE; i++)
+        TEST_CHECK(TELEMETRY(HTTP_REQUEST, 1000, DIM(STATUS, "2xx"), DIM(ROUTE, "/healthz")));
+    telemetry_unsubscribe(telemetry, handle);
+    record = newest();
+    TEST_CHECK(record.event == TELEMETRY_ACTOR_START);
+    TEST_CHECK(calls == 2 * TELEMETRY_RING_SIZE);
+    TEST_CHECK(telemetry_counter_label(telemetry, TELEMETRY_HTTP_REQUEST, "2xx") == 2 * TELEMETRY_RING_SIZE);
+    TEST_CHECK(telemetry_counter_label(telemetry, TELEMETRY_HTTP_REQUEST, "5xx") == 0);
+    end();
+}
+
+static void note_gauge(void *context, const char *label, int64_t value)
+{
+    char *text = context;
+    sprintf(text + strlen(text), "%s=%lld ", label, (long long)value);
+}
+
+static void test_gauges_one_by_one(void)
+{
+    char text[256] = "";
+
+    begin();
+    telemetry_gauge_set(TELEMETRY_GAUGE_ACTORS, "room", 5);
+    telemetry_gauge_set(TELEMETRY_GAUGE_ACTORS, "agent", -1);
+    telemetry_gauge_each(telemetry, TELEMETRY_GAUGE_ACTORS, note_gauge, text);
+    TEST_CHECK_(strcmp(text, "other=0 room=5 agent=-1 ") == 0, "%s", text);
+    end();
+}
+
+static void test_kept_says_whether_there_is_more(void)
+{
+    begin();
+    uint64_t before = telemetry_kept(telemetry);
+    TEST_CHECK(TELEMETRY(HTTP_REQUEST, 1000, DIM(STATUS, "2xx")));
+    TEST_CHECK(telemetry_kept(telemetry) == before);
+    TEST_CHECK(TELEMETRY(ACTOR_START, 1, DIM(CLASS, "room")));
+    TEST_CHECK(telemetry_kept(telemetry) == before + 1);
+    end();
+}
+
+/* OpenMetrics calls a counter's family without the _total of its samples; Prometheus 0.0.4 with it. */
+static void test_openmetrics_families(void)
+{
+    begin();
+    const char *text = metrics_as(TELEMETRY_OPENMETRICS);
+    TEST_CHECK(strstr(text, "\n# TYPE coppice_actor_starts counter\n") != NULL);
+    TEST_CHECK(strstr(text, "_total counter\n") == NULL);
+    TEST_CHECK(strstr(text, "\ncoppice_http_requests_total{status=\"5xx\"} 0\n") != NULL);
+    TEST_CHECK(strstr(text, "\n# TYPE coppice_store_commit_seconds histogram\n") != NULL);
+    text = metrics();
+    TEST_CHECK(strstr(text, "\n# TYPE coppice_actor_starts_total counter\n") != NULL);
+    TEST_CHECK(strstr(text, "\n# TYPE coppice_actor_starts counter\n") == NULL);
+    end();
+}
+
 TEST_LIST
 = {
     {"TOP-075 TOP-079 TOP-083 TOP-087 TOP-091 TOP-095 TOP-099 TOP-108 TOP-111 TOP-114 TOP-117 TOP-120 "
@@ -1255,5 +1330,9 @@ TEST_LIST
      test_the_oldest_records_are_whole_while_they_are_overwritten},
     {"what is overwritten during the walk is left out", test_what_is_overwritten_during_the_walk_is_left_out},
     {"unsubscribe waits for a call in progress", test_unsubscribe_waits_for_a_call_in_progress},
+    {"frequent events are counted and not kept", test_the_frequent_are_not_kept},
+    {"gauges one by one", test_gauges_one_by_one},
+    {"what is kept says whether there is more", test_kept_says_whether_there_is_more},
+    {"OpenMetrics families have no _total", test_openmetrics_families},
     {NULL, NULL},
 };

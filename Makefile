@@ -79,7 +79,8 @@ endif
 
 INCLUDE := -I. -isystem build/deps/llhttp -isystem build/deps/parson $(CORO_CFLAGS)
 INCLUDE += $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
-LIBS    := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) $(if $(PARSON),,-lparson)
+# libcurl is loaded when it is first needed: docs/decisions/0021-libcurl-when-needed.md
+LIBS    := $(shell pkg-config --libs $(filter-out libcurl,$(PACKAGES)) 2>/dev/null) -ldl $(if $(PARSON),,-lparson)
 
 # Whoever links libcoppice.a passes these as well: runtime/guard.c brackets each call of the allocator, so that a fault
 # inside it is known to be one, and catches abort and assert in actor code. coppice.pc repeats them.
@@ -102,6 +103,9 @@ FUZZERS := $(wildcard tests/fuzz/*_fuzz.c)
 SCRIPTS := $(wildcard tests/*.sh tests/api/*_test.sh)
 # Any other file in a folder of tests helps the programs of that folder; one in tests/support helps all.
 HELPERS := $(filter-out %_test.c %_bench.c %_fuzz.c,$(wildcard tests/*/*.c))
+# In chaos/ a file with a header of its own helps the others; the others are programs.
+CHAOS_HELPERS := $(filter $(patsubst %.h,%.c,$(wildcard chaos/*.h)),$(wildcard chaos/*.c))
+CHAOS         := $(filter-out $(CHAOS_HELPERS),$(wildcard chaos/*.c))
 
 # These two look at the source tree, not at the program: once is enough.
 ifneq ($(MODE),)
@@ -114,7 +118,7 @@ endif
 
 objects  = $(addprefix $(B)/,$(addsuffix .o,$(basename $(1))))
 programs = $(addprefix $(B)/,$(basename $(1)))
-helpers  = $(call objects,$(filter tests/support/% $(dir $(1))%,$(HELPERS)))
+helpers  = $(call objects,$(filter-out tests/support/%,$(filter $(dir $(1))%,$(HELPERS)))) $(SUPPORT)
 
 RUNTIME_O := $(call objects,$(RUNTIME))
 UPPER_O   := $(call objects,$(UPPER))
@@ -125,16 +129,39 @@ HOUSE     := $(B)/libhouse.a
 PROGRAM   := $(if $(MAIN),$(B)/coppice)
 LINKED    := $(call programs,$(TESTS) $(BENCHES))
 FUZZED    := $(call programs,$(FUZZERS))
+CUTTERS   := $(call programs,$(CHAOS))
+CHAOS_A   := $(B)/libchaos.a
+# From an archive only what a test uses comes along: those of the runtime link without the house.
+SUPPORT   := $(B)/libsupport.a
+
+# chaos/disk.c stands between LMDB and the system: these calls of LMDB and of ours go to it, so LMDB is linked statically.
+DISK_CALLS   := open openat close write pwrite writev pwritev fdatasync fsync ftruncate fallocate posix_fallocate \
+	rename renameat mkdir mkdirat unlink unlinkat rmdir
+DISK_WRAP    := $(foreach c,$(DISK_CALLS),-Wl,--wrap=$c)
+LIBS_STATIC  := $(patsubst -llmdb,-l:liblmdb.a,$(LIBS))
+
+# For tests/store/failing_test.c: in copies of the two archives each of these calls goes to failing_NAME in
+# tests/support/failing.c. Of LMDB's functions those are missing that can only say EINVAL.
+FAILING_SYSTEM := malloc calloc realloc aligned_alloc posix_memalign strdup free open openat opendir readdir pread pwrite write \
+	writev lseek fstat fstatat __fxstat lstat fstatfs fdatasync fsync ftruncate posix_fallocate renameat mkdir mkdirat unlinkat \
+	flock fcntl mmap
+FAILING_LMDB   := $(addprefix mdb_,env_create env_open env_set_mapsize env_sync reader_check txn_begin txn_renew txn_commit \
+	dbi_open get put del cursor_open cursor_get cursor_put cursor_del)
+FAILING_TEST   := $(filter $(B)/tests/store/failing_test,$(LINKED))
+FAILING_A      := $(B)/tests/store/failing_house.a $(B)/tests/store/failing_lmdb.a
+LINKED         := $(filter-out $(FAILING_TEST),$(LINKED))
 
 # --- everyday ----------------------------------------------------------------------------------------------------------
 
 .PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit format
-.PHONY: present check tests benches fuzzers
+.PHONY: powercut powercut-full kill9 damage contract
+.PHONY: present present-test always check tests benches fuzzers cutters
 
 build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
 	$(if $(PROGRAM),@ln -sfn $(VARIANT)/coppice build/coppice)
 
-run: deps ## install what is missing, build, start the server (ARGS= for its options)
+run: ## install what is missing, build, start the server (ARGS= for its options)
+	@.ci/deps build $(filter clang,$(COMPILER))
 	@$(MAKE) --no-print-directory build
 	@$(if $(MAIN),exec build/coppice serve $(ARGS),echo "there is no program yet: config/main.c is missing"; exit 1)
 
@@ -155,6 +182,9 @@ lint: deps ## format, clang-tidy, cppcheck, and the house's own rules
 	@$(MAKE) --no-print-directory build
 	@LIBRARY=$(LIBRARY) INCLUDE='$(INCLUDE)' .ci/lint
 
+contract: ## make docs/contract/generated anew from the documents, and check them all with npm's tools
+	@.ci/contract --write
+
 format: ## rewrite every C file as .clang-format says
 	@find runtime store actors http config tests chaos -name '*.[ch]' 2>/dev/null | xargs -r clang-format -i
 
@@ -174,23 +204,39 @@ bench-goals: deps ## the figures beside their goals: pass or miss
 	@$(MAKE) --no-print-directory benches >/dev/null
 	@for b in $(call programs,$(BENCHES)); do $$b; done | .ci/bench-goals
 
-fuzz: deps ## every fuzzer for FUZZ_SECONDS=10 each, with clang
+fuzz: deps ## every fuzzer for FUZZ_SECONDS=10 each, those of the front for FRONT_SECONDS, with clang
 	@.ci/deps clang
 	@$(MAKE) --no-print-directory fuzzers MODE=fuzz CC=clang
+
+powercut: deps ## a power cut at every point of a recorded workload: 1,000,000 states, none may be wrong
+	@$(MAKE) --no-print-directory $(B)/chaos/powercut
+	@$(B)/chaos/powercut --states 1000000
+
+powercut-full: deps ## the same with 10,000,000
+	@$(MAKE) --no-print-directory $(B)/chaos/powercut
+	@$(B)/chaos/powercut --states 10000000
+
+kill9: deps ## kill -9 at random instants under load, 10,000 times: nothing acknowledged may be lost
+	@$(MAKE) --no-print-directory $(B)/chaos/kill9
+	@$(B)/chaos/kill9
+
+damage: deps ## 100,000 damaged data files: never taken for empty, never a wrong value
+	@$(MAKE) --no-print-directory $(B)/chaos/damage
+	@$(B)/chaos/damage
 
 coverage: deps ## run the tests and print the share of executed lines per file and floor
 	@find build/coverage -name '*.gcda' -delete 2>/dev/null || true
 	@$(MAKE) --no-print-directory check MODE=coverage
 	@.ci/coverage build/coverage
 
-deps: ## install and unpack what is missing
+deps: ## install and unpack what is missing for building and testing
 	@.ci/deps build test $(filter clang,$(COMPILER))
 
 clean: ## remove everything built (what was unpacked in build/deps stays)
 	@find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} + 2>/dev/null || true
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
 install: build ## put program, library, headers and documents under DESTDIR PREFIX
 	@.ci/install '$(DESTDIR)' '$(PREFIX)' '$(B)' '$(VERSION)' '$(WRAP)' '$(CORO_LIBS)'
@@ -198,6 +244,9 @@ install: build ## put program, library, headers and documents under DESTDIR PREF
 # --- rules -------------------------------------------------------------------------------------------------------------
 
 present:
+	@.ci/deps --check build
+
+present-test:
 	@.ci/deps --check build test
 
 check: tests $(PROGRAM)
@@ -209,11 +258,18 @@ tests: $(call programs,$(TESTS))
 
 benches: $(call programs,$(BENCHES)) $(PROGRAM)
 
-fuzzers: $(FUZZED)
-	@.ci/fuzz $(or $(FUZZ_SECONDS),10) $(FUZZED)
+cutters: $(CUTTERS)
 
-$(RUNTIME_O) $(UPPER_O) $(HELPERS_O) $(OUTSIDE_O): Makefile | present
-$(call objects,$(MAIN) $(TESTS) $(BENCHES) $(FUZZERS)): Makefile | present
+# What the front reads from others comes first, and may get more time than the rest.
+FRONT := $(filter $(foreach f,address api_key chunks config connection json_text jwt options parser schema token traceparent \
+	url,%/$f_fuzz),$(FUZZED))
+FUZZ_SECONDS  ?= 10
+FRONT_SECONDS ?= $(FUZZ_SECONDS)
+fuzzers: $(FUZZED)
+	@.ci/fuzz $(FRONT_SECONDS) $(FRONT) $(FUZZ_SECONDS) $(filter-out $(FRONT),$(FUZZED))
+
+$(RUNTIME_O) $(UPPER_O) $(OUTSIDE_O) $(call objects,$(MAIN)): Makefile | present
+$(HELPERS_O) $(call objects,$(TESTS) $(BENCHES) $(FUZZERS) $(CHAOS) $(CHAOS_HELPERS)): Makefile | present-test
 
 # All code of the runtime goes into a section of its own, so that "in the runtime" is a comparison of addresses: the linker
 # provides __start_coppice_text and __stop_coppice_text. Compilers spread code over these sections; .ci/lint-text finds what
@@ -233,6 +289,9 @@ $(B)/runtime/%.o: runtime/%.S
 	$(run)$(COMPILE) -c -o $@ $<
 	$(run)$(OBJCOPY) $(TEXT) $@
 
+# The assembler takes the contracts' documents in as they are (http/contract.c).
+$(B)/http/contract.o: $(wildcard docs/contract/*.yaml docs/contract/*.tsv docs/contract/generated/*.json)
+
 # parson has a json_string, and so has runtime/json.h: parson's is called parson_json_string here.
 $(B)/deps/%.o: build/deps/%.c
 	$(say) "CC   $@"
@@ -249,28 +308,58 @@ $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(run)$(COMPILE) -c -o $@ $<
 
-$(LIBRARY): $(RUNTIME_O)
-$(HOUSE): $(UPPER_O) $(OUTSIDE_O)
-$(LIBRARY) $(HOUSE):
-	$(say) "AR   $@"
+# A member is called after its whole path, as runtime-actor.o: two files of one name are two members, and ln refuses two paths
+# that come to the same. The list beside an archive changes when a file comes or goes, so that no archive keeps what has gone.
+# It gets its name when it is whole.
+MEMBERS_OF_$(LIBRARY) := $(RUNTIME_O)
+MEMBERS_OF_$(HOUSE)   := $(UPPER_O) $(OUTSIDE_O)
+MEMBERS_OF_$(CHAOS_A) := $(call objects,$(CHAOS_HELPERS))
+MEMBERS_OF_$(SUPPORT) := $(call objects,$(filter tests/support/%,$(HELPERS)))
+ARCHIVES := $(LIBRARY) $(HOUSE) $(CHAOS_A) $(SUPPORT)
+member    = $$part/$(subst /,-,$(1:$(B)/%=%))
+$(addsuffix .list,$(ARCHIVES)): %.list: always
 	@mkdir -p $(@D)
-	@rm -f $@
-	$(run)$(AR) rcs $@ $^
+	@echo '$(MEMBERS_OF_$*)' | cmp -s - $@ || echo '$(MEMBERS_OF_$*)' >$@
+.SECONDEXPANSION:
+$(ARCHIVES): %: %.list $$(MEMBERS_OF_$$*)
+	$(say) "AR   $@"
+	$(run)set -e; part=$$(mktemp -d $@.XXXXXX); trap 'rm -r $$part' EXIT; \
+	$(foreach o,$(MEMBERS_OF_$@),ln $o $(call member,$o);) \
+	$(AR) rcs $$part/archive $(foreach o,$(MEMBERS_OF_$@),$(call member,$o)); \
+	mv $$part/archive $@
 
-# Tests of the runtime link as a user's program does: with the library alone.
-archives = $(if $(filter tests/runtime/% tests/conformance/%,$(1)),,$(HOUSE)) $(LIBRARY)
+# Tests of the runtime link as a user's program does: with the library alone. The journal's has the workload of chaos/, too.
+archives = $(if $(filter tests/store/journal_test,$(1)),$(CHAOS_A)) $(if $(filter tests/runtime/% tests/conformance/%,$(1)),,$(HOUSE)) $(LIBRARY)
 
 $(PROGRAM): $(call objects,$(MAIN)) $(HOUSE) $(LIBRARY)
 $(filter $(B)/tests/conformance/%,$(LINKED)): $(B)/tests/conformance/harness.o
-.SECONDEXPANSION:
 $(LINKED) $(FUZZED): $(B)/%: $(B)/%.o $$(call helpers,$$*) $$(call archives,$$*)
 $(PROGRAM) $(LINKED):
 	$(say) "LINK $@"
 	$(run)$(LINK) -o $@ $^ $(CORO_LIBS) $(LIBS)
+
+$(FAILING_TEST): $(B)/%: $(B)/%.o $$(call helpers,$$*) $(CHAOS_A) $(FAILING_A) $(LIBRARY)
+	$(say) "LINK $@"
+	$(run)$(LINK) -o $@ $^ $(CORO_LIBS) $(LIBS)
+
+renamed = $(foreach c,$(1),--redefine-sym $c=failing_$c)
+$(B)/tests/store/failing_house.a: $(HOUSE) Makefile
+	$(say) "COPY $@"
+	@mkdir -p $(@D)
+	$(run)$(OBJCOPY) $(call renamed,$(FAILING_SYSTEM) $(FAILING_LMDB)) $< $@
+$(B)/tests/store/failing_lmdb.a: Makefile | present
+	$(say) "COPY $@"
+	@mkdir -p $(@D)
+	$(run)$(OBJCOPY) $(call renamed,$(FAILING_SYSTEM)) "$$($(CC) -print-file-name=liblmdb.a)" $@
+
+$(CUTTERS): $(B)/%: $(B)/%.o $(CHAOS_A) $(SUPPORT) $(HOUSE) $(LIBRARY)
+	$(say) "LINK $@"
+	$(run)$(LINK) $(CHAOS_LINK) -o $@ $^ $(CORO_LIBS) $(LIBS_STATIC)
+$(B)/chaos/powercut: private CHAOS_LINK := $(DISK_WRAP)
 
 $(FUZZED):
 	$(say) "LINK $@"
 	$(run)$(LINK) -fsanitize=fuzzer -Wl,--wrap=_exit -o $@ $^ $(CORO_LIBS) $(LIBS)
 
 -include $(patsubst %.o,%.d,$(RUNTIME_O) $(UPPER_O) $(OUTSIDE_O) $(HELPERS_O) \
-	$(call objects,$(MAIN) $(TESTS) $(BENCHES) $(FUZZERS)))
+	$(call objects,$(MAIN) $(TESTS) $(BENCHES) $(FUZZERS) $(CHAOS) $(CHAOS_HELPERS)))

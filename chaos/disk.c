@@ -1,0 +1,570 @@
+#include "chaos/disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "chaos/dice.h"
+
+enum { FDS_MAX = 4096, NOT_OURS = -1 };
+
+static struct {
+    bool on, full, dead, counting;
+    uint32_t paused;
+    struct dice dice;
+    struct disk_faults faults;
+    uint32_t calls_left;
+    uint64_t failed_syncs;
+    void (*witness)(int, struct disk_entry *);
+    struct disk_entry *log;
+    uint32_t count;
+    uint8_t *bytes;
+    size_t used;
+    ino_t files[DISK_FILES_MAX]; /* 0: the file has gone */
+    uint32_t files_count;
+    int16_t file_of[FDS_MAX];
+    bool through[FDS_MAX];
+} disk;
+
+/* ---- the calls as the system has them ---- */
+
+extern int __real_open(const char *path, int flags, ...);
+extern int __real_openat(int dir, const char *path, int flags, ...);
+extern int __real_close(int fd);
+extern ssize_t __real_write(int fd, const void *bytes, size_t size);
+extern ssize_t __real_pwrite(int fd, const void *bytes, size_t size, off_t at);
+extern ssize_t __real_writev(int fd, const struct iovec *v, int count);
+extern ssize_t __real_pwritev(int fd, const struct iovec *v, int count, off_t at);
+extern int __real_fdatasync(int fd);
+extern int __real_fsync(int fd);
+extern int __real_ftruncate(int fd, off_t size);
+extern int __real_fallocate(int fd, int mode, off_t at, off_t size);
+extern int __real_posix_fallocate(int fd, off_t at, off_t size);
+extern int __real_renameat(int from_dir, const char *from, int to_dir, const char *to);
+extern int __real_mkdirat(int dir, const char *path, mode_t mode);
+extern int __real_unlinkat(int dir, const char *path, int flags);
+
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_openat(int dir, const char *path, int flags, ...);
+int __wrap_close(int fd);
+ssize_t __wrap_write(int fd, const void *bytes, size_t size);
+ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t at);
+ssize_t __wrap_writev(int fd, const struct iovec *v, int count);
+ssize_t __wrap_pwritev(int fd, const struct iovec *v, int count, off_t at);
+int __wrap_fdatasync(int fd);
+int __wrap_fsync(int fd);
+int __wrap_ftruncate(int fd, off_t size);
+int __wrap_fallocate(int fd, int mode, off_t at, off_t size);
+int __wrap_posix_fallocate(int fd, off_t at, off_t size);
+int __wrap_rename(const char *from, const char *to);
+int __wrap_renameat(int from_dir, const char *from, int to_dir, const char *to);
+int __wrap_mkdir(const char *path, mode_t mode);
+int __wrap_mkdirat(int dir, const char *path, mode_t mode);
+int __wrap_unlink(const char *path);
+int __wrap_unlinkat(int dir, const char *path, int flags);
+int __wrap_rmdir(const char *path);
+
+/* ---- the log ---- */
+
+static bool recording(void)
+{
+    return disk.on && disk.paused == 0;
+}
+
+static struct disk_entry *enter(enum disk_kind kind, uint32_t file)
+{
+    static struct disk_entry nowhere;
+    if (disk.count == DISK_ENTRIES_MAX) {
+        disk.full = true;
+        return &nowhere;
+    }
+    struct disk_entry *entry = &disk.log[disk.count++];
+    *entry = (struct disk_entry){.kind = (uint8_t)kind, .file = file};
+    return entry;
+}
+
+static uint32_t file_number(ino_t inode)
+{
+    for (uint32_t i = 0; i < disk.files_count; i++)
+        if (disk.files[i] == inode)
+            return i;
+    return DISK_FILES_MAX;
+}
+
+static uint32_t file_new(ino_t inode)
+{
+    uint32_t known = file_number(inode);
+    if (known != DISK_FILES_MAX)
+        return known;
+    if (disk.files_count == DISK_FILES_MAX) {
+        disk.full = true;
+        return DISK_FILES_MAX - 1;
+    }
+    disk.files[disk.files_count] = inode;
+    return disk.files_count++;
+}
+
+bool disk_record(const char *base, uint64_t seed)
+{
+    struct stat stat;
+    if (!disk.log) {
+        disk.log = mmap(NULL, DISK_ENTRIES_MAX * sizeof(*disk.log), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        disk.bytes = mmap(NULL, DISK_BYTES_MAX, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (disk.log == MAP_FAILED || disk.bytes == MAP_FAILED)
+            return false;
+    }
+    if (lstat(base, &stat) < 0)
+        return false;
+    disk.dice = dice_of(seed);
+    disk.count = 0;
+    disk.used = 0;
+    disk.files_count = 0;
+    disk.failed_syncs = 0;
+    disk.full = false;
+    disk.paused = 0;
+    memset(disk.file_of, 0xff, sizeof(disk.file_of));
+    file_new(stat.st_ino); /* the base is file 0 */
+    disk_fail((struct disk_faults){0});
+    disk.on = true;
+    return true;
+}
+
+void disk_stop(void)
+{
+    disk.on = false;
+    disk_fail((struct disk_faults){0});
+}
+
+void disk_pause(void)
+{
+    disk.paused++;
+}
+
+void disk_resume(void)
+{
+    disk.paused--;
+}
+
+void disk_fail(struct disk_faults faults)
+{
+    disk.faults = faults;
+    disk.dead = false;
+    disk.counting = faults.dies_after > 0;
+    disk.calls_left = faults.dies_after;
+}
+
+bool disk_dead(void)
+{
+    return disk.dead;
+}
+
+void disk_mark(uint32_t mark, uint64_t value)
+{
+    struct disk_entry *entry = enter(DISK_MARK, 0);
+    entry->mark = mark;
+    entry->value = value;
+}
+
+void disk_witness(void (*witness)(int fd, struct disk_entry *entry))
+{
+    disk.witness = witness;
+}
+
+const struct disk_entry *disk_log(uint32_t *ret_count)
+{
+    *ret_count = disk.count;
+    return disk.log;
+}
+
+bool disk_full(void)
+{
+    return disk.full;
+}
+
+uint64_t disk_failed_syncs(void)
+{
+    return disk.failed_syncs;
+}
+
+uint32_t disk_file(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) < 0 ? DISK_FILES_MAX : file_number(found.st_ino);
+}
+
+/* ---- the end of the process, and failing ---- */
+
+/* Counts a call that changes something; true when the process is dead by now. */
+static bool dead(void)
+{
+    if (!recording())
+        return false;
+    if (disk.counting && !disk.dead && disk.calls_left-- == 0)
+        disk.dead = true;
+    if (disk.dead)
+        errno = EIO;
+    return disk.dead;
+}
+
+static bool strikes(uint32_t of_thousand)
+{
+    return of_thousand > 0 && dice_below(&disk.dice, 1000) < of_thousand;
+}
+
+/* ---- descriptors and names ---- */
+
+static int file_at(int fd)
+{
+    return recording() && fd >= 0 && fd < FDS_MAX ? disk.file_of[fd] : NOT_OURS;
+}
+
+/* The folder that holds this name, as a number of ours, and the name in it. */
+static bool place(int dir, const char *path, uint32_t *ret_folder, char name[DISK_NAME_MAX])
+{
+    struct stat found;
+    char folder[PATH_MAX] = ".";
+    const char *last = strrchr(path, '/');
+    if (last && last != path)
+        snprintf(folder, sizeof(folder), "%.*s", (int)(last - path), path);
+    const char *part = last ? last + 1 : path;
+    if (strlen(part) >= DISK_NAME_MAX || fstatat(dir, folder, &found, 0) < 0)
+        return false;
+    memcpy(name, part, strlen(part) + 1);
+    *ret_folder = file_number(found.st_ino);
+    return *ret_folder != DISK_FILES_MAX;
+}
+
+static bool exists(int dir, const char *path, ino_t *ret_inode)
+{
+    struct stat found;
+    if (fstatat(dir, path, &found, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    *ret_inode = found.st_ino;
+    return true;
+}
+
+static struct disk_entry *enter_name(enum disk_kind kind, uint32_t file, uint32_t folder, const char *name)
+{
+    struct disk_entry *entry = enter(kind, file);
+    entry->folder = folder;
+    memcpy(entry->name, name, DISK_NAME_MAX);
+    return entry;
+}
+
+/* An opened file is ours when its name lies in a folder of ours. */
+static void opened(int fd, int dir, const char *path, int flags, bool made)
+{
+    struct stat found;
+    uint32_t folder;
+    char name[DISK_NAME_MAX];
+    if (fd < 0 || fd >= FDS_MAX || fstat(fd, &found) < 0)
+        return;
+    disk.file_of[fd] = NOT_OURS;
+    if (made && place(dir, path, &folder, name)) {
+        uint32_t file = file_new(found.st_ino);
+        disk.file_of[fd] = (int16_t)file;
+        enter_name(DISK_LINK, file, folder, name);
+    } else if (file_number(found.st_ino) != DISK_FILES_MAX) {
+        disk.file_of[fd] = (int16_t)file_number(found.st_ino);
+    }
+    disk.through[fd] = (flags & O_DSYNC) != 0;
+}
+
+static int open_recorded(int dir, const char *path, int flags, mode_t mode)
+{
+    ino_t inode;
+    if (!recording())
+        return __real_openat(dir, path, flags, mode);
+    bool made = (flags & O_CREAT) && !exists(dir, path, &inode);
+    if (made && dead())
+        return -1;
+    int fd = __real_openat(dir, path, flags, mode);
+    int code = errno;
+    opened(fd, dir, path, flags, made);
+    errno = code;
+    return fd;
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+    mode_t mode = 0;
+    if (flags & O_CREAT) {
+        va_list list;
+        va_start(list, flags);
+        mode = va_arg(list, mode_t);
+        va_end(list);
+    }
+    return open_recorded(AT_FDCWD, path, flags, mode);
+}
+
+int __wrap_openat(int dir, const char *path, int flags, ...)
+{
+    mode_t mode = 0;
+    if (flags & O_CREAT) {
+        va_list list;
+        va_start(list, flags);
+        mode = va_arg(list, mode_t);
+        va_end(list);
+    }
+    return open_recorded(dir, path, flags, mode);
+}
+
+int __wrap_close(int fd)
+{
+    if (fd >= 0 && fd < FDS_MAX)
+        disk.file_of[fd] = NOT_OURS;
+    return __real_close(fd);
+}
+
+int __wrap_mkdirat(int dir, const char *path, mode_t mode)
+{
+    uint32_t folder;
+    char name[DISK_NAME_MAX];
+    ino_t inode;
+    bool ours = recording() && place(dir, path, &folder, name);
+    if (ours && dead())
+        return -1;
+    int code = __real_mkdirat(dir, path, mode);
+    if (ours && code == 0 && exists(dir, path, &inode))
+        enter_name(DISK_LINK, file_new(inode), folder, name)->made_folder = true;
+    return code;
+}
+
+int __wrap_mkdir(const char *path, mode_t mode)
+{
+    return __wrap_mkdirat(AT_FDCWD, path, mode);
+}
+
+int __wrap_unlinkat(int dir, const char *path, int flags)
+{
+    uint32_t folder, file = DISK_FILES_MAX;
+    char name[DISK_NAME_MAX];
+    ino_t inode;
+    bool ours = recording() && place(dir, path, &folder, name) && exists(dir, path, &inode);
+    if (ours && dead())
+        return -1;
+    if (ours)
+        file = file_number(inode);
+    int code = __real_unlinkat(dir, path, flags);
+    if (ours && code == 0) {
+        enter_name(DISK_UNLINK, file, folder, name);
+        if (file != DISK_FILES_MAX)
+            disk.files[file] = 0; /* the number of its inode may come back for another one */
+    }
+    return code;
+}
+
+int __wrap_unlink(const char *path)
+{
+    return __wrap_unlinkat(AT_FDCWD, path, 0);
+}
+
+int __wrap_rmdir(const char *path)
+{
+    return __wrap_unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+}
+
+int __wrap_renameat(int from_dir, const char *from, int to_dir, const char *to)
+{
+    struct disk_entry names;
+    ino_t inode;
+    bool ours = recording() && place(from_dir, from, &names.folder, names.name) &&
+                place(to_dir, to, &names.to_folder, names.to_name) && exists(from_dir, from, &inode);
+    if (ours && dead())
+        return -1;
+    int code = __real_renameat(from_dir, from, to_dir, to);
+    if (ours && code == 0) {
+        struct disk_entry *entry = enter_name(DISK_RENAME, file_number(inode), names.folder, names.name);
+        entry->to_folder = names.to_folder;
+        memcpy(entry->to_name, names.to_name, DISK_NAME_MAX);
+    }
+    return code;
+}
+
+int __wrap_rename(const char *from, const char *to)
+{
+    return __wrap_renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+/* ---- writing ---- */
+
+/* The pages that a write touched, as they are in the cache now. */
+static struct disk_entry *enter_write(int fd, uint32_t file, uint64_t at, uint64_t size)
+{
+    uint64_t first = at / DISK_PAGE, pages = (at + size + DISK_PAGE - 1) / DISK_PAGE - first;
+    size_t room = pages * DISK_PAGE;
+    if (room > DISK_BYTES_MAX - disk.used) {
+        disk.full = true;
+        return NULL;
+    }
+    char name[64];
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd); /* this one may be for writing only */
+    int readable = __real_open(name, O_RDONLY | O_CLOEXEC);
+    if (readable < 0 || pread(readable, disk.bytes + disk.used, room, (off_t)(first * DISK_PAGE)) < 0)
+        abort();
+    __real_close(readable);
+    struct disk_entry *entry = enter(DISK_WRITE, file);
+    entry->first = (uint32_t)first;
+    entry->pages = (uint32_t)pages;
+    entry->size = at + size;
+    entry->bytes = disk.bytes + disk.used;
+    disk.used += room;
+    return entry;
+}
+
+/* A write that came through or failed. Returns what the caller is told. */
+static ssize_t written(int fd, int file, uint64_t at, ssize_t size)
+{
+    if (file == NOT_OURS || size <= 0)
+        return size;
+    int code = errno;
+    struct disk_entry *entry = enter_write(fd, (uint32_t)file, at, (uint64_t)size);
+    if (!entry || !disk.through[fd]) {
+        errno = code;
+        return size;
+    }
+    entry->through = true;
+    uint32_t index = disk.count;
+    if (disk.witness) {
+        disk_pause();
+        disk.witness(fd, entry);
+        disk_resume();
+    }
+    bool fails = strikes(disk.faults.through_fails);
+    struct disk_entry *sync = enter(DISK_SYNC, (uint32_t)file);
+    sync->of = index;
+    if (fails) {
+        sync->outcome = dice_below(&disk.dice, 2) ? DISK_LANDED : DISK_LOST;
+        disk.failed_syncs++;
+    }
+    errno = fails ? EIO : code;
+    return fails ? -1 : size;
+}
+
+ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t at)
+{
+    int file = file_at(fd);
+    if (file != NOT_OURS && dead())
+        return -1;
+    return written(fd, file, (uint64_t)at, __real_pwrite(fd, bytes, size, at));
+}
+
+ssize_t __wrap_write(int fd, const void *bytes, size_t size)
+{
+    int file = file_at(fd);
+    if (file != NOT_OURS && dead())
+        return -1;
+    off_t at = file == NOT_OURS ? 0 : lseek(fd, 0, SEEK_CUR);
+    return written(fd, file, (uint64_t)at, __real_write(fd, bytes, size));
+}
+
+ssize_t __wrap_writev(int fd, const struct iovec *v, int count)
+{
+    int file = file_at(fd);
+    if (file != NOT_OURS && dead())
+        return -1;
+    off_t at = file == NOT_OURS ? 0 : lseek(fd, 0, SEEK_CUR);
+    return written(fd, file, (uint64_t)at, __real_writev(fd, v, count));
+}
+
+ssize_t __wrap_pwritev(int fd, const struct iovec *v, int count, off_t at)
+{
+    int file = file_at(fd);
+    if (file != NOT_OURS && dead())
+        return -1;
+    return written(fd, file, (uint64_t)at, __real_pwritev(fd, v, count, at));
+}
+
+static void enter_size(int fd, int file, off_t before)
+{
+    struct stat now;
+    if (file != NOT_OURS && fstat(fd, &now) == 0 && now.st_size != before)
+        enter(DISK_SIZE, (uint32_t)file)->size = (uint64_t)now.st_size;
+}
+
+static off_t size_of(int fd)
+{
+    struct stat now;
+    return fstat(fd, &now) == 0 ? now.st_size : 0;
+}
+
+int __wrap_ftruncate(int fd, off_t size)
+{
+    int file = file_at(fd);
+    if (file != NOT_OURS && dead())
+        return -1;
+    off_t before = size_of(fd);
+    int code = __real_ftruncate(fd, size);
+    enter_size(fd, file, before);
+    return code;
+}
+
+int __wrap_fallocate(int fd, int mode, off_t at, off_t size)
+{
+    int file = file_at(fd);
+    if (file != NOT_OURS && dead())
+        return -1;
+    off_t before = size_of(fd);
+    int code = __real_fallocate(fd, mode, at, size);
+    enter_size(fd, file, before);
+    return code;
+}
+
+int __wrap_posix_fallocate(int fd, off_t at, off_t size)
+{
+    int file = file_at(fd);
+    if (file != NOT_OURS && dead())
+        return EIO;
+    off_t before = size_of(fd);
+    int code = __real_posix_fallocate(fd, at, size);
+    enter_size(fd, file, before);
+    return code;
+}
+
+/* ---- syncing ---- */
+
+static int synced(int fd, int file)
+{
+    struct stat found;
+    if (fstat(fd, &found) < 0)
+        return -1;
+    if (S_ISDIR(found.st_mode)) {
+        enter(DISK_SYNC_NAMES, (uint32_t)file);
+        return 0;
+    }
+    bool fails = strikes(disk.faults.sync_fails);
+    struct disk_entry *entry = enter(DISK_SYNC, (uint32_t)file);
+    if (!fails)
+        return 0;
+    entry->outcome = DISK_HALF;
+    entry->value = dice_draw(&disk.dice);
+    disk.failed_syncs++;
+    errno = EIO;
+    return -1;
+}
+
+int __wrap_fdatasync(int fd)
+{
+    int file = file_at(fd);
+    if (file == NOT_OURS)
+        return recording() ? 0 : __real_fdatasync(fd);
+    return dead() ? -1 : synced(fd, file);
+}
+
+int __wrap_fsync(int fd)
+{
+    int file = file_at(fd);
+    if (file == NOT_OURS)
+        return recording() ? 0 : __real_fsync(fd);
+    return dead() ? -1 : synced(fd, file);
+}

@@ -1,0 +1,38 @@
+/* Backups: a whole store copied while it works, and brought back.
+ *
+ *     DIR/data.mdb       one consistent state, compact, synced; it counts on from the commit that it is
+ *     DIR/manifest.json  format, identity, commit, size, rows, SHA-256 of data.mdb, when and by which version
+ *
+ * Written as DIR.partial, read back and checked as `coppice check` does, and renamed when all that held: so a directory
+ * that has its name is a whole backup, and a failure leaves none. What an interrupted one left as DIR.partial is
+ * removed by the next. Made by a process of its own beside the server: it reads one state to its end, and pages that
+ * are overwritten meanwhile aren't used again, so the store's file may grow by as much as is written during the copy.
+ * LMDB copies no store that has lost pages (`coppice check` counts them); then it is a server that has to be stopped and
+ * files that have to be copied.
+ *
+ * A backup holds the store's secret: mode 0700. A verified one was not written to, not even LMDB's lock file.
+ *
+ * Whatever believes a file that may be damaged runs in a child process (store/guest.h). Blocks for as long as it takes.
+ */
+#ifndef COPPICE_STORE_BACKUP_H
+#define COPPICE_STORE_BACKUP_H
+
+#include "store/environment.h"
+
+struct backup_report {
+    uint64_t bytes, commit, rows;
+    char sha256[65];
+};
+
+/* to must not exist. ERR_EXISTS; ERR_IN_USE: another backup to the same place is under way; else as environment_open. */
+enum error backup_make(const char *dir, const char *to, const struct schema *schema, uint64_t wall_ns,
+                       struct backup_report *ret_report, char *ret_text, size_t text_size);
+/* Manifest, checksum, image and rows. ERR_MISSING: no backup; ERR_DAMAGED; ERR_NEWER. */
+enum error backup_verify(const char *dir, const struct schema *schema, struct backup_report *ret_report,
+                         char *ret_text, size_t text_size);
+/* into must be empty or missing (ERR_EXISTS). Verifies first. The restored store has the identity of the one backed
+ * up, and goes on from its commit. A failure leaves into as it was. */
+enum error backup_restore(const char *dir, const char *into, const struct schema *schema,
+                          struct backup_report *ret_report, char *ret_text, size_t text_size);
+
+#endif

@@ -1,0 +1,46 @@
+/* Counters: numbers kept when things are written, so that nobody ever counts rows to show one.
+ *
+ * A counter is a number from the list below and a label of its own (a partition, a state, a client's id); adding
+ * to it is part of the transaction. Changes of one transaction are summed in memory and written once, before its
+ * commit. A counter that is 0 has no row: so what `coppice check` recomputes from the records is the table, byte
+ * for byte.
+ */
+#ifndef COPPICE_STORE_COUNTER_H
+#define COPPICE_STORE_COUNTER_H
+
+#include "store/txn.h"
+
+#define COUNTER_LABEL_MAX 64u
+
+/* X(ID, number, "name", "help"). Numbers are stored; domains take blocks of 100. */
+#define COUNTERS(X)                                                                                      \
+    X(COUNTER_AUDITS, 2, "audits", "audit entries, by verb")                                             \
+    X(COUNTER_OUTBOX, 3, "outbox", "rows waiting, by partition (2 bytes)")                               \
+    X(COUNTER_DEAD, 4, "dead", "rows given up, by partition (2 bytes)")                                  \
+    X(COUNTER_DUE, 5, "due", "durable timers, by queue (1 byte)")                                        \
+    X(COUNTER_OUTBOX_NEXT, 6, "outbox_next", "the last row number given, by partition; never goes back") \
+    X(COUNTER_LEDGER_NEXT, 7, "ledger_next", "the last row number given, by lifetime; never goes back")  \
+    X(COUNTER_CLIENTS, 100, "clients", "clients")                                                        \
+    X(COUNTER_API_KEYS, 101, "api_keys", "API keys kept, by client (16 bytes)")
+
+enum counter_id {
+#define X(id, number, name, help) id = number,
+    COUNTERS(X)
+#undef X
+};
+
+/* Key: counter, label. */
+#define COUNTER_FIELDS(X) X(value, I64, 0, 1)
+RECORD_STRUCT(counter, COUNTER_FIELDS);
+
+struct key counter_key(uint16_t counter, struct span label);
+/* Counts as a write of the command. An earlier row that is damaged makes the whole transaction fail. */
+void counter_add(struct txn *txn, uint16_t counter, struct span label, int64_t delta);
+/* The value, what this transaction added included. 0 when there is no row. */
+enum error counter_read(struct txn *txn, uint16_t counter, struct span label, int64_t *ret_value);
+const char *counter_name(uint16_t counter); /* NULL: not in the list */
+
+/* By the batch, before the commit: the sums go into the table. */
+void counter_write_all(struct txn *txn);
+
+#endif

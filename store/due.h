@@ -1,0 +1,51 @@
+/* The due index: durable timers, the next one of each shard first.
+ *
+ * A row says: at this time, look at this thing. Who handles a queue scans its shards up to now (due_scan), and
+ * clears or moves each row in the same command that handles it; so a timer is never lost and never early, and one
+ * missed while nobody ran is found at once.
+ */
+#ifndef COPPICE_STORE_DUE_H
+#define COPPICE_STORE_DUE_H
+
+#include "store/txn.h"
+
+struct due_entry;
+
+/* X(ID, number, "name", check): check looks at one entry for `coppice check`. Numbers are stored. */
+#define DUE_QUEUES(X) X(DUE_RETENTION, 1, "retention", retention_check_due)
+enum due_queue {
+#define X(id, number, name, check) id = number,
+    DUE_QUEUES(X)
+#undef X
+};
+#define X(id, number, name, check_entry) \
+    void check_entry(struct check *check, struct txn *txn, const struct due_entry *entry);
+DUE_QUEUES(X)
+#undef X
+
+/* Key: queue, shard, due_us, id. */
+#define DUE_FIELDS(X)                                            \
+    X(kind, U16, 0, 1)  /* the queue's own: what the id names */ \
+    X(value, U64, 0, 1) /* and anything it wants back, such as a fence */
+RECORD_STRUCT(due, DUE_FIELDS);
+
+struct due_entry {
+    uint8_t queue;
+    uint16_t shard;
+    uint64_t due_us;
+    struct uuid id;
+    struct due row;
+};
+
+struct key due_key(uint8_t queue, uint16_t shard, uint64_t due_us, const struct uuid *id);
+/* One that isn't there: the same thing at the same time twice is a bug. Wakes STORE_TOPIC(TOPIC_DUE, queue). */
+void due_set(struct txn *txn, const struct due_entry *entry);
+/* One that was set; it must be there. */
+void due_clear(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t due_us, const struct uuid *id);
+/* Up to `most` entries due at until_us or before, oldest first. Returns OK and *ret_count. */
+enum error due_scan(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t until_us,
+                    struct due_entry *entries, uint32_t most, uint32_t *ret_count);
+/* When the next one of the shard is due; ERR_NOT_FOUND: none is. */
+enum error due_next(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t *ret_due_us);
+
+#endif

@@ -1,0 +1,43 @@
+/* A guest: a store looked at by another program than its server, beside it or when none runs.
+ *
+ * It reads one consistent state at a time and writes nothing. As long as it holds one, pages that are overwritten
+ * meanwhile aren't used again and the store's file grows: whoever reads for long renews (guest_renew) when it can.
+ *
+ * The server may be opening, closing or enlarging the store at the same moment. That passes: opening is tried
+ * GUEST_TRIES times, GUEST_PAUSE_NS apart, before it is an error; a map that has grown is followed.
+ *
+ * LMDB believes its file, so reading a damaged one can end the reader by a signal. guest_apart runs work in a child
+ * process and makes its death an error like any other. The child has a lower priority than a server: what an operator
+ * looks at may take longer, what is being written may not. For programs with one thread; all of this blocks.
+ */
+#ifndef COPPICE_STORE_GUEST_H
+#define COPPICE_STORE_GUEST_H
+
+#include "store/meta.h"
+#include "store/store.h"
+
+#define GUEST_TRIES    10u
+#define GUEST_PAUSE_NS (10 * NS_PER_MS)
+
+struct guest {
+    struct store store; /* environment, schema, identity and secret only */
+    struct txn txn;
+    struct meta_format format; /* of the state that is looked at */
+};
+
+/* As environment_open. ERR_MISSING: there is no store. ERR_MEMORY: as many views are open as may be. */
+enum error guest_open(const char *dir, const struct schema *schema, struct guest *ret_guest, char *ret_text,
+                      size_t text_size);
+/* Goes on to the newest state; what was read before is gone. After an error the guest can only be closed. */
+enum error guest_renew(struct guest *guest);
+void guest_close(struct guest *guest);
+
+/* Work of a child: may read and change *shared (which is copied there and back), ends with an error and, unless it is
+ * OK, a sentence. */
+typedef enum error guest_work(void *shared, char *ret_text, size_t text_size);
+/* What the work returned; ERR_DAMAGED when it died of what it read, ERR_SYSTEM when somebody ended it or there is no
+ * child. *shared is written back only when the work returned. `what` begins the sentence: "the backup". */
+enum error guest_apart(guest_work *work, const char *what, void *shared, size_t size, char *ret_text,
+                       size_t text_size);
+
+#endif

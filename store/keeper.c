@@ -1,0 +1,182 @@
+#include "store/keeper.h"
+
+#include "runtime/telemetry.h"
+#include "store/counter.h"
+#include "store/retention.h"
+#include "store/view.h"
+
+enum { KEEPER_TICK = 1, SWEEP_DEADLINE_MS = 30000 };
+
+struct keeper {
+    struct store *store;
+    uint64_t ticks;
+    uint32_t table;                             /* where the scrub goes on ... */
+    struct key key;                             /* ... behind this one; empty: at its beginning */
+    uint32_t damaged, shown[SCHEMA_TABLES_MAX]; /* rows of this table so far, and what the gauges say */
+};
+
+static void tick_next(void)
+{
+    actor_timer(actor_deadline_ms(KEEPER_INTERVAL_MS), KEEPER_TICK, 0);
+}
+
+static enum actor_step keeper_init(void *state, const void *args, size_t args_size)
+{
+    struct keeper *k = state;
+    (void)args;
+    (void)args_size;
+    k->store = store_here();
+    if (!k->store)
+        actor_refuse(reason_error(ERR_UNAVAILABLE));
+    tick_next();
+    return ACTOR_CONTINUE;
+}
+
+/* ---- retention ---- */
+
+static bool something_due(struct keeper *k)
+{
+    uint64_t due_us = 0;
+    struct view *view = view_open(k->store);
+    if (!view)
+        return false;
+    enum error e = due_next(&view->txn, DUE_RETENTION, 0, &due_us);
+    view_close(view);
+    return e == OK && due_us <= store_time_us();
+}
+
+/* One sweep; whether there is more to do. */
+static bool sweep(void)
+{
+    struct retention_sweep command = {.limit = RETENTION_ROWS_MAX};
+    uint32_t answer[2] = {0}; /* removed, more */
+    size_t size = 0;
+    enum error e = store_submit(&retention_sweep_class, &command, answer, sizeof(answer), &size,
+                                actor_deadline_ms(SWEEP_DEADLINE_MS));
+    return e == OK && size == sizeof(answer) && answer[1];
+}
+
+static void retain(struct keeper *k)
+{
+    if (k->ticks % KEEPER_SWEEP_EVERY != 0 && !something_due(k))
+        return;
+    for (uint32_t i = 0; i < KEEPER_SWEEPS_MAX && sweep(); i++)
+        ;
+}
+
+/* ---- gauges ---- */
+
+static void show_environment(const struct environment_stats *s)
+{
+    telemetry_gauge_set(TELEMETRY_GAUGE_STORE_BYTES, "map", (int64_t)s->map);
+    telemetry_gauge_set(TELEMETRY_GAUGE_STORE_BYTES, "file", (int64_t)s->file);
+    telemetry_gauge_set(TELEMETRY_GAUGE_STORE_BYTES, "used", (int64_t)s->used);
+    telemetry_gauge_set(TELEMETRY_GAUGE_STORE_BYTES, "free", (int64_t)s->free);
+    telemetry_gauge_set(TELEMETRY_GAUGE_STORE_READERS, "slots", (int64_t)s->readers);
+}
+
+static void show(struct keeper *k)
+{
+    struct environment_stats stats;
+    telemetry_gauge_set(TELEMETRY_GAUGE_STORE_READERS, "views", views_count(k->store));
+    if (k->ticks % KEEPER_STATS_EVERY != 1)
+        return;
+    struct view *view = view_open(k->store);
+    if (!view)
+        return;
+    for (uint32_t i = 0; i < k->store->schema->tables_count; i++)
+        telemetry_gauge_set(TELEMETRY_GAUGE_STORE_ROWS, k->store->schema->tables[i].name,
+                            (int64_t)txn_rows(&view->txn, i));
+    actor_guard_begin();
+    enum error e = environment_stats(&k->store->environment, view->txn.mdb, &stats);
+    actor_guard_end();
+    view_close(view);
+    if (!e)
+        show_environment(&stats);
+}
+
+/* ---- the scrub ---- */
+
+static void scrub_show(struct keeper *k)
+{
+    telemetry_gauge_set(TELEMETRY_GAUGE_STORE_DAMAGED_ROWS, k->store->schema->tables[k->table].name,
+                        (int64_t)k->damaged);
+    k->shown[k->table] = k->damaged;
+}
+
+static void scrub_damaged(struct keeper *k)
+{
+    TELEMETRY(STORE_DAMAGED, 1, DIM(COMPONENT, "store"),
+              DIM(REASON, k->store->schema->tables[k->table].name));
+    k->damaged++;
+    if (k->damaged > k->shown[k->table])
+        scrub_show(k);
+}
+
+static void scrub_next_table(struct keeper *k)
+{
+    scrub_show(k);
+    k->table = (k->table + 1) % k->store->schema->tables_count;
+    k->key.size = 0;
+    k->damaged = 0;
+}
+
+/* Behind the last row seen: the smallest key after it. */
+static void scrub_behind(struct keeper *k, struct span key)
+{
+    k->key.size = 0;
+    key_add(&k->key, key.bytes, key.size);
+    if (k->key.size < KEY_SIZE_MAX)
+        key_add_u8(&k->key, 0);
+}
+
+static void scrub(struct keeper *k)
+{
+    struct view *view = view_open(k->store);
+    const void *last = NULL;
+    uint32_t rows = 0;
+    if (!view)
+        return;
+    struct scan scan = txn_scan(&view->txn, k->table, key_span(&k->key), 0, SCAN_UP);
+    while (rows < KEEPER_SCRUB_ROWS && scan_next(&scan)) {
+        rows++;
+        last = scan.key.bytes;
+        scrub_behind(k, scan.key);
+    }
+    bool damaged = scan.error != OK, row = damaged && scan.key.bytes != last;
+    if (row) /* and not LMDB's pages, behind which nobody finds a next one */
+        scrub_behind(k, scan.key);
+    (void)scan_end(&scan);
+    view_close(view);
+    if (damaged)
+        scrub_damaged(k);
+    if (damaged ? !row : rows < KEEPER_SCRUB_ROWS)
+        scrub_next_table(k);
+}
+
+/* ---- each second ---- */
+
+static enum actor_step keeper_handle(void *state, struct message *m)
+{
+    struct keeper *k = state;
+    if (m->type != KEEPER_TICK) {
+        actor_unknown(m);
+        return ACTOR_CONTINUE;
+    }
+    tick_next();
+    k->ticks++;
+    if (views_enforce_age(k->store))
+        TELEMETRY(STORE_VIEW_EXPIRED, 1, DIM(COMPONENT, "store"));
+    show(k);
+    scrub(k);
+    retain(k);
+    return ACTOR_CONTINUE;
+}
+
+const struct actor_class keeper_class = {
+    .name = "store.keeper",
+    .state_size = sizeof(struct keeper),
+    .init = keeper_init,
+    .handle = keeper_handle,
+    .stack_size = 256 * 1024,
+};

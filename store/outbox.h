@@ -1,0 +1,109 @@
+/* The outbox: what must be told to somebody, committed with the change that caused it.
+ *
+ * A row names an event by stream and number; whoever relays it reads the event, so it always has the same bytes.
+ * Rows stand in commit order within a partition; all rows of one key go to one partition (a keyed hash), so order
+ * per key is order within the partition.
+ *
+ *     put --> waiting --claim--> relayed by one holder --mark--> gone
+ *                                       |--defer--> waiting, not before a time, attempts + 1
+ *                                       `--bury---> dead, with a reason --revive--> waiting
+ *
+ * One holder relays a partition at a time: claiming raises the partition's fence, and marks under an older fence
+ * are ERR_FENCED. A row is marked after its receiver acknowledged it: so delivery is at least once. The relay
+ * doesn't send a row while an earlier one of its key is unfinished.
+ *
+ * Limits per partition: at OUTBOX_SOFT rows outbox_level says so and submitters slow down, at OUTBOX_HARD commands
+ * that would put another are refused with ERR_LIMIT.
+ */
+#ifndef COPPICE_STORE_OUTBOX_H
+#define COPPICE_STORE_OUTBOX_H
+
+#include "store/txn.h"
+
+#define OUTBOX_PARTITIONS \
+    8u /* each is a tail of the table that a commit rewrites: docs/decisions/0014-ids.md */
+#define OUTBOX_SOFT       100000
+#define OUTBOX_HARD       1000000
+#define OUTBOX_REASON_MAX 256u
+
+/* Key: partition, seq. */
+#define OUTBOX_FIELDS(X)                                                          \
+    X(at_us, TIME, 0, 1)                                                          \
+    X(topic, U16, 0, 1) /* a domain's own number of what kind of message it is */ \
+    X(attempts, U16, 0, 1)                                                        \
+    X(not_before_us, TIME, 0, 1)                                                  \
+    X(stream, UUID, 0, 1) /* the key of the order, too */                         \
+    X(event, U64, 0, 1)
+RECORD_STRUCT(outbox, OUTBOX_FIELDS);
+
+/* Key: partition. */
+#define CLAIM_FIELDS(X)                \
+    X(fence, U64, 0, 1)                \
+    X(holder, U64, 0, 1) /* its pid */ \
+    X(at_us, TIME, 0, 1)
+RECORD_STRUCT(claim, CLAIM_FIELDS);
+
+/* Key: partition, seq; as it was in the outbox. */
+#define DEAD_FIELDS(X)       \
+    X(at_us, TIME, 0, 1)     \
+    X(topic, U16, 0, 1)      \
+    X(attempts, U16, 0, 1)   \
+    X(buried_us, TIME, 0, 1) \
+    X(stream, UUID, 0, 1)    \
+    X(event, U64, 0, 1)      \
+    X(reason, TEXT, OUTBOX_REASON_MAX, 1)
+RECORD_STRUCT(dead, DEAD_FIELDS);
+
+struct key outbox_key(uint16_t partition, uint64_t seq);
+/* By the store's secret: the same in every process and after every restart. */
+uint16_t outbox_partition(struct txn *txn, const struct uuid *stream);
+
+enum outbox_level { OUTBOX_OPEN, OUTBOX_FULLISH, OUTBOX_FULL };
+enum outbox_level outbox_level_of(int64_t rows);
+enum error outbox_level(struct txn *txn, uint16_t partition, enum outbox_level *ret_level);
+/* Ask outbox_level first: putting into a full one is a bug. Wakes STORE_TOPIC(TOPIC_OUTBOX, partition). */
+void outbox_put(struct txn *txn, uint64_t at_us, uint16_t topic, const struct uuid *stream, uint64_t event,
+                uint64_t *ret_seq);
+
+/* Raises the fence; *ret_fence. */
+enum error outbox_claim(struct txn *txn, uint16_t partition, uint64_t holder, uint64_t at_us,
+                        uint64_t *ret_fence);
+/* OK, ERR_FENCED, ERR_NOT_FOUND (marked before: fine). All of them: ERR_INVALID when there is no such partition. */
+enum error outbox_mark(struct txn *txn, uint16_t partition, uint64_t seq, uint64_t fence);
+enum error outbox_defer(struct txn *txn, uint16_t partition, uint64_t seq, uint64_t fence,
+                        uint64_t not_before_us);
+enum error outbox_bury(struct txn *txn, uint16_t partition, uint64_t seq, uint64_t fence, uint64_t at_us,
+                       struct span reason);
+/* A dead row back into the outbox, to where it stood, with no attempts: so a row has one number for its life, and
+ * relays, who are woken, look again from the beginning. */
+enum error outbox_revive(struct txn *txn, uint16_t partition, uint64_t seq);
+/* By whoever removes a stream, before its events: takes the row away wherever it is, waiting or dead. Gone is fine. */
+enum error outbox_forget(struct txn *txn, uint16_t partition, uint64_t seq);
+
+struct outbox_row {
+    uint16_t partition;
+    uint64_t seq;
+    struct outbox row;
+};
+/* Up to `most` rows after `after`, in order. */
+enum error outbox_scan(struct txn *txn, uint16_t partition, uint64_t after, struct outbox_row *rows,
+                       uint32_t most, uint32_t *ret_count);
+
+/* The commands by which relays do this (OUTBOX_CLAIM answers the fence as 8 bytes, little-endian). */
+#define OUTBOX_CLAIM_FIELDS(X) X(partition, U16, 0, 1) X(holder, U64, 0, 1)
+RECORD_STRUCT(outbox_claim_command, OUTBOX_CLAIM_FIELDS);
+#define OUTBOX_MARK_FIELDS(X) X(partition, U16, 0, 1) X(seq, U64, 0, 1) X(fence, U64, 0, 1)
+RECORD_STRUCT(outbox_mark_command, OUTBOX_MARK_FIELDS);
+#define OUTBOX_DEFER_FIELDS(X) \
+    X(partition, U16, 0, 1) X(seq, U64, 0, 1) X(fence, U64, 0, 1) X(not_before_us, TIME, 0, 1)
+RECORD_STRUCT(outbox_defer_command, OUTBOX_DEFER_FIELDS);
+#define OUTBOX_BURY_FIELDS(X) \
+    X(partition, U16, 0, 1) X(seq, U64, 0, 1) X(fence, U64, 0, 1) X(reason, TEXT, OUTBOX_REASON_MAX, 1)
+RECORD_STRUCT(outbox_bury_command, OUTBOX_BURY_FIELDS);
+#define OUTBOX_REVIVE_FIELDS(X) X(partition, U16, 0, 1) X(seq, U64, 0, 1)
+RECORD_STRUCT(outbox_revive_command, OUTBOX_REVIVE_FIELDS);
+extern const struct command_class outbox_claim_class, outbox_mark_class, outbox_defer_class,
+    outbox_bury_class,
+    outbox_revive_class; /* codes 10..14; mark, bury and defer are of high priority, mark and bury clean up */
+
+#endif

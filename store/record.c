@@ -1,0 +1,429 @@
+#include "store/record.h"
+
+#include "runtime/assert.h"
+
+STATIC_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they stand in memory");
+
+#define X(name, ctype, size) \
+    STATIC_ASSERT((size) == 0 || sizeof(ctype) == (size), "a fixed field is as long in bytes as in memory");
+FIELD_TYPES(X)
+#undef X
+
+/* 0: the length stands before the bytes. */
+static const uint8_t fixed_sizes[FIELD_TYPE_COUNT] = {
+#define X(name, ctype, size) [FIELD_##name] = (size),
+    FIELD_TYPES(X)
+#undef X
+};
+
+#define LENGTH_SIZE     4u
+#define JSON_NUMBER_MAX (UINT64_C(1) << 53) /* readers that keep numbers as doubles are exact up to here */
+
+static const char hex_digits[] = "0123456789abcdef";
+
+/* ---- what a field may hold ---- */
+
+/* Eight bytes at once while they are ASCII: most text is. The second test finds a zero byte among them. */
+static bool eight_plain(const uint8_t *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof(word));
+    return ((word | (word - 0x0101010101010101u)) & 0x8080808080808080u) == 0;
+}
+
+static bool text_sound(struct span text)
+{
+    const uint8_t *bytes = text.bytes;
+    size_t i = 0;
+    while (i < text.size) {
+        size_t left = text.size - i;
+        if (left >= 8 && eight_plain(bytes + i))
+            i += 8;
+        else if (bytes[i] > 0 && bytes[i] < 0x80)
+            i++;
+        else {
+            size_t length = json_utf8_sequence(bytes + i, left);
+            if (length == 0)
+                return false;
+            i += length;
+        }
+    }
+    return true;
+}
+
+static bool span_sound(const struct record_field *field, struct span span)
+{
+    return span.size <= field->limit && (field->type != FIELD_TEXT || text_sound(span));
+}
+
+static const void *field_of(const struct record_field *field, const void *record)
+{
+    return (const uint8_t *)record + field->offset;
+}
+
+static const struct span *span_field_of(const struct record_field *field, const void *record)
+{
+    return field_of(field, record);
+}
+
+static bool field_sound(const struct record_field *field, const void *record)
+{
+    return fixed_sizes[field->type] > 0 || span_sound(field, *span_field_of(field, record));
+}
+
+const char *record_refused(const struct record_class *class, const void *record)
+{
+    for (size_t i = 0; i < class->count; i++)
+        if (!field_sound(&class->fields[i], record))
+            return class->fields[i].name;
+    return NULL;
+}
+
+/* ---- bytes ---- */
+
+static size_t field_size(const struct record_field *field, const void *record)
+{
+    size_t fixed = fixed_sizes[field->type];
+    return fixed > 0 ? fixed : LENGTH_SIZE + span_field_of(field, record)->size;
+}
+
+size_t record_size(const struct record_class *class, const void *record)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < class->count; i++) {
+        const struct record_field *field = &class->fields[i];
+        if (!field_sound(field, record))
+            return 0;
+        size += field_size(field, record);
+    }
+    return size;
+}
+
+/* Of constant size each, so that the compiler makes moves of them instead of calls. */
+static void fixed_copy(void *to, const void *from, size_t size)
+{
+    switch (size) {
+    case 1:
+        memcpy(to, from, 1);
+        break;
+    case 2:
+        memcpy(to, from, 2);
+        break;
+    case 4:
+        memcpy(to, from, 4);
+        break;
+    case 8:
+        memcpy(to, from, 8);
+        break;
+    case 16:
+        memcpy(to, from, 16);
+        break;
+    default:
+        memcpy(to, from, size);
+    }
+}
+
+static void field_write(const struct record_field *field, const void *record, uint8_t *at)
+{
+    const struct span *span;
+    size_t fixed = fixed_sizes[field->type];
+    if (fixed > 0) {
+        fixed_copy(at, field_of(field, record), fixed);
+        return;
+    }
+    span = span_field_of(field, record);
+    memcpy(at, &span->size, LENGTH_SIZE);
+    if (span->size > 0)
+        memcpy(at + LENGTH_SIZE, span->bytes, span->size);
+}
+
+size_t record_encode(const struct record_class *class, const void *record, void *bytes, size_t room)
+{
+    size_t written = 0;
+    for (size_t i = 0; i < class->count; i++) {
+        const struct record_field *field = &class->fields[i];
+        size_t size = field_size(field, record);
+        if (size > room - written || !field_sound(field, record))
+            return 0;
+        field_write(field, record, (uint8_t *)bytes + written);
+        written += size;
+    }
+    return written;
+}
+
+static uint32_t length_at(const uint8_t *at)
+{
+    uint32_t length;
+    memcpy(&length, at, LENGTH_SIZE);
+    return length;
+}
+
+/* Whether the bytes are the fields of this version, all of them and nothing else. */
+static bool bytes_sound(const struct record_class *class, uint8_t version, struct span bytes)
+{
+    const uint8_t *at = bytes.bytes;
+    size_t left = bytes.size;
+    for (size_t i = 0; i < class->count; i++) {
+        const struct record_field *field = &class->fields[i];
+        size_t size = fixed_sizes[field->type];
+        if (field->since > version)
+            continue;
+        if (size == 0) {
+            if (left < LENGTH_SIZE)
+                return false;
+            size = length_at(at);
+            at += LENGTH_SIZE;
+            left -= LENGTH_SIZE;
+            if (size > left || !span_sound(field, span_of(at, size)))
+                return false;
+        }
+        if (size > left)
+            return false;
+        at += size;
+        left -= size;
+    }
+    return left == 0;
+}
+
+/* From sound bytes. */
+static void fields_read(const struct record_class *class, uint8_t version, const uint8_t *at, uint8_t *record)
+{
+    for (size_t i = 0; i < class->count; i++) {
+        const struct record_field *field = &class->fields[i];
+        size_t size = fixed_sizes[field->type];
+        if (field->since > version)
+            continue;
+        if (size > 0) {
+            fixed_copy(record + field->offset, at, size);
+        } else {
+            struct span span = span_of(at + LENGTH_SIZE, length_at(at));
+            memcpy(record + field->offset, &span, sizeof(span));
+            size = LENGTH_SIZE + span.size;
+        }
+        at += size;
+    }
+}
+
+enum error record_decode(const struct record_class *class, uint8_t version, struct span bytes,
+                         void *ret_record)
+{
+    if (version > class->version)
+        return ERR_NEWER;
+    if (version == 0 || !bytes_sound(class, version, bytes))
+        return ERR_DAMAGED;
+    memset(ret_record, 0, class->size);
+    fields_read(class, version, bytes.bytes, ret_record);
+    return OK;
+}
+
+/* ---- JSON ---- */
+
+static void write_unsigned(struct json *json, uint64_t value)
+{
+    if (value <= JSON_NUMBER_MAX)
+        json_uint(json, value);
+    else
+        json_uint_string(json, value);
+}
+
+static void write_signed(struct json *json, int64_t value)
+{
+    uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    if (magnitude <= JSON_NUMBER_MAX) {
+        json_int(json, value);
+        return;
+    }
+    json_raw(json, "\"", 1);
+    json_sink_int(json->sink, value);
+    json_sink_text(json->sink, "\"");
+}
+
+static void write_time(struct json *json, uint64_t us)
+{
+    char text[TIME_TEXT_SIZE];
+    if (us == 0) {
+        json_null(json);
+        return;
+    }
+    time_format(us, text);
+    json_string(json, text);
+}
+
+static void write_uuid(struct json *json, const struct uuid *id)
+{
+    char text[UUID_TEXT_SIZE];
+    if (uuid_equal(id, &(struct uuid){{0}})) {
+        json_null(json);
+        return;
+    }
+    uuid_format(id, text);
+    json_string(json, text);
+}
+
+static void write_digest(struct json *json, const struct digest *digest)
+{
+    char text[2 * sizeof(digest->bytes)];
+    for (size_t i = 0; i < sizeof(digest->bytes); i++) {
+        text[2 * i] = hex_digits[digest->bytes[i] >> 4];
+        text[2 * i + 1] = hex_digits[digest->bytes[i] & 15];
+    }
+    json_string_n(json, text, sizeof(text));
+}
+
+/* Three bytes, or what is left of them, as four characters. */
+static void base64_group(const uint8_t *bytes, size_t left, char text[4])
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint32_t group = (uint32_t)bytes[0] << 16;
+    group |= left > 1 ? (uint32_t)bytes[1] << 8 : 0;
+    group |= left > 2 ? bytes[2] : 0;
+    text[0] = digits[group >> 18];
+    text[1] = digits[group >> 12 & 63];
+    text[2] = left > 1 ? digits[group >> 6 & 63] : '=';
+    text[3] = left > 2 ? digits[group & 63] : '=';
+}
+
+/* The value begins with its quote; the rest needs no escapes and goes to the sink in pieces. */
+static void write_base64(struct json *json, struct span span)
+{
+    const uint8_t *bytes = span.bytes;
+    char text[256];
+    size_t length = 0;
+    json_raw(json, "\"", 1);
+    for (size_t i = 0; i < span.size; i += 3) {
+        base64_group(bytes + i, span.size - i, text + length);
+        length += 4;
+        if (length == sizeof(text)) {
+            json_sink_bytes(json->sink, text, length);
+            length = 0;
+        }
+    }
+    json_sink_bytes(json->sink, text, length);
+    json_sink_text(json->sink, "\"");
+}
+
+/* One document is one line. In sound JSON a control character stands only between tokens, where a space means
+ * the same. */
+static void write_json_text(struct json *json, struct span span)
+{
+    const char *text = span.bytes;
+    if (span.size == 0) {
+        json_null(json);
+        return;
+    }
+    json_raw(json, text, 0);
+    for (size_t i = 0; i < span.size;) {
+        size_t run = i;
+        while (run < span.size && (unsigned char)text[run] >= ' ')
+            run++;
+        json_sink_bytes(json->sink, text + i, run - i);
+        if (run < span.size)
+            json_sink_text(json->sink, " ");
+        i = run + 1;
+    }
+}
+
+static void write_value(struct json *json, const struct record_field *field, const void *record)
+{
+    const void *at = field_of(field, record);
+    const struct span *span = at;
+    switch (field->type) {
+    case FIELD_U8:
+        json_uint(json, *(const uint8_t *)at);
+        break;
+    case FIELD_U16:
+        json_uint(json, *(const uint16_t *)at);
+        break;
+    case FIELD_U32:
+        json_uint(json, *(const uint32_t *)at);
+        break;
+    case FIELD_U64:
+        write_unsigned(json, *(const uint64_t *)at);
+        break;
+    case FIELD_I64:
+        write_signed(json, *(const int64_t *)at);
+        break;
+    case FIELD_TIME:
+        write_time(json, *(const uint64_t *)at);
+        break;
+    case FIELD_UUID:
+        write_uuid(json, at);
+        break;
+    case FIELD_DIGEST:
+        write_digest(json, at);
+        break;
+    case FIELD_TEXT:
+        json_string_n(json, span->bytes, span->size);
+        break;
+    case FIELD_BYTES:
+        write_base64(json, *span);
+        break;
+    default:
+        ASSERT(field->type == FIELD_JSON);
+        write_json_text(json, *span);
+    }
+}
+
+void record_write_json(const struct record_class *class, const void *record, struct json *json)
+{
+    for (size_t i = 0; i < class->count; i++) {
+        json_key(json, class->fields[i].name);
+        write_value(json, &class->fields[i], record);
+    }
+}
+
+/* ---- time ---- */
+
+#define US_PER_SECOND UINT64_C(1000000)
+#define DAY_SECONDS   UINT64_C(86400)
+/* The last microsecond of 9999: 2932897 days from 1970-01-01 to 10000-01-01. */
+#define TIME_SHOWN_MAX (2932897 * DAY_SECONDS * US_PER_SECOND - 1)
+
+struct date {
+    uint64_t year, month, day;
+};
+
+/* Years are counted from the first of March, so that the leap day is the last of its year; then a cycle of
+ * 400 years has 146097 days, one of 100 years 36524 (and one more the fourth time), one of 4 years 1461. */
+static struct date date_of_days(uint64_t days)
+{
+    uint64_t since_0000_03_01 = days + 719468;
+    uint64_t cycle = since_0000_03_01 / 146097;
+    uint64_t in_cycle = since_0000_03_01 % 146097;
+    uint64_t year = (in_cycle - in_cycle / 1460 + in_cycle / 36524 - in_cycle / 146096) / 365;
+    uint64_t in_year = in_cycle - (365 * year + year / 4 - year / 100);
+    uint64_t month = (5 * in_year + 2) / 153; /* five months from March on have 153 days, and so again */
+    bool next_year = month >= 10;
+    return (struct date){
+        .year = cycle * 400 + year + next_year,
+        .month = next_year ? month - 9 : month + 3,
+        .day = in_year - (153 * month + 2) / 5 + 1,
+    };
+}
+
+/* `width` digits and what follows them. Returns where the next part begins. */
+static char *digits_write(char *at, uint64_t value, unsigned width, char after)
+{
+    for (unsigned i = width; i > 0; i--) {
+        at[i - 1] = (char)('0' + value % 10);
+        value /= 10;
+    }
+    at[width] = after;
+    return at + width + 1;
+}
+
+void time_format(uint64_t us, char text[TIME_TEXT_SIZE])
+{
+    uint64_t shown = us < TIME_SHOWN_MAX ? us : TIME_SHOWN_MAX;
+    uint64_t seconds = shown / US_PER_SECOND;
+    uint64_t in_day = seconds % DAY_SECONDS;
+    struct date date = date_of_days(seconds / DAY_SECONDS);
+    char *at = digits_write(text, date.year, 4, '-');
+    at = digits_write(at, date.month, 2, '-');
+    at = digits_write(at, date.day, 2, 'T');
+    at = digits_write(at, in_day / 3600, 2, ':');
+    at = digits_write(at, in_day / 60 % 60, 2, ':');
+    at = digits_write(at, in_day % 60, 2, '.');
+    at = digits_write(at, shown % US_PER_SECOND, 6, 'Z');
+    *at = '\0';
+}

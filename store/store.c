@@ -1,0 +1,254 @@
+#include "store/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "store/batch.h"
+#include "store/counter.h"
+#include "store/journal.h"
+#include "store/ledger.h"
+#include "store/meta.h"
+#include "store/view.h"
+#include "store/writer.h"
+
+enum { LEDGER_MAX = 4u << 20 };
+
+const char *store_state_name(enum store_state state)
+{
+    static const char *const names[] = {
+#define X(id, name) [id] = name,
+        STORE_STATES(X)
+#undef X
+    };
+    return state < sizeof(names) / sizeof(*names) ? names[state] : "unknown";
+}
+
+enum store_state store_state(const struct store *store)
+{
+    return (enum store_state)atomic_load(&store->state);
+}
+
+/* ---- opening ---- */
+
+static enum error say(enum error e, const char *dir, const char *what, char *text, size_t size)
+{
+    if (e)
+        snprintf(text, size, "'%s' %s (%s)", dir, what, error_name(e));
+    return e;
+}
+
+static enum error memory_of(struct store *store)
+{
+    store->txn.scratch = malloc(VALUE_SIZE_MAX);
+    store->txn.counters = calloc(TXN_COUNTERS_MAX, sizeof(*store->txn.counters));
+    store->answers = malloc(BATCH_ANSWER_BYTES);
+    store->txn.store = store;
+    enum error e = views_create(store);
+    return e || !store->txn.scratch || !store->txn.counters || !store->answers ? ERR_MEMORY : OK;
+}
+
+static enum error read_format(struct store *store, struct meta_format *ret_format)
+{
+    MDB_txn *txn;
+    if (mdb_txn_begin(store->environment.mdb, NULL, MDB_RDONLY, &txn))
+        return ERR_IO;
+    enum error e = meta_read_format(txn, store->environment.tables[TABLE_META], ret_format);
+    mdb_txn_abort(txn);
+    return e;
+}
+
+static enum error migrate_step(struct txn *txn, const struct schema *schema, uint32_t from)
+{
+    for (uint32_t i = 0; i < schema->migrations_count; i++)
+        if (schema->migrations[i].from == from)
+            return schema->migrations[i].migrate(txn);
+    return ERR_NOT_FOUND;
+}
+
+/* From what the store is to what the program writes, in one transaction. */
+static enum error migrate(struct store *store, const struct meta_format *format)
+{
+    struct txn *txn = &store->txn;
+    MDB_dbi meta = store->environment.tables[TABLE_META];
+    if (format->format == store->schema->format)
+        return OK;
+    enum error e = txn_begin(txn);
+    if (e)
+        return e;
+    for (uint32_t from = format->format; !e && from < store->schema->format; from++)
+        e = migrate_step(txn, store->schema, from);
+    counter_write_all(txn);
+    int code =
+        e || txn->error ? 0 : meta_write_format(txn->mdb, meta, store->schema->format, &format->identity);
+    if (!e && !code && !txn->error)
+        code = meta_write_stamp(txn->mdb, meta);
+    if (e || code || txn->error) {
+        enum error first = e ? e : txn->error ? txn->error : txn_error_of(code);
+        txn_abort(txn);
+        return first;
+    }
+    return txn_commit(txn);
+}
+
+static enum error load(struct store *store, struct txn *txn)
+{
+    struct ledger_index *ledger = NULL;
+    enum error e = ledger_index_create(store->ledger_max, store->secret, &ledger);
+    if (!e)
+        e = ledger_index_load(ledger, txn);
+    if (e)
+        ledger_index_destroy(ledger);
+    else
+        store->ledger = ledger;
+    return e;
+}
+
+enum error store_load(struct store *store)
+{
+    if (store->ledger)
+        return OK;
+    struct view *view = actor_inside() ? view_open(store) : view_open_outside(store, 0);
+    if (!view)
+        return ERR_MEMORY;
+    actor_guard_begin(); /* a writer that is killed meanwhile has loaded it */
+    enum error e = load(store, &view->txn);
+    actor_guard_end();
+    view_close(view);
+    return e;
+}
+
+static enum error bring_up(struct store *store, const struct store_options *o, char *text, size_t size)
+{
+    struct environment_options environment = o->environment;
+    struct meta_format format;
+    const char *dir = environment.dir;
+    enum error e = memory_of(store);
+    if (e)
+        return say(e, dir, "can't be opened: no memory", text, size);
+    bool born = false;
+    for (size_t i = 0; i < sizeof(environment.birth); i++)
+        born |= environment.birth[i] != 0;
+    if (!born)
+        store->env->random(store->env, environment.birth, sizeof(environment.birth));
+    e = environment_open(&environment, store->schema, &store->environment, text, size);
+    if (e)
+        return e;
+    e = read_format(store, &format);
+    if (e)
+        return say(e, dir, "holds a store that doesn't say which", text, size);
+    store->identity = format.identity;
+    memcpy(store->secret, format.secret, sizeof(store->secret));
+    if (environment.guest)
+        return OK;
+    e = migrate(store, &format);
+    if (e)
+        return say(e, dir, "holds a store of an older format that could not be brought forward", text, size);
+    store->ledger_max = o->ledger_max ? o->ledger_max : LEDGER_MAX;
+    if (o->record && o->record[0])
+        e = journal_create(o->record, store, &store->journal);
+    return say(e, dir, "can't be recorded: the journal can't be made", text, size);
+}
+
+enum error store_open(const struct store_options *options, struct store **ret_store, char *ret_text,
+                      size_t text_size)
+{
+    struct store *store = calloc(1, sizeof(*store));
+    if (!store)
+        return say(ERR_MEMORY, options->environment.dir, "can't be opened: no memory", ret_text, text_size);
+    store->schema = options->schema ? options->schema : &store_schema;
+    store->env = options->env ? options->env : env_real();
+    store->view_age_ns = options->view_age_ns ? options->view_age_ns : 5 * NS_PER_S;
+    store->environment.lock_fd = store->environment.dir_fd = -1;
+    enum error e = bring_up(store, options, ret_text, text_size);
+    if (e)
+        store_close(store);
+    else
+        *ret_store = store;
+    return e;
+}
+
+static struct store *here;
+
+void store_close(struct store *store)
+{
+    if (!store)
+        return;
+    if (here == store)
+        here = NULL;
+    journal_close(store->journal);
+    views_destroy(store);
+    ledger_index_destroy(store->ledger);
+    environment_close(&store->environment);
+    free(store->answers);
+    free(store->txn.counters);
+    free(store->txn.scratch);
+    free(store);
+}
+
+/* ---- for actors ---- */
+
+void store_install(struct store *store)
+{
+    here = store;
+}
+
+struct store *store_here(void)
+{
+    return here;
+}
+
+uint64_t store_time_us(void)
+{
+    return actor_wall_now() / NS_PER_US;
+}
+
+void store_group(uint32_t topic, char name[STORE_GROUP_SIZE])
+{
+    snprintf(name, STORE_GROUP_SIZE, "store.topic.%u", (unsigned)topic);
+}
+
+static struct message *command_message(const struct command_class *class, const void *command, size_t size)
+{
+    struct writer_command head = {.at_us = store_time_us(), .code = class->code};
+    struct message *m = message_new(WRITER_COMMAND, sizeof(head) + size);
+    if (!m)
+        return NULL;
+    memcpy(m->payload, &head, sizeof(head));
+    size_t written = record_encode(class->record, command, m->payload + sizeof(head), size);
+    ASSERT(written == size);
+    return m;
+}
+
+static enum error take_reply(struct message *reply, void *ret_bytes, size_t room, size_t *ret_size)
+{
+    struct writer_reply head;
+    if (reply->size < sizeof(head))
+        return ERR_UNANSWERED;
+    memcpy(&head, reply->payload, sizeof(head));
+    size_t size = reply->size - sizeof(head);
+    if (ret_bytes && size <= room)
+        memcpy(ret_bytes, reply->payload + sizeof(head), size);
+    if (ret_size)
+        *ret_size = size;
+    message_free(reply);
+    return (enum error)head.error;
+}
+
+enum error store_submit(const struct command_class *class, const void *command, void *ret_bytes, size_t room,
+                        size_t *ret_size, uint64_t deadline)
+{
+    struct message *reply = NULL;
+    actor_pid writer = actor_whereis(WRITER_NAME);
+    if (!writer)
+        return ERR_UNAVAILABLE;
+    size_t command_size = record_size(class->record, command);
+    if (!command_size || command_size > COMMAND_SIZE_MAX)
+        return ERR_INVALID;
+    struct message *m = command_message(class, command, command_size);
+    if (!m)
+        return ERR_MEMORY;
+    enum error e = actor_call(writer, m, &reply, deadline);
+    if (e == ERR_DOWN && reply)
+        message_free(reply);
+    return e ? e : take_reply(reply, ret_bytes, room, ret_size);
+}

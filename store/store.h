@@ -1,0 +1,114 @@
+/* The store: what the process has of one data directory, and how actors use it.
+ *
+ * Opened at boot, closed after the runtime has gone. Two actors serve it (store/writer.h, store/keeper.h); the
+ * store itself outlives them, so that a killed writer starts again where it was.
+ *
+ * To change something: fill in a command, store_submit. The answer comes after the commit that holds it.
+ *
+ *     error                          what happened
+ *     OK                             done, and on the disk
+ *     a command's own refusal        nothing was written (ERR_NOT_FOUND, ERR_CONFLICT, ERR_KEY_REUSED, ...)
+ *     ERR_FULL, ERR_SHED             nothing was written; the queue is full: again later
+ *     ERR_NO_SPACE                   nothing was written; the disk or the map is full
+ *     ERR_UNAVAILABLE, ERR_NOPROC    nothing was written; no writer just now
+ *     ERR_MEMORY                     nothing was written
+ *     ERR_DAMAGED, ERR_NEWER         nothing was written; what had to be read or counted can't be believed
+ *     ERR_TIMEOUT, ERR_DOWN, ERR_IO, unknown: it may be done or will be; the same command with the same
+ *     ERR_UNANSWERED                 idempotency key tells
+ *
+ * To read: a view (store/view.h).
+ */
+#ifndef COPPICE_STORE_STORE_H
+#define COPPICE_STORE_STORE_H
+
+#include "runtime/actor.h"
+#include "store/environment.h"
+#include "store/txn.h"
+
+struct journal;
+struct ledger_index;
+struct views;
+
+#define BATCH_MAX 1024u /* commands of one commit */
+#define BATCH_ANSWER_BYTES \
+    (BATCH_MAX * ANSWER_SIZE_MAX) /* 4 MiB of addresses, touched as far as they are used */
+#define STORE_QUEUE_MAX 16384u    /* commands waiting; at most 1 GiB by COMMAND_SIZE_MAX */
+
+struct store_options {
+    struct environment_options environment;
+    const struct schema *schema; /* NULL: store_schema */
+    struct env *env;             /* clock and chance for what isn't a command; NULL: env_real() */
+    const char *record;          /* a file for the journal of all batches, or NULL */
+    uint32_t ledger_max;         /* idempotency keys alive at one time; 0: 4,194,304 (16 bytes each, twice) */
+    uint64_t view_age_ns;        /* whoever keeps a view open for longer is ended; 0: 5 s */
+};
+
+/* What the store is doing; readiness follows it. */
+#define STORE_STATES(X)                                                      \
+    X(STORE_OPEN, "open")                                                    \
+    X(STORE_TIGHT, "tight")   /* disk or map full: only clean-up is taken */ \
+    X(STORE_FAILED, "failed") /* a commit failed: nothing is acknowledged any more, the process ends */
+
+enum store_state {
+#define X(id, name) id,
+    STORE_STATES(X)
+#undef X
+};
+
+struct store {
+    struct environment environment;
+    const struct schema *schema;
+    struct env *env;
+    struct views *views;
+    struct ledger_index *ledger; /* NULL until store_load */
+    uint32_t ledger_max;
+    struct journal *journal; /* NULL: not recorded */
+    struct txn txn;          /* the writer's */
+    uint8_t *answers;        /* BATCH_ANSWER_BYTES */
+    _Atomic uint32_t state;  /* enum store_state */
+    _Atomic uint64_t commits, commands, refused, grown, commit_ns;
+    uint64_t view_age_ns;
+    struct uuid identity;
+    uint8_t secret[16];
+    char failure[256]; /* why, when failed */
+};
+
+/* As environment_open; then migrates. */
+enum error store_open(const struct store_options *options, struct store **ret_store, char *ret_text,
+                      size_t text_size);
+void store_close(struct store *store); /* accepts NULL */
+/* The writer's part of opening: reads the ledger's keys, once; reading needs none of it. A million take 0.4 s. */
+enum error store_load(struct store *store);
+
+enum store_state store_state(const struct store *store);
+const char *store_state_name(enum store_state state);
+
+/* The store of this process, for actors: set by boot before the runtime runs, and by tests. */
+void store_install(struct store *store);
+struct store *store_here(void);
+
+/* From an actor: waits for the commit. `command` is the class's struct. *ret_size bytes of answer are copied to
+ * ret_bytes (room; may be NULL when nobody wants them). */
+enum error store_submit(const struct command_class *class, const void *command, void *ret_bytes, size_t room,
+                        size_t *ret_size, uint64_t deadline);
+uint64_t store_time_us(void); /* the wall clock as commands want it */
+
+/* Actors that want to know of a topic join its group: a cast of STORE_WAKE (payload: u32 topic) follows each
+ * commit that touched it. A topic is a domain's number and a shard or partition. A writer that is killed after its commit
+ * leaves the casts to its successor. */
+#define STORE_WAKE                0x00efff01u
+#define STORE_TOPIC(kind, number) ((uint32_t)(kind) << 8 | ((uint32_t)(number)&0xff))
+#define STORE_TOPICS(X)                            \
+    X(TOPIC_OUTBOX, 0) /* number: the partition */ \
+    X(TOPIC_DUE, 1)    /* number: the queue */     \
+    X(TOPIC_EVENTS, 2) /* number: the last byte of the stream's id */
+enum store_topic {
+#define X(id, number) id = number,
+    STORE_TOPICS(X)
+#undef X
+};
+#define STORE_WATCHERS_MAX 8000u /* of one topic; more aren't woken */
+#define STORE_GROUP_SIZE   32
+void store_group(uint32_t topic, char name[STORE_GROUP_SIZE]); /* the group's name */
+
+#endif

@@ -1,0 +1,365 @@
+#include "store/txn.h"
+
+#include <errno.h>
+
+#include "runtime/actor.h"
+#include "store/store.h"
+
+/* ---- LMDB's words in ours ---- */
+
+enum error txn_error_of(int code)
+{
+    switch (code) {
+    case MDB_SUCCESS:
+        return OK;
+    case MDB_NOTFOUND:
+        return ERR_NOT_FOUND;
+    case MDB_MAP_FULL:
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+        return ERR_NO_SPACE;
+    case ENOMEM:
+    case MDB_READERS_FULL:
+    case MDB_TXN_FULL:
+        return ERR_MEMORY;
+    case MDB_CORRUPTED:
+    case MDB_PAGE_NOTFOUND:
+    case MDB_PAGE_FULL:
+    case MDB_CURSOR_FULL:
+    case MDB_INVALID:
+    case MDB_INCOMPATIBLE:
+        return ERR_DAMAGED;
+    case MDB_VERSION_MISMATCH:
+        return ERR_NEWER;
+    case MDB_PANIC:
+        return ERR_UNAVAILABLE;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return ERR_NOT_WRITABLE;
+    default:
+        return ERR_IO;
+    }
+}
+
+static const struct schema_table *table_of(const struct txn *txn, uint32_t table)
+{
+    ASSERT(txn->mdb);
+    ASSERT(table < txn->store->schema->tables_count);
+    return &txn->store->schema->tables[table];
+}
+
+/* The writer holds a guarded section from begin to commit; a view's reads take one each, around LMDB and not around
+ * what becomes of the value: a long checksum may be switched out, and a fault in it ends its actor alone. */
+static void enter(const struct txn *txn)
+{
+    if (!txn->writing)
+        actor_guard_begin();
+}
+
+static void leave(const struct txn *txn)
+{
+    if (!txn->writing)
+        actor_guard_end();
+}
+
+static void failed(struct txn *txn, int code)
+{
+    if (txn->error)
+        return;
+    txn->code = code;
+    txn->error = txn_error_of(code);
+}
+
+/* No memory or a failing disk in the middle of a command: what it read so far it has perhaps acted upon, so the whole
+ * transaction goes. What the rows themselves say (not there, damaged) is the command's to answer. */
+static enum error read_error(struct txn *txn, int code)
+{
+    enum error e = txn_error_of(code);
+    ASSERT(e != OK);
+    if (txn->writing && e != ERR_NOT_FOUND && e != ERR_DAMAGED)
+        failed(txn, code);
+    return e;
+}
+
+static MDB_val val_of(struct span span)
+{
+    ASSERT(span.size > 0);
+    return (MDB_val){.mv_size = span.size, .mv_data = (void *)(uintptr_t)span.bytes};
+}
+
+/* ---- reading ---- */
+
+enum error txn_get(struct txn *txn, uint32_t table, struct span key, uint8_t *ret_version,
+                   struct span *ret_bytes)
+{
+    table_of(txn, table);
+    const struct environment *e = &txn->store->environment;
+    MDB_val k = val_of(key), v;
+    if (txn->error) /* a write failed: LMDB reads nothing from here on */
+        return txn->error;
+    enter(txn);
+    int code = mdb_get(txn->mdb, e->tables[table], &k, &v);
+    leave(txn);
+    return code ? read_error(txn, code)
+                : value_open(e->seeds[table], key, span_of(v.mv_data, v.mv_size), ret_version, ret_bytes);
+}
+
+enum error txn_read(struct txn *txn, uint32_t table, struct span key, void *ret_record)
+{
+    uint8_t version;
+    struct span bytes;
+    enum error e = txn_get(txn, table, key, &version, &bytes);
+    return e ? e : record_decode(table_of(txn, table)->record, version, bytes, ret_record);
+}
+
+struct scan txn_scan(struct txn *txn, uint32_t table, struct span from, uint32_t prefix,
+                     enum scan_direction direction)
+{
+    struct scan scan; /* `from` is large, and not cleared */
+    scan.txn = txn;
+    scan.table = table;
+    scan.prefix_size = (uint8_t)prefix;
+    scan.direction = (uint8_t)direction;
+    scan.started = false;
+    scan.version = 0;
+    scan.key = scan.bytes = (struct span){.size = 0};
+    table_of(txn, table);
+    ASSERT(prefix <= from.size && from.size <= KEY_SIZE_MAX);
+    memcpy(scan.from.bytes, from.bytes, from.size);
+    scan.from.size = from.size;
+    ASSERT(!(txn->scans & 1u << table));
+    txn->scans |= 1u << table;
+    scan.error = txn->error;
+    if (!scan.error && !txn->cursors[table]) {
+        enter(txn);
+        int code = mdb_cursor_open(txn->mdb, txn->store->environment.tables[table], &txn->cursors[table]);
+        leave(txn);
+        if (code) {
+            txn->cursors[table] = NULL;
+            scan.error = read_error(txn, code);
+        }
+    }
+    scan.cursor = txn->cursors[table];
+    return scan;
+}
+
+/* To the first row; an empty `from` is the table's end on that side. */
+static int scan_start(struct scan *scan, MDB_val *k, MDB_val *v)
+{
+    bool up = scan->direction == SCAN_UP;
+    if (!scan->from.size)
+        return mdb_cursor_get(scan->cursor, k, v, up ? MDB_FIRST : MDB_LAST);
+    struct span from = key_span(&scan->from);
+    *k = val_of(from);
+    int code = mdb_cursor_get(scan->cursor, k, v, MDB_SET_RANGE);
+    if (up)
+        return code;
+    if (code == MDB_NOTFOUND)
+        return mdb_cursor_get(scan->cursor, k, v, MDB_LAST);
+    if (code == 0 && !span_equal(span_of(k->mv_data, k->mv_size), from))
+        return mdb_cursor_get(scan->cursor, k, v, MDB_PREV);
+    return code;
+}
+
+static bool scan_within(const struct scan *scan, const MDB_val *k)
+{
+    return k->mv_size >= scan->prefix_size && k->mv_size <= KEY_SIZE_MAX &&
+           memcmp(k->mv_data, scan->from.bytes, scan->prefix_size) == 0;
+}
+
+static bool scan_step(struct scan *scan)
+{
+    const struct environment *e = &scan->txn->store->environment;
+    MDB_val k = {0}, v = {0};
+    enter(scan->txn);
+    int code = scan->started
+                   ? mdb_cursor_get(scan->cursor, &k, &v, scan->direction == SCAN_UP ? MDB_NEXT : MDB_PREV)
+                   : scan_start(scan, &k, &v);
+    leave(scan->txn);
+    scan->started = true;
+    if (code == MDB_NOTFOUND)
+        return false;
+    if (code) {
+        scan->error = read_error(scan->txn, code);
+        return false;
+    }
+    if (!scan_within(scan, &k))
+        return false;
+    scan->key = span_of(k.mv_data, k.mv_size);
+    scan->error = value_open(e->seeds[scan->table], scan->key, span_of(v.mv_data, v.mv_size), &scan->version,
+                             &scan->bytes);
+    return scan->error == OK;
+}
+
+bool scan_next(struct scan *scan)
+{
+    return !scan->error && scan_step(scan);
+}
+
+enum error scan_read(struct scan *scan, void *ret_record)
+{
+    const struct record_class *class = table_of(scan->txn, scan->table)->record;
+    enum error e = record_decode(class, scan->version, scan->bytes, ret_record);
+    if (e && !scan->error)
+        scan->error = e;
+    return e;
+}
+
+enum error scan_end(struct scan *scan)
+{
+    scan->txn->scans &= ~(1u << scan->table);
+    return scan->error;
+}
+
+uint64_t txn_rows(struct txn *txn, uint32_t table)
+{
+    MDB_stat stat;
+    table_of(txn, table);
+    enter(txn);
+    int code = mdb_stat(txn->mdb, txn->store->environment.tables[table], &stat);
+    leave(txn);
+    ASSERT(code == 0);
+    return stat.ms_entries;
+}
+
+uint64_t txn_number(struct txn *txn)
+{
+    return mdb_txn_id(txn->mdb);
+}
+
+/* ---- writing ---- */
+
+static bool prepare(struct txn *txn, uint32_t table, struct span key, const void *record, MDB_val *ret_value)
+{
+    const struct schema_table *row = table_of(txn, table);
+    ASSERT(txn->writing);
+    txn->writes++;
+    if (txn->error)
+        return false;
+    size_t size = value_write(txn->store->environment.seeds[table], key, row->record, record, txn->scratch,
+                              VALUE_SIZE_MAX);
+    ASSERT(size); /* commands were checked against their limits, and records are made of commands */
+    *ret_value = (MDB_val){.mv_size = size, .mv_data = txn->scratch};
+    return true;
+}
+
+void txn_write(struct txn *txn, uint32_t table, struct span key, const void *record)
+{
+    MDB_val k = val_of(key), v;
+    if (!prepare(txn, table, key, record, &v))
+        return;
+    int code = mdb_put(txn->mdb, txn->store->environment.tables[table], &k, &v, 0);
+    if (code)
+        failed(txn, code);
+}
+
+void txn_add(struct txn *txn, uint32_t table, struct span key, const void *record)
+{
+    MDB_dbi dbi = txn->store->environment.tables[table];
+    MDB_val k = val_of(key), v, data;
+    if (!prepare(txn, table, key, record, &v))
+        return;
+    int code = MDB_KEYEXIST;
+    data = v;
+    if (!(txn->unsorted & 1u << table))
+        code = mdb_put(txn->mdb, dbi, &k, &data, MDB_APPEND);
+    if (code == MDB_KEYEXIST) { /* not the greatest: that is what appending calls it */
+        txn->unsorted |= 1u << table;
+        code = mdb_put(txn->mdb, dbi, &k, &v, MDB_NOOVERWRITE);
+        ASSERT(code != MDB_KEYEXIST);
+    }
+    if (code)
+        failed(txn, code);
+}
+
+void txn_remove(struct txn *txn, uint32_t table, struct span key)
+{
+    MDB_val k = val_of(key);
+    table_of(txn, table);
+    ASSERT(txn->writing);
+    txn->writes++;
+    if (txn->error)
+        return;
+    int code = mdb_del(txn->mdb, txn->store->environment.tables[table], &k, NULL);
+    ASSERT(code != MDB_NOTFOUND);
+    if (code)
+        failed(txn, code);
+}
+
+void txn_wake(struct txn *txn, uint32_t topic)
+{
+    ASSERT(topic < TXN_TOPICS);
+    txn->wakes[topic / 64] |= UINT64_C(1) << topic % 64;
+}
+
+/* ---- from begin to end ---- */
+
+void txn_open(struct txn *txn, struct store *store, MDB_txn *mdb)
+{
+    ASSERT(!txn->mdb && mdb);
+    txn->mdb = mdb;
+    txn->store = store;
+    txn->writing = false;
+    txn->error = OK;
+    txn->scans = 0;
+    memset(txn->cursors, 0, sizeof(txn->cursors));
+}
+
+enum error txn_begin(struct txn *txn)
+{
+    MDB_txn *mdb;
+    ASSERT(!txn->mdb);
+    int code = mdb_txn_begin(txn->store->environment.mdb, NULL, 0, &mdb);
+    if (code) {
+        txn->code = code;
+        return code == ENOMEM ? ERR_MEMORY : ERR_UNAVAILABLE;
+    }
+    txn_open(txn, txn->store, mdb);
+    txn->writing = true;
+    txn->code = 0;
+    txn->writes = 0;
+    txn->unsorted = 0;
+    txn->counters_count = 0;
+    memset(txn->wakes, 0, sizeof(txn->wakes));
+    return OK;
+}
+
+enum error txn_commit(struct txn *txn)
+{
+    ASSERT(txn->writing && !txn->scans);
+    if (txn->error) {
+        enum error e = txn->error;
+        txn_abort(txn);
+        return e;
+    }
+    int code = mdb_txn_commit(txn->mdb); /* closes its cursors, too */
+    txn->mdb = NULL;
+    txn->writing = false;
+    txn->code = code;
+    if (code)
+        memset(txn->wakes, 0, sizeof(txn->wakes));
+    return code ? ERR_IO : OK;
+}
+
+void txn_abort(struct txn *txn)
+{
+    ASSERT(txn->writing);
+    mdb_txn_abort(txn->mdb);
+    txn->mdb = NULL;
+    txn->writing = false;
+    memset(txn->wakes, 0, sizeof(txn->wakes));
+    txn->counters_count = 0;
+}
+
+void txn_release(struct txn *txn)
+{
+    ASSERT(!txn->writing);
+    for (uint32_t i = 0; i < SCHEMA_TABLES_MAX; i++)
+        if (txn->cursors[i])
+            mdb_cursor_close(txn->cursors[i]);
+    memset(txn->cursors, 0, sizeof(txn->cursors));
+    txn->mdb = NULL;
+    txn->scans = 0;
+}

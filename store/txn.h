@@ -1,0 +1,113 @@
+/* A transaction: one consistent state of all tables; the writer's can change it.
+ *
+ * Applying a command, a view of a reader and `coppice check` all look through this. What it hands out (spans)
+ * points into the map and is good until the transaction ends, and in the writer's until the next write.
+ *
+ * Every value is verified at each read (store/value.h): one that isn't what was written there is ERR_DAMAGED, never
+ * "not found" and never wrong.
+ *
+ * The first error of a write sticks: later writes do nothing, and the commit becomes an abort (store/batch.h).
+ * So apply functions write without checking each step. Writes outside a transaction that writes are bugs.
+ *
+ * Belongs to one thread at a time. Never waits; a damaged page under LMDB can end the process (a guarded section).
+ */
+#ifndef COPPICE_STORE_TXN_H
+#define COPPICE_STORE_TXN_H
+
+#include <lmdb.h>
+
+#include "store/keys.h"
+#include "store/schema.h"
+#include "store/value.h"
+
+struct store;
+struct ledger_index;
+
+#define TXN_COUNTERS_MAX 256u /* different counters changed before they are written out */
+#define TXN_TOPICS       1024u
+
+struct txn_counter {
+    struct key key;
+    int64_t delta, base; /* base: the row's value, once known */
+    bool known, present;
+};
+
+struct txn {
+    MDB_txn *mdb; /* NULL when none is open */
+    struct store *store;
+    bool writing;
+    enum error error; /* of the first write that failed */
+    int code;         /* and what LMDB called it */
+    uint32_t writes;  /* rows put or deleted by the command being applied */
+    MDB_cursor *cursors[SCHEMA_TABLES_MAX];
+    uint32_t scans; /* bit per table: one is open */
+    uint32_t counters_count;
+    uint32_t unsorted; /* bit per table: a new key wasn't the greatest; no more appending there */
+    uint64_t wakes[TXN_TOPICS / 64]; /* bit per topic */
+    struct txn_counter *counters;    /* TXN_COUNTERS_MAX; only the writer's */
+    uint8_t *scratch;                /* where records are encoded; only the writer's */
+};
+
+/* ---- reading: OK, ERR_NOT_FOUND, ERR_DAMAGED, ERR_NEWER, ERR_IO ---- */
+
+enum error txn_get(struct txn *txn, uint32_t table, struct span key, uint8_t *ret_version,
+                   struct span *ret_bytes);
+/* The record of the table's class. */
+enum error txn_read(struct txn *txn, uint32_t table, struct span key, void *ret_record);
+
+/* Rows in order of their keys. Opened at `from`; goes on while keys begin with the first `prefix` bytes of it.
+ *
+ *     struct scan scan = txn_scan(txn, TABLE_DUE, key_span(&from), 3, SCAN_UP);
+ *     while (scan_next(&scan))
+ *         ... scan.key, scan.bytes, or scan_read(&scan, &record) ...
+ *     enum error e = scan_end(&scan);
+ *
+ * SCAN_UP starts with the first key >= from, SCAN_DOWN with the last key <= from. A damaged row ends the scan
+ * with ERR_DAMAGED. In a transaction that writes: one scan per table at a time, and no write between
+ * scan_next and the use of what it gave; a write to the table ends the scan. */
+enum scan_direction { SCAN_UP, SCAN_DOWN };
+struct scan {
+    struct txn *txn;
+    MDB_cursor *cursor;
+    uint32_t table;
+    uint8_t prefix_size, started, direction, version;
+    struct span key, bytes; /* of the row; bytes without the head */
+    struct key from;
+    enum error error;
+};
+struct scan txn_scan(struct txn *txn, uint32_t table, struct span from, uint32_t prefix,
+                     enum scan_direction direction);
+bool scan_next(struct scan *scan);
+enum error scan_read(struct scan *scan, void *ret_record); /* the row's record */
+enum error scan_end(struct scan *scan);
+
+uint64_t txn_rows(struct txn *txn, uint32_t table); /* O(1) */
+uint64_t txn_number(struct txn *txn); /* LMDB's; the commit stamp of a sound store says the same */
+
+/* ---- writing: errors stick in txn->error ---- */
+
+/* Over whatever is there. */
+void txn_write(struct txn *txn, uint32_t table, struct span key, const void *record);
+/* A key that must not be there: one that is, is a bug of the caller, who has looked. Keys that grow at the end of
+ * their table pack their pages full. */
+void txn_add(struct txn *txn, uint32_t table, struct span key, const void *record);
+/* A key that must be there. */
+void txn_remove(struct txn *txn, uint32_t table, struct span key);
+
+/* After the commit, whoever watches this topic is woken. */
+void txn_wake(struct txn *txn, uint32_t topic);
+
+/* ---- by whoever owns the transaction ---- */
+
+/* Reading: over a transaction of LMDB's that was begun or renewed. Writing: begins one; OK, or ERR_MEMORY,
+ * ERR_UNAVAILABLE with txn->code. */
+void txn_open(struct txn *txn, struct store *store, MDB_txn *mdb);
+enum error txn_begin(struct txn *txn);
+/* txn_commit consumes it whatever happens: OK, or what the first write that failed said (nothing is written then),
+ * or ERR_IO with txn->code. */
+enum error txn_commit(struct txn *txn);
+void txn_abort(struct txn *txn);
+void txn_release(struct txn *txn); /* reading: closes scans, keeps LMDB's transaction for its owner */
+enum error txn_error_of(int code); /* what LMDB said, as ours */
+
+#endif

@@ -1,0 +1,551 @@
+/* API keys: one active one per client, whoever comes second in a race is refused, and what has ended is kept as long as
+ * it must be. */
+#include "acutest.h"
+
+#include "store/api_key.h"
+#include "store/audit.h"
+#include "store/counter.h"
+#include "store/retention.h"
+#include "tests/store/fresh.h"
+
+#define AT_US   UINT64_C(1700000000000000)
+#define S_US    UINT64_C(1000000)
+#define DAY_US  (86400 * S_US)
+#define TTL_US  (90 * DAY_US)
+#define KEPT_US (90 * DAY_US)
+
+static const struct uuid nobody = {{0}};
+
+static struct uuid new_client(struct fresh *fresh, uint64_t at_us)
+{
+    struct client_create c = {.id = fresh_uuid(), .from = span_text("192.0.2.1")};
+    TEST_CHECK(batch_one(fresh->store, &client_create_class, at_us, &c, NULL) == OK);
+    return c.id;
+}
+
+static struct api_key_issue ask(struct uuid client, enum api_key_verb verb, struct uuid caller)
+{
+    struct api_key_issue c = {.client = client,
+                              .id = fresh_uuid(),
+                              .verb = (uint8_t)verb,
+                              .caller = caller,
+                              .window_us = 600 * S_US,
+                              .ttl_us = TTL_US,
+                              .kept_us = KEPT_US,
+                              .by = span_text("tests")};
+    struct uuid a = fresh_uuid(), b = fresh_uuid();
+    memcpy(c.hash.bytes, a.bytes, 16);
+    memcpy(c.hash.bytes + 16, b.bytes, 16);
+    return c;
+}
+
+static enum error issue(struct fresh *fresh, uint64_t at_us, const struct api_key_issue *c,
+                        struct api_key_issued *ret)
+{
+    struct answer answer;
+    struct api_key_issued issued = {.made = 9};
+    enum error e = batch_one(fresh->store, &api_key_issue_class, at_us, c, &answer);
+    if (!e)
+        TEST_CHECK(answer.size == API_KEY_ISSUED_SIZE &&
+                   record_decode(&api_key_issued_record, 1, span_of(answer.bytes, answer.size), &issued) ==
+                       OK);
+    if (!e && ret)
+        *ret = issued;
+    return e;
+}
+
+static enum error take_away(struct fresh *fresh, uint64_t at_us, struct uuid client, struct uuid id,
+                            struct uuid caller, struct uuid audit)
+{
+    struct api_key_revoke c = {.client = client,
+                               .id = id,
+                               .caller = caller,
+                               .by = span_text("tests"),
+                               .kept_us = KEPT_US,
+                               .audit = audit,
+                               .request_id = span_text("r-1")};
+    struct answer answer;
+    enum error e = batch_one(fresh->store, &api_key_revoke_class, at_us, &c, &answer);
+    TEST_CHECK(e || answer.size == sizeof(struct digest));
+    return e;
+}
+
+static enum error read_key(struct fresh *fresh, struct uuid id, struct api_key *ret)
+{
+    struct view *view = view_open_outside(fresh->store, 0);
+    TEST_ASSERT(view != NULL);
+    enum error e = api_key_read(&view->txn, &id, ret);
+    view_close(view);
+    return e; /* its spans are not for use */
+}
+
+static enum error find_key(struct fresh *fresh, const struct digest *hash, struct uuid *ret)
+{
+    struct api_key key;
+    struct view *view = view_open_outside(fresh->store, 0);
+    TEST_ASSERT(view != NULL);
+    enum error e = api_key_find(&view->txn, hash, &key);
+    view_close(view);
+    if (!e)
+        *ret = key.id;
+    return e;
+}
+
+static uint64_t rows(struct fresh *fresh, uint32_t table)
+{
+    struct view *view = view_open_outside(fresh->store, 0);
+    TEST_ASSERT(view != NULL);
+    uint64_t count = txn_rows(&view->txn, table);
+    view_close(view);
+    return count;
+}
+
+static uint32_t sweep(struct fresh *fresh, uint64_t now_us)
+{
+    struct retention_sweep c = {.limit = 0};
+    struct answer answer;
+    uint32_t removed = 0;
+    TEST_CHECK(batch_one(fresh->store, &retention_sweep_class, now_us, &c, &answer) == OK);
+    memcpy(&removed, answer.bytes, sizeof(removed));
+    return removed;
+}
+
+/* A client with one key, made at AT_US. */
+static struct uuid first_key(struct fresh *fresh, struct uuid *ret_client)
+{
+    *ret_client = new_client(fresh, AT_US);
+    struct api_key_issue c = ask(*ret_client, API_KEY_CREATE, nobody);
+    TEST_CHECK(issue(fresh, AT_US, &c, NULL) == OK);
+    return c.id;
+}
+
+/* ---- the first one ---- */
+
+static void test_first_key_needs_none_within_the_window_AMB_J_21(void)
+{
+    struct fresh fresh;
+    struct api_key_issued issued;
+    struct uuid found;
+    fresh_open(&fresh);
+    struct uuid client = new_client(&fresh, AT_US);
+    struct api_key_issue c = ask(client, API_KEY_CREATE, nobody);
+    TEST_CHECK(issue(&fresh, AT_US + 600 * S_US, &c, NULL) == ERR_TOKEN); /* not after it */
+    TEST_CHECK(rows(&fresh, TABLE_API_KEYS) == 0);
+    TEST_CHECK(issue(&fresh, AT_US + 600 * S_US - 1, &c, &issued) == OK);
+    TEST_CHECK(uuid_equal(&issued.id, &c.id) && issued.made == 1);
+    TEST_CHECK(issued.created_us == AT_US + 600 * S_US - 1 &&
+               issued.expires_us == issued.created_us + TTL_US);
+    TEST_CHECK(find_key(&fresh, &c.hash, &found) == OK && uuid_equal(&found, &c.id));
+    struct api_key_issue second = ask(client, API_KEY_CREATE, nobody); /* and only once */
+    TEST_CHECK(issue(&fresh, AT_US + 1, &second, NULL) == ERR_TOKEN);
+    second = ask(client, API_KEY_ROTATE, nobody);
+    TEST_CHECK(issue(&fresh, AT_US + 1, &second, NULL) == ERR_TOKEN);
+    second = ask(fresh_uuid(), API_KEY_CREATE, nobody);
+    TEST_CHECK(issue(&fresh, AT_US + 1, &second, NULL) == ERR_NOT_FOUND);
+    fresh_close(&fresh);
+}
+
+static void test_first_key_switched_off_AMB_J_21(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = new_client(&fresh, AT_US);
+    struct api_key_issue c = ask(client, API_KEY_CREATE, nobody);
+    c.window_us = 0;
+    TEST_CHECK(issue(&fresh, AT_US, &c, NULL) == ERR_TOKEN); /* not even in the same instant */
+    TEST_CHECK(issue(&fresh, AT_US - 1, &c, NULL) == ERR_TOKEN);
+    c.verb = API_KEY_FORCE;
+    TEST_CHECK(issue(&fresh, AT_US + 1, &c, NULL) == OK);
+    fresh_close(&fresh);
+}
+
+/* The first key is not to be had again by who knows the client's id, even when it was revoked. */
+static void test_revoked_only_key_AMB_J_26(void)
+{
+    struct fresh fresh;
+    struct uuid client;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    TEST_CHECK(take_away(&fresh, AT_US + 1, client, id, id, nobody) == OK);
+    struct api_key_issue c = ask(client, API_KEY_CREATE, nobody);
+    TEST_CHECK(issue(&fresh, AT_US + 2, &c, NULL) == ERR_TOKEN);
+    c = ask(client, API_KEY_FORCE, nobody);
+    TEST_CHECK(issue(&fresh, AT_US + 2, &c, NULL) == OK);
+    fresh_close(&fresh);
+}
+
+/* ---- create, rotate, renew ---- */
+
+static void test_create_again_tells_of_the_key_that_is_there_JOB_097(void)
+{
+    struct fresh fresh;
+    struct api_key_issued issued;
+    struct uuid client;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    struct api_key_issue c = ask(client, API_KEY_CREATE, id);
+    TEST_CHECK(issue(&fresh, AT_US + 5, &c, &issued) == OK);
+    TEST_CHECK(uuid_equal(&issued.id, &id) && issued.made == 0 && issued.created_us == AT_US &&
+               issued.expires_us == AT_US + TTL_US);
+    TEST_CHECK(rows(&fresh, TABLE_API_KEYS) == 1);
+    fresh_close(&fresh);
+}
+
+static void check_replaced(enum api_key_verb verb, enum api_key_end end)
+{
+    struct fresh fresh;
+    struct api_key_issued issued;
+    struct api_key old, now;
+    struct uuid client, found;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    TEST_CHECK(read_key(&fresh, id, &old) == OK && old.ended_us == 0);
+    struct api_key_issue c = ask(client, verb, id);
+    TEST_CHECK(issue(&fresh, AT_US + DAY_US, &c, &issued) == OK);
+    TEST_CHECK(issued.made == 1 && uuid_equal(&issued.id, &c.id) &&
+               memcmp(&issued.ended, &old.hash, sizeof(old.hash)) == 0);
+    TEST_CHECK(issued.expires_us == AT_US + DAY_US + TTL_US); /* later than before: JOB-091 */
+    TEST_CHECK(read_key(&fresh, id, &old) == OK && old.ended_us == AT_US + DAY_US && old.end == end &&
+               old.gone_us == AT_US + DAY_US + KEPT_US);
+    TEST_CHECK(read_key(&fresh, c.id, &now) == OK && now.ended_us == 0);
+    TEST_CHECK(find_key(&fresh, &c.hash, &found) == OK && find_key(&fresh, &old.hash, &found) == OK);
+    fresh_close(&fresh);
+}
+
+static void test_rotate_and_renew_end_the_old_key_at_once_JOB_118_AMB_J_25(void)
+{
+    check_replaced(API_KEY_ROTATE, API_KEY_ROTATED);
+    check_replaced(API_KEY_RENEW, API_KEY_RENEWED);
+}
+
+static void test_of_two_rotations_one_loses_JOB_114_JOB_124(void)
+{
+    static const enum api_key_verb verbs[] = {API_KEY_CREATE, API_KEY_ROTATE, API_KEY_RENEW};
+    struct fresh fresh;
+    struct uuid client;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    struct api_key_issue winner = ask(client, API_KEY_ROTATE, id);
+    TEST_CHECK(issue(&fresh, AT_US + 1, &winner, NULL) == OK);
+    for (size_t i = 0; i < 3; i++) {
+        struct api_key_issue loser = ask(client, verbs[i], id);
+        TEST_CHECK(issue(&fresh, AT_US + 1, &loser, NULL) == ERR_CONFLICT);
+    }
+    TEST_CHECK(take_away(&fresh, AT_US + 1, client, id, id, nobody) == ERR_CONFLICT); /* JOB-134 */
+    TEST_CHECK(rows(&fresh, TABLE_API_KEYS) == 2);
+    struct api_key_issue next = ask(client, API_KEY_RENEW, winner.id);
+    TEST_CHECK(issue(&fresh, AT_US + 2, &next, NULL) == OK);
+    fresh_close(&fresh);
+}
+
+static void test_expired_caller_is_told_so_JOB_296(void)
+{
+    struct fresh fresh;
+    struct uuid client;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    struct api_key_issue c = ask(client, API_KEY_RENEW, id);
+    TEST_CHECK(issue(&fresh, AT_US + TTL_US, &c, NULL) == ERR_EXPIRED);
+    TEST_CHECK(take_away(&fresh, AT_US + TTL_US, client, id, id, nobody) == ERR_EXPIRED);
+    TEST_CHECK(issue(&fresh, AT_US + TTL_US - 1, &c, NULL) == OK);
+    fresh_close(&fresh);
+}
+
+static void test_caller_of_another_client_is_refused(void)
+{
+    struct fresh fresh;
+    struct uuid client, other;
+    fresh_open(&fresh);
+    (void)first_key(&fresh, &client);
+    struct uuid theirs = first_key(&fresh, &other);
+    struct api_key_issue c = ask(client, API_KEY_ROTATE, theirs);
+    TEST_CHECK(issue(&fresh, AT_US + 1, &c, NULL) == ERR_CONFLICT);
+    TEST_CHECK(take_away(&fresh, AT_US + 1, client, theirs, nobody, nobody) == ERR_NOT_FOUND); /* JOB-133 */
+    fresh_close(&fresh);
+}
+
+/* ---- idempotency ---- */
+
+static void test_same_key_is_answered_again_without_making_another_JOB_101_AMB_J_24(void)
+{
+    struct fresh fresh;
+    struct api_key_issued first, again;
+    fresh_open(&fresh);
+    struct uuid client = new_client(&fresh, AT_US);
+    struct api_key_issue c = ask(client, API_KEY_CREATE, nobody);
+    c.key = span_text("k");
+    c.digest.bytes[0] = 1;
+    TEST_CHECK(issue(&fresh, AT_US, &c, &first) == OK && first.made == 1);
+    struct api_key_issue repeat = ask(client, API_KEY_CREATE, nobody);
+    repeat.key = c.key;
+    repeat.digest = c.digest;
+    TEST_CHECK(issue(&fresh, AT_US + 1, &repeat, &again) == OK && again.made == 0);
+    TEST_CHECK(uuid_equal(&again.id, &first.id) && again.expires_us == first.expires_us);
+    repeat.digest.bytes[0] = 2;
+    TEST_CHECK(issue(&fresh, AT_US + 1, &repeat, NULL) == ERR_KEY_REUSED);
+    /* A rotation that was answered is not done twice. */
+    struct api_key_issue rotate = ask(client, API_KEY_ROTATE, first.id);
+    rotate.key = span_text("r");
+    TEST_CHECK(issue(&fresh, AT_US + 2, &rotate, &first) == OK);
+    struct api_key_issue rotate_again = ask(client, API_KEY_ROTATE, first.id);
+    rotate_again.key = span_text("r");
+    TEST_CHECK(issue(&fresh, AT_US + 3, &rotate_again, &again) == OK && uuid_equal(&again.id, &rotate.id));
+    TEST_CHECK(rows(&fresh, TABLE_API_KEYS) == 2);
+    fresh_close(&fresh);
+}
+
+static void test_refused_requests_do_not_use_up_the_key_AMB_J_29(void)
+{
+    struct fresh fresh;
+    struct uuid client;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    struct api_key_issue c = ask(client, API_KEY_CREATE, nobody);
+    c.key = span_text("k");
+    TEST_CHECK(issue(&fresh, AT_US + 1, &c, NULL) == ERR_TOKEN);
+    c = ask(client, API_KEY_ROTATE, id);
+    c.key = span_text("k");
+    c.digest.bytes[0] = 7;
+    TEST_CHECK(issue(&fresh, AT_US + 2, &c, NULL) == OK);
+    fresh_close(&fresh);
+}
+
+/* Nothing that could be the secret is anywhere in what is kept: rows hold the hash alone. */
+static void test_ids_and_hashes_are_unique(void)
+{
+    struct fresh fresh;
+    struct uuid client;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    struct api_key_issue c = ask(client, API_KEY_ROTATE, id), d = ask(client, API_KEY_ROTATE, id);
+    c.id = id;
+    TEST_CHECK(issue(&fresh, AT_US + 1, &c, NULL) == ERR_EXISTS);
+    struct api_key there;
+    TEST_CHECK(read_key(&fresh, id, &there) == OK);
+    d.hash = there.hash;
+    TEST_CHECK(issue(&fresh, AT_US + 1, &d, NULL) == ERR_EXISTS);
+    d.id = nobody;
+    TEST_CHECK(issue(&fresh, AT_US + 1, &d, NULL) == ERR_INVALID);
+    d = ask(client, API_KEY_VERB_COUNT, id);
+    TEST_CHECK(issue(&fresh, AT_US + 1, &d, NULL) == ERR_INVALID);
+    d = ask(client, API_KEY_ROTATE, id);
+    d.ttl_us = UINT64_MAX / 2;
+    TEST_CHECK(issue(&fresh, AT_US + 1, &d, NULL) == ERR_INVALID);
+    fresh_close(&fresh);
+}
+
+/* ---- revoking ---- */
+
+static void test_revoke_once_and_again_AMB_J_26(void)
+{
+    struct fresh fresh;
+    struct api_key key;
+    struct uuid client;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    struct api_key_issue c = ask(client, API_KEY_ROTATE, id);
+    TEST_CHECK(issue(&fresh, AT_US + 1, &c, NULL) == OK);
+    TEST_CHECK(take_away(&fresh, AT_US + 2, client, id, c.id, fresh_uuid()) ==
+               OK); /* ended before: as it was */
+    TEST_CHECK(read_key(&fresh, id, &key) == OK && key.ended_us == AT_US + 1 && key.end == API_KEY_ROTATED);
+    TEST_CHECK(rows(&fresh, TABLE_AUDITS) == 0);
+    TEST_CHECK(take_away(&fresh, AT_US + 3, client, c.id, c.id, fresh_uuid()) == OK);
+    TEST_CHECK(read_key(&fresh, c.id, &key) == OK && key.ended_us == AT_US + 3 && key.end == API_KEY_REVOKED);
+    TEST_CHECK(rows(&fresh, TABLE_AUDITS) == 1);
+    TEST_CHECK(take_away(&fresh, AT_US + 4, client, c.id, nobody, fresh_uuid()) == OK); /* an operator's */
+    TEST_CHECK(rows(&fresh, TABLE_AUDITS) == 1);
+    TEST_CHECK(take_away(&fresh, AT_US + 4, client, fresh_uuid(), nobody, nobody) == ERR_NOT_FOUND);
+    fresh_close(&fresh);
+}
+
+/* ---- how long they are kept ---- */
+
+static void test_revoked_key_is_kept_90_days_JOB_402(void)
+{
+    struct fresh fresh;
+    struct api_key key;
+    struct uuid client, found;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    TEST_CHECK(read_key(&fresh, id, &key) == OK);
+    TEST_CHECK(take_away(&fresh, AT_US + S_US, client, id, id, nobody) == OK);
+    TEST_CHECK(sweep(&fresh, AT_US + S_US + KEPT_US - 1) == 0 && find_key(&fresh, &key.hash, &found) == OK);
+    TEST_CHECK(sweep(&fresh, AT_US + S_US + KEPT_US) == 1);
+    TEST_CHECK(find_key(&fresh, &key.hash, &found) == ERR_NOT_FOUND && rows(&fresh, TABLE_API_KEYS) == 0);
+    TEST_CHECK(fresh_counter(&fresh, COUNTER_API_KEYS, span_of(client.bytes, 16)) == 0);
+    struct api_key_issue c = ask(client, API_KEY_CREATE, nobody); /* it has had one, and always will have */
+    TEST_CHECK(issue(&fresh, AT_US + 1, &c, NULL) == ERR_TOKEN);
+    fresh_close(&fresh);
+}
+
+static void test_active_key_is_kept_and_an_expired_one_90_days_longer_JOB_401(void)
+{
+    struct fresh fresh;
+    struct api_key key;
+    struct uuid client;
+    fresh_open(&fresh);
+    client = new_client(&fresh, AT_US);
+    struct api_key_issue c = ask(client, API_KEY_CREATE, nobody);
+    c.ttl_us = 800 * DAY_US;
+    TEST_CHECK(issue(&fresh, AT_US, &c, NULL) == OK);
+    TEST_CHECK(sweep(&fresh, AT_US + 400 * DAY_US) == 0 && read_key(&fresh, c.id, &key) == OK);
+    TEST_CHECK(sweep(&fresh, AT_US + 800 * DAY_US + KEPT_US - 1) == 0);
+    /* Revoked after its time: no longer kept than without that. */
+    TEST_CHECK(take_away(&fresh, AT_US + 850 * DAY_US, client, c.id, nobody, nobody) == OK);
+    TEST_CHECK(sweep(&fresh, AT_US + 800 * DAY_US + KEPT_US - 1) == 0);
+    TEST_CHECK(sweep(&fresh, AT_US + 800 * DAY_US + KEPT_US) == 1 && rows(&fresh, TABLE_API_KEYS) == 0);
+    c = ask(client, API_KEY_FORCE, nobody);
+    TEST_CHECK(issue(&fresh, AT_US + 900 * DAY_US, &c, NULL) == OK);
+    TEST_CHECK(sweep(&fresh, AT_US + 900 * DAY_US + TTL_US + KEPT_US) == 1); /* while it is the active one */
+    fresh_sound(&fresh);
+    c = ask(client, API_KEY_FORCE, nobody);
+    TEST_CHECK(issue(&fresh, AT_US + 1200 * DAY_US, &c, NULL) == OK);
+    fresh_close(&fresh);
+}
+
+static void test_a_client_can_not_fill_the_store_with_keys(void)
+{
+    struct fresh fresh;
+    struct uuid client;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    for (uint32_t i = 1; i < API_KEYS_KEPT_MAX; i++) {
+        struct api_key_issue c = ask(client, API_KEY_ROTATE, id);
+        TEST_CHECK(issue(&fresh, AT_US + i, &c, NULL) == OK);
+        id = c.id;
+    }
+    struct api_key_issue c = ask(client, API_KEY_ROTATE, id);
+    TEST_CHECK(issue(&fresh, AT_US + S_US, &c, NULL) == ERR_LIMIT);
+    TEST_CHECK(rows(&fresh, TABLE_API_KEYS) == API_KEYS_KEPT_MAX);
+    struct uuid other;
+    (void)first_key(&fresh, &other);
+    TEST_CHECK(take_away(&fresh, AT_US + S_US, client, id, id, nobody) == OK); /* that always goes */
+    fresh_close(&fresh);
+}
+
+/* ---- last use ---- */
+
+static void test_touch_moves_forward_only(void)
+{
+    struct fresh fresh;
+    struct api_key key;
+    struct uuid client, gone = fresh_uuid();
+    uint8_t uses[2 * API_KEY_TOUCH_SIZE];
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    static const uint64_t times[] = {AT_US + 60 * S_US, AT_US + 30 * S_US, AT_US + 120 * S_US};
+    static const uint64_t expected[] = {AT_US + 60 * S_US, AT_US + 60 * S_US, AT_US + 120 * S_US};
+    for (size_t i = 0; i < 3; i++) {
+        memcpy(uses, gone.bytes, 16);
+        memcpy(uses + 16, &times[i], 8);
+        memcpy(uses + 24, id.bytes, 16);
+        memcpy(uses + 40, &times[i], 8);
+        struct api_key_touch c = {.uses = span_of(uses, sizeof(uses))};
+        TEST_CHECK(batch_one(fresh.store, &api_key_touch_class, AT_US, &c, NULL) == OK);
+        TEST_CHECK(read_key(&fresh, id, &key) == OK && key.used_us == expected[i]);
+    }
+    TEST_CHECK(key.created_by.size == strlen("tests"));
+    struct api_key_touch odd = {.uses = span_of(uses, 23)};
+    TEST_CHECK(batch_one(fresh.store, &api_key_touch_class, AT_US, &odd, NULL) == ERR_INVALID);
+    fresh_close(&fresh);
+}
+
+/* ---- what check finds ---- */
+
+static enum error lose_hash(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct api_key *key = context;
+    (void)at_us;
+    txn_remove(txn, TABLE_API_KEY_HASHES, span_of(key->hash.bytes, 32));
+    return OK;
+}
+
+static enum error lose_key(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct api_key *key = context;
+    (void)at_us;
+    txn_remove(txn, TABLE_API_KEYS, span_of(key->id.bytes, 16));
+    return OK;
+}
+
+static enum error lose_due(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct api_key *key = context;
+    (void)at_us;
+    retention_clear(txn, key->gone_us, &key->id);
+    return OK;
+}
+
+static enum error lose_client(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct api_key *key = context;
+    (void)at_us;
+    txn_remove(txn, TABLE_CLIENTS, span_of(key->client.bytes, 16));
+    return OK;
+}
+
+static enum error two_active(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct api_key *key = context;
+    struct client_keys keys = {.active = {{5}}, .issued = 1};
+    (void)at_us;
+    txn_write(txn, TABLE_CLIENT_KEYS, span_of(key->client.bytes, 16), &keys);
+    return OK;
+}
+
+static enum error ended_for_no_reason(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct api_key key = *(const struct api_key *)context;
+    (void)at_us;
+    key.end = API_KEY_REVOKED;
+    key.created_by = key.ended_by = span_text("x");
+    txn_write(txn, TABLE_API_KEYS, span_of(key.id.bytes, 16), &key);
+    return OK;
+}
+
+static void test_damage_is_found(void)
+{
+    struct fresh fresh;
+    struct uuid client;
+    struct api_key key;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    TEST_CHECK(read_key(&fresh, id, &key) == OK);
+    TEST_CHECK(fresh_would_find(&fresh, lose_hash, &key, "can't be found by its hash"));
+    TEST_CHECK(fresh_would_find(&fresh, lose_key, &key, "a hash leads to"));
+    TEST_CHECK(fresh_would_find(&fresh, lose_key, &key, "the active key of client"));
+    TEST_CHECK(fresh_would_find(&fresh, lose_due, &key, "will never be removed"));
+    TEST_CHECK(fresh_would_find(&fresh, lose_client, &key, "belongs to a client that isn't there"));
+    TEST_CHECK(fresh_would_find(&fresh, two_active, &key, "its client says otherwise"));
+    TEST_CHECK(fresh_would_find(&fresh, ended_for_no_reason, &key, "without a reason"));
+    fresh_close(&fresh);
+}
+
+TEST_LIST
+= {
+    {"api key: the first needs none, within the window (AMB-J-21)",
+     test_first_key_needs_none_within_the_window_AMB_J_21},
+    {"api key: the first by an operator only (AMB-J-21)", test_first_key_switched_off_AMB_J_21},
+    {"api key: the only one was revoked (AMB-J-26)", test_revoked_only_key_AMB_J_26},
+    {"api key: create again tells of the one that is there (JOB-097)",
+     test_create_again_tells_of_the_key_that_is_there_JOB_097},
+    {"api key: rotate and renew end the old one at once (JOB-118, AMB-J-25)",
+     test_rotate_and_renew_end_the_old_key_at_once_JOB_118_AMB_J_25},
+    {"api key: of two rotations one loses (JOB-114, JOB-124, JOB-134)",
+     test_of_two_rotations_one_loses_JOB_114_JOB_124},
+    {"api key: an expired caller (JOB-296)", test_expired_caller_is_told_so_JOB_296},
+    {"api key: a caller of another client (JOB-133)", test_caller_of_another_client_is_refused},
+    {"api key: the same idempotency key (JOB-101, AMB-J-24)",
+     test_same_key_is_answered_again_without_making_another_JOB_101_AMB_J_24},
+    {"api key: refused requests don't use up the key (AMB-J-29)",
+     test_refused_requests_do_not_use_up_the_key_AMB_J_29},
+    {"api key: ids and hashes are unique", test_ids_and_hashes_are_unique},
+    {"api key: revoke once and again (AMB-J-26)", test_revoke_once_and_again_AMB_J_26},
+    {"api key: a revoked one is kept 90 days (JOB-402)", test_revoked_key_is_kept_90_days_JOB_402},
+    {"api key: an active one is kept (JOB-401)",
+     test_active_key_is_kept_and_an_expired_one_90_days_longer_JOB_401},
+    {"api key: a client can't fill the store", test_a_client_can_not_fill_the_store_with_keys},
+    {"api key: last use moves forward only", test_touch_moves_forward_only},
+    {"api key: damage is found", test_damage_is_found},
+    {NULL, NULL},
+};

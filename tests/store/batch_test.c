@@ -1,0 +1,255 @@
+/* Batches: one commit for all, refusals that commit nothing, a full map in the middle, and commands that break the rule. */
+#include "acutest.h"
+
+#include <stdlib.h>
+
+#include "store/counter.h"
+#include "tests/store/fresh.h"
+#include "tests/store/place.h"
+
+enum { COUNT = 64, BODY = 20000 };
+
+static char dir[PLACE_PATH_MAX];
+
+/* ---- a command that does as it is told ---- */
+
+enum { FILL, FILL_AND_READ, REFUSE, WRITE_AND_REFUSE, ANSWER };
+#define DEED_FIELDS(X) X(deed, U8, 0, 1) X(number, U64, 0, 1) X(body, BYTES, 32768, 1)
+RECORD_STRUCT(deed, DEED_FIELDS);
+#define deed_FIELD(name, TYPE, limit, since) RECORD_FIELD(deed, name, TYPE, limit, since)
+RECORD_CLASS(deed, DEED_FIELDS, 1);
+
+static _Atomic uint32_t applied;
+
+static enum error apply_deed(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
+{
+    const struct deed *c = command;
+    struct key key;
+    struct parcel parcel = {.at_us = at_us, .body = c->body};
+    int64_t value;
+    applied++;
+    key.size = 0;
+    key_add_u64(&key, c->number);
+    key_add_u64(&key, 0);
+    answer_add(answer, &c->number, sizeof(c->number));
+    switch (c->deed) {
+    case FILL:
+    case FILL_AND_READ:
+        txn_add(txn, TABLE_PARCELS, key_span(&key), &parcel);
+        counter_add(txn, 9400, span_of(NULL, 0), 1);
+        txn_wake(txn, 7);
+        if (c->deed == FILL)
+            return OK;
+        return counter_read(txn, 9400, span_of(NULL, 0), &value);
+    case WRITE_AND_REFUSE:
+        txn_add(txn, TABLE_PARCELS, key_span(&key), &parcel);
+        return ERR_CONFLICT;
+    case REFUSE:
+        return ERR_CONFLICT;
+    default:
+        for (uint32_t i = answer->size; i < ANSWER_SIZE_MAX; i += 8)
+            answer_add(answer, &c->number, 8);
+        counter_add(txn, 9401, span_of(NULL, 0), 1);
+        return OK;
+    }
+}
+
+static const struct command_class deed_class = {
+    .name = "deed", .record = &deed_record, .apply = apply_deed, .code = 9400};
+
+static struct batch_item items[BATCH_MAX];
+static uint8_t *encoded[BATCH_MAX];
+
+static void item(uint32_t i, uint8_t deed, uint64_t number, uint32_t body_size)
+{
+    static const char body[32768];
+    struct deed c = {.deed = deed, .number = number, .body = span_of(body, body_size)};
+    size_t size = record_size(&deed_record, &c);
+    free(encoded[i]);
+    encoded[i] = malloc(size);
+    TEST_CHECK(record_encode(&deed_record, &c, encoded[i], size) == size);
+    items[i] = (struct batch_item){.class = &deed_class, .at_us = 1, .bytes = span_of(encoded[i], size)};
+}
+
+static bool answered(uint32_t i, enum error e, uint64_t number)
+{
+    return items[i].answer.error == e && items[i].answer.size >= 8 &&
+           memcmp(items[i].answer.bytes, &number, sizeof(number)) == 0;
+}
+
+static struct store *open_small(uint64_t map)
+{
+    struct store *store = NULL;
+    char text[512] = "";
+    parcel_install();
+    if (!dir[0])
+        place_make(dir);
+    enum error e = store_open(
+        &(struct store_options){
+            .environment = {.dir = dir, .map = map, .step = 1 << 16, .reserve = 1 << 16, .birth = {1}},
+            .schema = &parcel_store_schema},
+        &store, text, sizeof(text));
+    TEST_ASSERT_(e == OK, "%s", text);
+    return store;
+}
+
+static uint64_t number_of(struct store *store)
+{
+    struct view *view = view_open_outside(store, 0);
+    uint64_t number = txn_number(&view->txn);
+    view_close(view);
+    return number;
+}
+
+static uint64_t parcels_of(struct store *store)
+{
+    struct view *view = view_open_outside(store, 0);
+    uint64_t rows = txn_rows(&view->txn, TABLE_PARCELS);
+    view_close(view);
+    return rows;
+}
+
+static void close_small(struct store *store)
+{
+    store_close(store);
+    place_remove(dir);
+    dir[0] = '\0';
+}
+
+/* ---- the tests ---- */
+
+/* Refused ones among those that are done: each has its own answer, and one commit. */
+static void test_mixed(void)
+{
+    struct store *store = open_small(16 << 20);
+    uint64_t before = number_of(store);
+    for (uint32_t i = 0; i < COUNT; i++)
+        item(i, i % 3 ? FILL : REFUSE, i, 10);
+    TEST_CHECK(batch_run(store, items, COUNT) == OK);
+    for (uint32_t i = 0; i < COUNT; i++)
+        TEST_CHECK_(answered(i, i % 3 ? OK : ERR_CONFLICT, i), "%u", i);
+    TEST_CHECK(number_of(store) == before + 1 && store->commits == 1 && store->commands == COUNT);
+    TEST_CHECK(store->refused == (COUNT + 2) / 3 && parcels_of(store) == COUNT - (COUNT + 2) / 3);
+    TEST_CHECK(store->txn.wakes[0] == 1 << 7);
+    close_small(store);
+}
+
+static void test_refusals_commit_nothing(void)
+{
+    struct store *store = open_small(16 << 20);
+    uint64_t before = number_of(store);
+    size_t size, size_after;
+    uint8_t *bytes = place_read(place_in(dir, "data.mdb"), &size);
+    for (uint32_t i = 0; i < COUNT; i++)
+        item(i, REFUSE, i, 10);
+    for (int round = 0; round < 3; round++)
+        TEST_CHECK(batch_run(store, items, COUNT) == OK);
+    for (uint32_t i = 0; i < COUNT; i++)
+        TEST_CHECK(answered(i, ERR_CONFLICT, i));
+    TEST_CHECK(batch_run(store, items, 0) == OK);
+    uint8_t *after = place_read(place_in(dir, "data.mdb"), &size_after);
+    TEST_CHECK(size == size_after && memcmp(bytes, after, size) == 0);
+    TEST_CHECK(number_of(store) == before && store->commits == 0 && store->refused == 3 * COUNT);
+    free(bytes);
+    free(after);
+    close_small(store);
+}
+
+/* Whatever the command does after the write that the map had no room for, the batch ends as with a large map. */
+static void test_D3_replayed_with_the_same_answers(void)
+{
+    for (uint8_t deed = FILL; deed <= FILL_AND_READ; deed++) {
+        struct store *store = open_small(1 << 20);
+        applied = 0;
+        for (uint32_t i = 0; i < COUNT; i++)
+            item(i, i % 5 ? deed : REFUSE, i, BODY);
+        TEST_CHECK(batch_run(store, items, COUNT) == OK);
+        for (uint32_t i = 0; i < COUNT; i++)
+            TEST_CHECK_(answered(i, i % 5 ? OK : ERR_CONFLICT, i), "%u: %s", i,
+                        error_name(items[i].answer.error));
+        TEST_CHECK(store->grown >= 1 && applied > COUNT && store->commits == 1);
+        TEST_CHECK(store->commands == COUNT && parcels_of(store) == COUNT - (COUNT + 4) / 5);
+        struct view *view = view_open_outside(store, 0);
+        int64_t value = 0;
+        TEST_CHECK(counter_read(&view->txn, 9400, span_of(NULL, 0), &value) == OK);
+        TEST_CHECK(value == COUNT - (COUNT + 4) / 5); /* once each */
+        view_close(view);
+        close_small(store);
+    }
+}
+
+/* As many as there may be, each with the longest answer. */
+static void test_long_answers(void)
+{
+    struct store *store = open_small(16 << 20);
+    for (uint32_t i = 0; i < BATCH_MAX; i++)
+        item(i, ANSWER, i * UINT64_C(0x100000001), 0);
+    TEST_CHECK(batch_run(store, items, BATCH_MAX) == OK);
+    for (uint32_t i = 0; i < BATCH_MAX; i++) {
+        bool same = items[i].answer.size == ANSWER_SIZE_MAX;
+        for (uint32_t k = 0; same && k < ANSWER_SIZE_MAX; k += 8)
+            same = memcmp(items[i].answer.bytes + k, &(uint64_t){i * UINT64_C(0x100000001)}, 8) == 0;
+        TEST_CHECK_(same, "%u", i);
+    }
+    close_small(store);
+}
+
+/* Bytes that aren't the command's are refused alone. */
+static void test_bad_bytes(void)
+{
+    struct store *store = open_small(16 << 20);
+    for (uint32_t i = 0; i < 4; i++)
+        item(i, FILL, i, 10);
+    items[1].bytes.size--;
+    items[2].bytes = span_of("", 0);
+    TEST_CHECK(batch_run(store, items, 4) == OK);
+    TEST_CHECK(answered(0, OK, 0) && answered(3, OK, 3) && parcels_of(store) == 2);
+    for (uint32_t i = 1; i < 3; i++)
+        TEST_CHECK(items[i].answer.error == ERR_INVALID && items[i].answer.size == 0);
+    close_small(store);
+}
+
+/* A failed store does nothing more. */
+static void test_failed(void)
+{
+    struct store *store = open_small(16 << 20);
+    uint64_t before = number_of(store);
+    item(0, FILL, 1, 10);
+    atomic_store(&store->state, STORE_FAILED);
+    TEST_CHECK(batch_run(store, items, 1) == ERR_UNAVAILABLE && number_of(store) == before);
+    close_small(store);
+}
+
+/* Writing and then refusing is a bug, and the process says so before it commits. */
+static int broken(void *arg)
+{
+    struct store *store = open_small(16 << 20);
+    item(0, *(uint8_t *)arg, 1, 10);
+    (void)batch_run(store, items, 1);
+    close_small(store);
+    return 0;
+}
+
+static void test_refused_after_writing(void)
+{
+    uint8_t deed = REFUSE;
+    place_make(dir);
+    TEST_CHECK(place_apart(broken, &deed) == 0);
+    place_make(strcpy(dir, ""));
+    deed = WRITE_AND_REFUSE;
+    int status = place_apart(broken, &deed);
+    TEST_CHECK_(status != 0, "%d", status);
+    place_remove(dir);
+}
+
+TEST_LIST
+= {
+    {"refusals among successes: one commit, each its answer", test_mixed},
+    {"refusals alone commit nothing", test_refusals_commit_nothing},
+    {"D3 a full map: the same answers, applied once", test_D3_replayed_with_the_same_answers},
+    {"a thousand answers of the greatest size", test_long_answers},
+    {"bytes that aren't a command's are refused alone", test_bad_bytes},
+    {"a failed store does nothing more", test_failed},
+    {"a command that writes and then refuses ends the process", test_refused_after_writing},
+    {NULL, NULL},
+};

@@ -1,0 +1,242 @@
+/* The due index against a plain array: order, shards, times, counters, and the same after opening again. */
+#include "acutest.h"
+
+#include "store/counter.h"
+#include "store/due.h"
+#include "tests/store/fresh.h"
+
+/* No queue of the product's but retention: another number keeps check from asking what the ids name, and is
+ * therefore complained about; so these stores are emptied before they are closed. */
+#define QUEUE      77u
+#define OTHER      78u
+#define SHARDS     3u
+#define ENTRIES    400u
+#define STEPS      600u
+#define TIME_BOUND 50u
+
+static enum error set(struct txn *txn, uint64_t at_us, void *context)
+{
+    (void)at_us;
+    due_set(txn, context);
+    return OK;
+}
+
+static enum error clear(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct due_entry *entry = context;
+    (void)at_us;
+    due_clear(txn, entry->queue, entry->shard, entry->due_us, &entry->id);
+    return OK;
+}
+
+static struct due_entry entry_of(uint8_t queue, uint16_t shard, uint64_t due_us, uint8_t id)
+{
+    return (struct due_entry){.queue = queue,
+                              .shard = shard,
+                              .due_us = due_us,
+                              .id = {{[15] = id}},
+                              .row = {.kind = id, .value = due_us * 3}};
+}
+
+static bool same(const struct due_entry *a, const struct due_entry *b)
+{
+    return a->queue == b->queue && a->shard == b->shard && a->due_us == b->due_us &&
+           uuid_equal(&a->id, &b->id) && a->row.kind == b->row.kind && a->row.value == b->row.value;
+}
+
+static enum error scan(struct fresh *fresh, uint8_t queue, uint16_t shard, uint64_t until_us,
+                       struct due_entry *entries, uint32_t most, uint32_t *ret_count)
+{
+    struct view *view = view_open_outside(fresh->store, 0);
+    TEST_ASSERT(view != NULL);
+    enum error e = due_scan(&view->txn, queue, shard, until_us, entries, most, ret_count);
+    view_close(view);
+    return e;
+}
+
+static enum error next(struct fresh *fresh, uint8_t queue, uint16_t shard, uint64_t *ret_due_us)
+{
+    struct view *view = view_open_outside(fresh->store, 0);
+    TEST_ASSERT(view != NULL);
+    enum error e = due_next(&view->txn, queue, shard, ret_due_us);
+    view_close(view);
+    return e;
+}
+
+static void test_due_never_early_and_never_late(void)
+{
+    struct fresh fresh;
+    struct due_entry entry = entry_of(QUEUE, 0, 1000, 1), found[2];
+    uint32_t count = 9;
+    uint64_t due_us = 9;
+    fresh_open(&fresh);
+    TEST_CHECK(next(&fresh, QUEUE, 0, &due_us) == ERR_NOT_FOUND && due_us == 9);
+    TEST_CHECK(scan(&fresh, QUEUE, 0, UINT64_MAX, found, 2, &count) == OK && count == 0);
+    TEST_CHECK(fresh_do(&fresh, 1, set, &entry) == OK);
+    TEST_CHECK(scan(&fresh, QUEUE, 0, 999, found, 2, &count) == OK && count == 0);
+    TEST_CHECK(scan(&fresh, QUEUE, 0, 1000, found, 2, &count) == OK && count == 1);
+    TEST_CHECK(same(&found[0], &entry));
+    TEST_CHECK(scan(&fresh, QUEUE, 0, 1000, found, 0, &count) == OK && count == 0);
+    fresh_reopen(&fresh);
+    TEST_CHECK(next(&fresh, QUEUE, 0, &due_us) == OK && due_us == 1000);
+    TEST_CHECK(next(&fresh, QUEUE, 1, &due_us) == ERR_NOT_FOUND);
+    TEST_CHECK(next(&fresh, OTHER, 0, &due_us) == ERR_NOT_FOUND);
+    TEST_CHECK(fresh_do(&fresh, 2, clear, &entry) == OK);
+    TEST_CHECK(next(&fresh, QUEUE, 0, &due_us) == ERR_NOT_FOUND);
+    fresh_close(&fresh);
+}
+
+static void test_due_until_the_last_time_there_is(void)
+{
+    struct fresh fresh;
+    struct due_entry late = entry_of(QUEUE, UINT16_MAX, UINT64_MAX, 2);
+    struct due_entry first = entry_of(QUEUE, UINT16_MAX, 0, 3), found[3];
+    struct due_entry next_queue = entry_of(OTHER, 0, 0, 4);
+    uint32_t count;
+    fresh_open(&fresh);
+    TEST_CHECK(fresh_do(&fresh, 1, set, &late) == OK);
+    TEST_CHECK(fresh_do(&fresh, 1, set, &next_queue) == OK);
+    TEST_CHECK(fresh_do(&fresh, 1, set, &first) == OK);
+    TEST_CHECK(scan(&fresh, QUEUE, UINT16_MAX, UINT64_MAX, found, 3, &count) == OK && count == 2);
+    TEST_CHECK(same(&found[0], &first) && same(&found[1], &late));
+    TEST_CHECK(fresh_do(&fresh, 1, clear, &late) == OK && fresh_do(&fresh, 1, clear, &first) == OK);
+    TEST_CHECK(scan(&fresh, QUEUE, UINT16_MAX, UINT64_MAX, found, 3, &count) == OK && count == 0);
+    TEST_CHECK(scan(&fresh, OTHER, 0, UINT64_MAX, found, 3, &count) == OK && count == 1);
+    TEST_CHECK(fresh_do(&fresh, 1, clear, &next_queue) == OK);
+    fresh_close(&fresh);
+}
+
+static enum error set_and_look(struct txn *txn, uint64_t at_us, void *context)
+{
+    const uint32_t topic = STORE_TOPIC(TOPIC_DUE, QUEUE);
+    struct due_entry found[2];
+    uint32_t count;
+    (void)at_us;
+    due_set(txn, context);
+    TEST_CHECK(txn->wakes[topic / 64] == UINT64_C(1) << topic % 64);
+    TEST_CHECK(due_scan(txn, QUEUE, 0, UINT64_MAX, found, 2, &count) == OK && count == 1);
+    due_clear(txn, QUEUE, 0, found[0].due_us, &found[0].id);
+    TEST_CHECK(due_scan(txn, QUEUE, 0, UINT64_MAX, found, 2, &count) == OK && count == 0);
+    return OK;
+}
+
+static void test_due_seen_in_the_transaction_that_sets_it_and_wakes(void)
+{
+    struct fresh fresh;
+    struct due_entry entry = entry_of(QUEUE, 0, 5, 1);
+    fresh_open(&fresh);
+    TEST_CHECK(fresh_do(&fresh, 1, set_and_look, &entry) == OK);
+    fresh_close(&fresh);
+}
+
+/* ---- against a plain array ---- */
+
+struct model {
+    struct due_entry entries[ENTRIES];
+    uint32_t count;
+};
+
+static bool before(const struct due_entry *a, const struct due_entry *b)
+{
+    if (a->due_us != b->due_us)
+        return a->due_us < b->due_us;
+    return memcmp(&a->id, &b->id, sizeof(a->id)) < 0;
+}
+
+/* The oldest of the shard after *after (NULL: of all). */
+static const struct due_entry *model_next(const struct model *model, uint8_t queue, uint16_t shard,
+                                          const struct due_entry *after)
+{
+    const struct due_entry *best = NULL;
+    for (uint32_t i = 0; i < model->count; i++) {
+        const struct due_entry *entry = &model->entries[i];
+        if (entry->queue == queue && entry->shard == shard && (!after || before(after, entry)) &&
+            (!best || before(entry, best)))
+            best = entry;
+    }
+    return best;
+}
+
+static void compare_shard(struct fresh *fresh, const struct model *model, uint8_t queue, uint16_t shard)
+{
+    static struct due_entry found[ENTRIES];
+    uint64_t until_us = fresh_below(TIME_BOUND + 2), due_us = 0;
+    uint32_t most = fresh_below(ENTRIES), count = 0, expected = 0;
+    const struct due_entry *entry = model_next(model, queue, shard, NULL);
+    TEST_CHECK(next(fresh, queue, shard, &due_us) == (entry ? OK : ERR_NOT_FOUND));
+    TEST_CHECK(!entry || entry->due_us == due_us);
+    TEST_CHECK(scan(fresh, queue, shard, until_us, found, most, &count) == OK);
+    while (entry && entry->due_us <= until_us && expected < most) {
+        if (!TEST_CHECK(expected < count && same(&found[expected], entry)))
+            return;
+        expected++;
+        entry = model_next(model, queue, shard, entry);
+    }
+    TEST_CHECK(expected == count);
+}
+
+static void compare(struct fresh *fresh, const struct model *model)
+{
+    int64_t in_queue[2] = {0, 0};
+    for (uint32_t i = 0; i < model->count; i++)
+        in_queue[model->entries[i].queue - QUEUE]++;
+    for (uint8_t q = 0; q < 2; q++) {
+        uint8_t queue = (uint8_t)(QUEUE + q);
+        TEST_CHECK(fresh_counter(fresh, COUNTER_DUE, span_of(&queue, 1)) == in_queue[q]);
+        for (uint16_t shard = 0; shard < SHARDS; shard++)
+            compare_shard(fresh, model, queue, shard);
+    }
+}
+
+static bool model_has(const struct model *model, const struct due_entry *entry)
+{
+    for (uint32_t i = 0; i < model->count; i++)
+        if (model->entries[i].queue == entry->queue && model->entries[i].shard == entry->shard &&
+            model->entries[i].due_us == entry->due_us && uuid_equal(&model->entries[i].id, &entry->id))
+            return true;
+    return false;
+}
+
+static void step(struct fresh *fresh, struct model *model, uint32_t add_of_ten)
+{
+    struct due_entry entry = entry_of((uint8_t)(QUEUE + fresh_below(2)), (uint16_t)fresh_below(SHARDS),
+                                      fresh_below(TIME_BOUND), (uint8_t)fresh_below(256));
+    if (fresh_below(10) < add_of_ten) {
+        if (model->count == ENTRIES || model_has(model, &entry))
+            return;
+        TEST_CHECK(fresh_do(fresh, 1, set, &entry) == OK);
+        model->entries[model->count++] = entry;
+    } else if (model->count > 0) {
+        uint32_t i = fresh_below(model->count);
+        TEST_CHECK(fresh_do(fresh, 1, clear, &model->entries[i]) == OK);
+        model->entries[i] = model->entries[--model->count];
+    }
+}
+
+static void test_due_random_against_an_array(void)
+{
+    static struct model model;
+    struct fresh fresh;
+    fresh_open(&fresh);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        step(&fresh, &model, i < STEPS / 2 ? 8 : 3);
+        if (i % 20 == 0)
+            compare(&fresh, &model);
+        if (i % 150 == 149)
+            fresh_reopen(&fresh);
+    }
+    TEST_CHECK(model.count > 20);
+    while (model.count > 0)
+        step(&fresh, &model, 0);
+    compare(&fresh, &model);
+    fresh_close(&fresh);
+}
+
+TEST_LIST
+= {
+    {"due: never early, never late, also after opening again", test_due_never_early_and_never_late},
+    {"due: the last time and the last shard", test_due_until_the_last_time_there_is},
+    {"due: seen where it is set, wakes who waits", test_due_seen_in_the_transaction_that_sets_it_and_wakes},
+    {"due: random entries against an array", test_due_random_against_an_array},
+    {NULL, NULL},
+};

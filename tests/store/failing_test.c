@@ -1,0 +1,431 @@
+/* Every allocation, every call of LMDB and every call of the system fails once, while a store is made, while one is
+ * opened, and in a batch of each command: the store says so, has written all or nothing, leaks nothing, and goes on
+ * (or ends, and is whole when it is opened again). */
+#include "acutest.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chaos/workload.h"
+#include "store/api_key.h"
+#include "store/check.h"
+#include "store/checksum.h"
+#include "store/retention.h"
+#include "store/view.h"
+#include "tests/store/place.h"
+#include "tests/support/failing.h"
+#include "tests/support/parcel.h"
+
+enum { LANE = 2, TEMPLATE_BATCHES = 40, TEMPLATE_MOVES = 20, SEEDS = 200, CALLS_MAX = 20000 };
+
+static const char *const kind_names[] = {
+#define X(id, name) [id] = name,
+    FAILING_KINDS(X)
+#undef X
+};
+
+/* ---- stores ---- */
+
+static char place[PLACE_PATH_MAX];
+static char template[PLACE_PATH_MAX + 16], work[PLACE_PATH_MAX + 16];
+static uint64_t template_us; /* when its last batch was */
+
+static enum error open_at(const char *dir, struct store **ret_store, char text[256])
+{
+    struct store_options options = {
+        .environment = {.dir = dir,
+                        .map = 256 << 10,
+                        .map_max = 4 << 20,
+                        .step = 64 << 10,
+                        .reserve = 16 << 10,
+                        .views_max = 16},
+        .schema = &parcel_store_schema,
+        .ledger_max = 4096,
+    };
+    memset(options.environment.birth, 7, sizeof(options.environment.birth));
+    text[0] = 0;
+    return store_open(&options, ret_store, text, 256);
+}
+
+static struct store *open_sound(const char *dir)
+{
+    char text[256];
+    struct store *store = NULL;
+    enum error e = open_at(dir, &store, text);
+    TEST_ASSERT_(e == OK, "opens: %s: %s", error_name(e), text);
+    return store;
+}
+
+static void copy_file(const char *name)
+{
+    size_t size;
+    uint8_t *bytes = place_read(place_in(template, name), &size);
+    place_write(place_in(work, name), bytes, size);
+    free(bytes);
+}
+
+static void copy_template(void)
+{
+    place_remove(work);
+    TEST_ASSERT(mkdir(work, 0700) == 0);
+    copy_file("data.mdb");
+    copy_file("coppice.lock");
+}
+
+static void begin(void)
+{
+    struct workload w;
+    parcel_install();
+    place_make(place);
+    snprintf(template, sizeof(template), "%s/template", place);
+    snprintf(work, sizeof(work), "%s/work", place);
+    TEST_ASSERT(workload_create(&w, 1));
+    struct store *store = open_sound(template);
+    for (int i = 0; i < TEMPLATE_BATCHES; i++)
+        TEST_ASSERT(batch_run(store, w.items, workload_draw(&w, store)) == OK);
+    for (int i = 0; i < TEMPLATE_MOVES; i++) { /* some are to come to their end */
+        workload_draw_one(&w, store, &parcel_move_class);
+        TEST_ASSERT(batch_run(store, w.items, 1) == OK);
+    }
+    store_close(store);
+    template_us = w.at_us;
+    workload_destroy(&w);
+}
+
+static void end(void)
+{
+    place_remove(place);
+}
+
+/* All rows of all tables as one number. */
+static uint64_t rows_of(struct store *store)
+{
+    uint64_t sum = 0;
+    struct view *view = view_open_outside(store, LANE);
+    struct key from = {.size = 1};
+    TEST_ASSERT(view != NULL);
+    for (uint32_t table = 0; table < parcel_store_schema.tables_count; table++) {
+        struct scan scan = txn_scan(&view->txn, table, key_span(&from), 0, SCAN_UP);
+        while (scan_next(&scan))
+            sum +=
+                checksum(checksum(table, scan.key.bytes, scan.key.size), scan.bytes.bytes, scan.bytes.size);
+        TEST_CHECK(scan_end(&scan) == OK);
+    }
+    view_close(view);
+    return sum;
+}
+
+static void complain(void *context, const char *finding)
+{
+    (void)context;
+    TEST_CHECK_(false, "rows: %s", finding);
+}
+
+static void check_sound(struct store *store)
+{
+    struct check_report report;
+    struct view *view = view_open_outside(store, LANE);
+    TEST_ASSERT(view != NULL);
+    TEST_CHECK(check_rows(&view->txn, &parcel_store_schema, complain, NULL, &report) == OK);
+    view_close(view);
+}
+
+static int descriptors(void)
+{
+    int count = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    TEST_ASSERT(dir != NULL);
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
+}
+
+struct held {
+    int descriptors;
+    int64_t live;
+};
+
+static struct held held(void)
+{
+    return (struct held){descriptors(), failing_live()};
+}
+
+static void check_nothing_leaks(struct held before)
+{
+    struct held now = held();
+    TEST_CHECK_(now.descriptors == before.descriptors, "%d descriptors are left",
+                now.descriptors - before.descriptors);
+    TEST_CHECK_(now.live == before.live, "%lld allocations are left", (long long)(now.live - before.live));
+}
+
+/* ---- batches ---- */
+
+struct run {
+    struct workload workload;
+    size_t count;
+    struct store *store;
+    uint64_t before, after; /* rows without the batch, and with it */
+    struct answered {
+        enum error error;
+        uint32_t size;
+        uint64_t sum;
+    } answers[WORKLOAD_BATCH_MAX];
+    uint32_t accepted;
+};
+
+/* What says that something failed, and nothing about the question. */
+static bool excuse(enum error e)
+{
+    return e == ERR_IO || e == ERR_MEMORY || e == ERR_NO_SPACE || e == ERR_DAMAGED || e == ERR_UNAVAILABLE;
+}
+
+static struct answered answered(const struct batch_item *item)
+{
+    return (struct answered){item->answer.error, item->answer.size,
+                             checksum(0, item->answer.bytes, item->answer.size)};
+}
+
+static void start_over(struct run *r)
+{
+    store_close(r->store);
+    copy_template();
+    r->store = open_sound(work);
+}
+
+/* The batch as it is without failures; false: a single command that was refused, or wasn't, as not wanted. */
+static bool rehearse(struct run *r, const struct command_class *class, uint64_t seed, bool accepted)
+{
+    TEST_ASSERT(workload_create(&r->workload, seed));
+    r->workload.at_us = template_us;
+    r->store = NULL;
+    start_over(r);
+    r->before = rows_of(r->store);
+    if (class)
+        workload_draw_one(&r->workload, r->store, class);
+    r->count = class ? 1 : workload_draw(&r->workload, r->store);
+    TEST_ASSERT(batch_run(r->store, r->workload.items, r->count) == OK);
+    r->after = rows_of(r->store);
+    r->accepted = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        r->answers[i] = answered(&r->workload.items[i]);
+        r->accepted += r->answers[i].error == OK;
+    }
+    start_over(r);
+    if (!class || (r->accepted > 0 && r->before != r->after) == accepted)
+        return true;
+    store_close(r->store);
+    workload_destroy(&r->workload);
+    return false;
+}
+
+/* A sweep removes what it can: what it could not read is put off, and it says how much it has done. */
+static bool did_less(const struct batch_item *item)
+{
+    return item->class == &retention_sweep_class && item->answer.error == OK;
+}
+
+/* What removes things removes those it can read: a row found damaged stays, and `coppice check` tells of it. A key is issued
+ * or ends without the audit entry that can't be written; its own row says the same. */
+static bool stepped_around_damage(const struct run *r)
+{
+    if (strcmp(failing_name(), "mdb_get") != 0 && strcmp(failing_name(), "mdb_cursor_get") != 0)
+        return false;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct batch_item *item = &r->workload.items[i];
+        if ((item->class == &retention_sweep_class || item->class == &parcel_drop_class ||
+             item->class == &api_key_issue_class || item->class == &api_key_revoke_class) &&
+            item->answer.error == OK)
+            return true;
+    }
+    return false;
+}
+
+/* The batch was answered although a call failed: each answer is the right one or an excuse, and of those that were
+ * excused nothing is there. What a command answers may hang on one before it that was excused. */
+static void judge_answered(struct run *r)
+{
+    uint32_t excused = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct batch_item *item = &r->workload.items[i];
+        struct answered answer = answered(item), right = r->answers[i];
+        if (answer.error == right.error && answer.size == right.size && answer.sum == right.sum)
+            continue;
+        TEST_CHECK_(excused > 0 || excuse(answer.error) || did_less(item), "%s answers %s, not %s",
+                    item->class->name, error_name(answer.error), error_name(right.error));
+        excused++;
+    }
+    uint64_t rows = rows_of(r->store);
+    if (stepped_around_damage(r)) {
+        start_over(r);
+        return;
+    }
+    if (excused == 0)
+        TEST_CHECK_(rows == r->after, "all of it is there");
+    else if (r->count == 1 && !did_less(&r->workload.items[0]))
+        TEST_CHECK_(rows == r->before, "nothing is there");
+    check_sound(r->store);
+    start_over(r);
+}
+
+static void judge_failed(struct run *r, enum error e)
+{
+    TEST_CHECK_(excuse(e), "says %s", error_name(e));
+    if (store_state(r->store) != STORE_FAILED) {
+        TEST_CHECK_(rows_of(r->store) == r->before, "nothing is there");
+        return;
+    }
+    TEST_CHECK_(e == ERR_IO, "a store that failed says %s", error_name(e));
+    TEST_CHECK(batch_run(r->store, r->workload.items, r->count) == ERR_UNAVAILABLE);
+    store_close(r->store);
+    r->store = open_sound(work);
+    uint64_t rows = rows_of(r->store);
+    TEST_CHECK_(rows == r->before || rows == r->after, "all or nothing is there, opened again");
+    if (rows != r->before)
+        start_over(r);
+}
+
+static void fail_each_call(struct run *r, enum failing_kind kind)
+{
+    for (uint64_t n = 1; n < CALLS_MAX; n++) {
+        failing_begin(kind, n);
+        enum error e = batch_run(r->store, r->workload.items, r->count);
+        bool hit = failing_end();
+        if (!hit) {
+            TEST_CHECK_(e == OK, "the last turn: %s", error_name(e));
+            judge_answered(r);
+            return;
+        }
+        TEST_CASE_("%s: %s, call %u, %s", r->count == 1 ? r->workload.items[0].class->name : "batch",
+                   kind_names[kind], (unsigned)n, failing_name());
+        if (e == OK)
+            judge_answered(r);
+        else
+            judge_failed(r, e);
+    }
+    TEST_CHECK_(false, "more calls than a batch makes");
+}
+
+static void fail_batch(struct run *r)
+{
+    for (enum failing_kind kind = 0; kind < FAILING_KIND_COUNT; kind++)
+        fail_each_call(r, kind);
+    TEST_CASE("afterwards");
+    check_sound(r->store);
+    store_close(r->store);
+    workload_destroy(&r->workload);
+}
+
+static void fail_class(const struct command_class *class, bool accepted)
+{
+    static struct run r;
+    struct held before = held();
+    uint64_t seed = 1;
+    while (seed < SEEDS && !rehearse(&r, class, seed, accepted))
+        seed++;
+    if (seed == SEEDS) { /* such as a claim that is refused: there is none */
+        TEST_CHECK_(!accepted, "%s is never accepted", class->name);
+        return;
+    }
+    TEST_MSG("%s, %s", class->name, accepted ? "accepted" : "refused");
+    fail_batch(&r);
+    check_nothing_leaks(before);
+}
+
+static void test_s1_every_call_fails_in_a_batch_of_each_command(void)
+{
+    begin();
+    for (uint32_t i = 0; i < parcel_store_schema.commands_count; i++) {
+        fail_class(parcel_store_schema.commands[i], true);
+        fail_class(parcel_store_schema.commands[i], false);
+    }
+    end();
+}
+
+static void test_s1_every_call_fails_in_a_large_batch(void)
+{
+    static struct run r;
+    begin();
+    struct held before = held();
+    for (uint64_t seed = 3; seed < 5; seed++) {
+        TEST_ASSERT(rehearse(&r, NULL, seed, true));
+        fail_batch(&r);
+    }
+    check_nothing_leaks(before);
+    end();
+}
+
+/* ---- making and opening ---- */
+
+static void judge_opening(enum error e, struct store *store, const char *text, uint64_t rows)
+{
+    TEST_CHECK_(e == OK ? store != NULL : store == NULL && text[0] != 0, "%s: '%s'", error_name(e), text);
+    if (e) {
+        TEST_CHECK_(e != ERR_FOREIGN && e != ERR_MISSING && e != ERR_NEWER && e != ERR_EXISTS,
+                    "says %s: '%s'", error_name(e), text);
+        store = open_sound(work);
+    }
+    TEST_CHECK_(rows_of(store) == rows, "it is the same store");
+    store_close(store);
+}
+
+/* One kind; the store of the template, or none. */
+static void fail_opening(enum failing_kind kind, bool there)
+{
+    uint64_t rows = 0;
+    for (uint64_t n = 0; n < CALLS_MAX; n++) {
+        char text[256];
+        struct store *store = NULL;
+        if (there)
+            copy_template();
+        else
+            place_remove(work);
+        struct held before = held();
+        if (n == 0) { /* what it is when nothing fails */
+            store = open_sound(work);
+            rows = rows_of(store);
+            store_close(store);
+            continue;
+        }
+        failing_begin(kind, n);
+        enum error e = open_at(work, &store, text);
+        bool hit = failing_end();
+        if (hit)
+            TEST_CASE_("%s, call %u, %s", kind_names[kind], (unsigned)n, failing_name());
+        judge_opening(e, store, text, rows);
+        check_nothing_leaks(before);
+        if (!hit) {
+            TEST_CHECK_(e == OK, "the last turn: %s: %s", error_name(e), text);
+            return;
+        }
+    }
+    TEST_CHECK_(false, "more calls than an opening makes");
+}
+
+static void test_s6_every_call_fails_while_a_store_is_made(void)
+{
+    begin();
+    for (enum failing_kind kind = 0; kind < FAILING_KIND_COUNT; kind++)
+        fail_opening(kind, false);
+    end();
+}
+
+static void test_s6_every_call_fails_while_a_store_is_opened(void)
+{
+    begin();
+    for (enum failing_kind kind = 0; kind < FAILING_KIND_COUNT; kind++)
+        fail_opening(kind, true);
+    end();
+}
+
+TEST_LIST
+= {
+    {"S1_every_call_fails_in_a_batch_of_each_command", test_s1_every_call_fails_in_a_batch_of_each_command},
+    {"S1_every_call_fails_in_a_large_batch", test_s1_every_call_fails_in_a_large_batch},
+    {"S6_every_call_fails_while_a_store_is_made", test_s6_every_call_fails_while_a_store_is_made},
+    {"S6_every_call_fails_while_a_store_is_opened", test_s6_every_call_fails_while_a_store_is_opened},
+    {NULL, NULL},
+};

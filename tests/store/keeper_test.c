@@ -1,0 +1,239 @@
+/* The keeper, on the virtual clock: views that are held, retention, the scrub. */
+#include "acutest.h"
+
+#include <stdio.h>
+
+#include "runtime/runtime.h"
+#include "runtime/telemetry.h"
+#include "store/audit.h"
+#include "store/counter.h"
+#include "store/due.h"
+#include "store/ledger.h"
+#include "store/retention.h"
+#include "tests/support/stage.h"
+
+#define DAY_NS (UINT64_C(86400) * NS_PER_S)
+
+/* ---- views that are held for too long ---- */
+
+static actor_pid root;
+
+static uint64_t told_of(enum telemetry_event event)
+{
+    return telemetry_counter_sum(runtime_telemetry(runtime_self()), event);
+}
+
+static void hold(void *arg)
+{
+    struct view *view = view_open(stage_store);
+    EXPECT(view != NULL);
+    stage_note(root, 1);
+    for (;;) {
+        if (arg)
+            (void)actor_receive(NULL, NULL, DEADLINE_NONE);
+        else
+            actor_sleep(DEADLINE_NONE);
+    }
+}
+
+static void held_views_body(void)
+{
+    root = actor_self();
+    stage_writer();
+    stage_keeper();
+    uint64_t began = actor_now();
+    actor_pid holder = stage_doll(SPAWN_ON(1), hold, NULL), trapper = stage_trapper(SPAWN_ON(0), hold, &root);
+    (void)stage_noted();
+    (void)stage_noted();
+    struct view *young;
+    actor_sleep(began + 4900 * NS_PER_MS);
+    EXPECT(actor_alive(holder) && actor_alive(trapper) && views_count(stage_store) == 2);
+    EXPECT((young = view_open(stage_store)) != NULL);
+    struct reason why = stage_ended(holder);
+    EXPECT(why.kind == REASON_NOPROC || (why.kind == REASON_ERROR && why.code == ERR_EXPIRED));
+    EXPECT(actor_now() <= began + 6100 * NS_PER_MS);
+    EXPECT(actor_alive(trapper)); /* it was told, and went on */
+    EXPECT(told_of(TELEMETRY_STORE_VIEW_EXPIRED) == 1);
+    (void)stage_ended(trapper);
+    EXPECT(actor_now() <= began + 7100 * NS_PER_MS);
+    EXPECT(views_count(stage_store) == 1);
+    view_close(young);
+    actor_sleep(actor_now() + 20 * NS_PER_S);
+    EXPECT(actor_alive(actor_self()) && actor_whereis(KEEPER_NAME) != 0);
+}
+
+static void test_held_views(void)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        TEST_CHECK(stage_run(&(struct stage){.seed = seed}, held_views_body) == 0);
+}
+
+/* ---- retention ---- */
+
+static uint64_t rows_of(uint32_t table)
+{
+    struct view *view = view_open(stage_store);
+    uint64_t rows = view ? txn_rows(&view->txn, table) : UINT64_MAX;
+    if (view)
+        view_close(view);
+    return rows;
+}
+
+static enum error append(uint64_t number, const char *key)
+{
+    struct audit_append entry = {.id = stage_id(number),
+                                 .key = span_text(key),
+                                 .who = span_text("somebody"),
+                                 .verb = span_text("something"),
+                                 .target = span_text("it")};
+    return store_submit(&audit_append_class, &entry, NULL, 0, NULL, DEADLINE_NONE);
+}
+
+/* The virtual clock jumps: what would be millions of ticks is a few. */
+static void later(uint64_t ns)
+{
+    actor_pid keeper = actor_whereis(KEEPER_NAME);
+    stage_kill(keeper);
+    actor_sleep(actor_now() + ns);
+    stage_keeper();
+    actor_sleep(actor_now() + 3 * NS_PER_S);
+}
+
+static void retention_body(void)
+{
+    stage_writer();
+    stage_keeper();
+    for (uint64_t i = 0; i < 1000; i++)
+        EXPECT(append(i, "") == OK);
+    actor_sleep(actor_now() + NS_PER_S);                            /* the ones behind are younger */
+    EXPECT(append(1000, "key") == OK && append(1001, "key") == OK); /* the same request: one entry */
+    uint64_t all = 1001;
+    EXPECT(rows_of(TABLE_AUDITS) == all && rows_of(TABLE_DUE) == all && rows_of(TABLE_EVENTS) == all);
+    EXPECT(rows_of(TABLE_LEDGER) == 1);
+    later(2 * DAY_NS); /* the keys live a day; the keeper looks each minute */
+    actor_sleep(actor_now() + 61 * NS_PER_S);
+    EXPECT(rows_of(TABLE_LEDGER) == 0 && rows_of(TABLE_AUDITS) == all);
+    later((AUDIT_KEPT_DAYS - 3) * DAY_NS);
+    EXPECT(rows_of(TABLE_AUDITS) == all); /* a day is left */
+    later(2 * DAY_NS);
+    EXPECT(rows_of(TABLE_AUDITS) == 0 && rows_of(TABLE_EVENTS) == 0 && rows_of(TABLE_DUE) == 0);
+    EXPECT(rows_of(TABLE_OUTBOX) == 0);
+    EXPECT(append(1, "") == OK && rows_of(TABLE_AUDITS) == 1);
+}
+
+static void test_retention(void)
+{
+    TEST_CHECK(stage_run(&(struct stage){.seed = 1}, retention_body) == 0);
+}
+
+/* ---- the scrub ---- */
+
+/* Rows of the parcels' table become damaged under the store: a bit of each value, by LMDB itself. */
+static void damage(uint64_t number)
+{
+    struct uuid id = stage_id(number);
+    MDB_val k = {.mv_size = sizeof(id), .mv_data = id.bytes}, v;
+    static char copy[VALUE_SIZE_MAX];
+    MDB_txn *txn;
+    EXPECT(mdb_txn_begin(stage_store->environment.mdb, NULL, 0, &txn) == 0);
+    MDB_dbi dbi = stage_store->environment.tables[TABLE_PARCELS];
+    EXPECT(mdb_get(txn, dbi, &k, &v) == 0);
+    memcpy(copy, v.mv_data, v.mv_size);
+    copy[v.mv_size / 2] ^= 4;
+    v.mv_data = copy;
+    EXPECT(mdb_put(txn, dbi, &k, &v, 0) == 0 && mdb_txn_commit(txn) == 0);
+}
+
+static int64_t damaged_rows(const char *table)
+{
+    return telemetry_gauge_get(TELEMETRY_GAUGE_STORE_DAMAGED_ROWS, table);
+}
+
+static void scrub_body(void)
+{
+    stage_writer();
+    for (uint64_t i = 0; i < 3000; i++)
+        EXPECT(stage_send(i, 10) == OK);
+    stage_kill(actor_whereis(WRITER_NAME)); /* LMDB has one writer */
+    stage_keeper();
+    actor_sleep(actor_now() + 60 * NS_PER_S); /* several times through everything */
+    EXPECT(damaged_rows("parcels") == 0 && told_of(TELEMETRY_STORE_DAMAGED) == 0);
+    damage(0);
+    damage(1500);
+    damage(1501);
+    damage(2999);
+    actor_sleep(actor_now() + 60 * NS_PER_S);
+    EXPECT(damaged_rows("parcels") == 4);
+    EXPECT(damaged_rows("events") == 0 && damaged_rows("audits") == 0);
+    uint64_t told = told_of(TELEMETRY_STORE_DAMAGED);
+    EXPECT(told >= 4);
+    EXPECT(stage_find(1500) == ERR_DAMAGED && stage_find(1499) == OK && stage_find(1502) == OK);
+    actor_sleep(actor_now() + 120 * NS_PER_S); /* told again by each pass, counted once */
+    EXPECT(damaged_rows("parcels") == 4 && told_of(TELEMETRY_STORE_DAMAGED) > told);
+    damage(0); /* the bit is right again */
+    damage(1501);
+    actor_sleep(actor_now() + 120 * NS_PER_S);
+    EXPECT(damaged_rows("parcels") == 2);
+    damage(1500);
+    damage(2999);
+    actor_sleep(actor_now() + 120 * NS_PER_S);
+    EXPECT(damaged_rows("parcels") == 0);
+}
+
+static void test_scrub(void)
+{
+    TEST_CHECK(stage_run(&(struct stage){.seed = 1, .unsound = true}, scrub_body) == 0);
+}
+
+/* ---- figures, and being there at all ---- */
+
+static void figures_body(void)
+{
+    stage_writer();
+    stage_keeper();
+    for (uint64_t i = 0; i < 7; i++)
+        EXPECT(stage_send(i, 10) == OK);
+    actor_sleep(actor_now() + 15 * NS_PER_S);
+    EXPECT(telemetry_gauge_get(TELEMETRY_GAUGE_STORE_ROWS, "parcels") == 7);
+    EXPECT(telemetry_gauge_get(TELEMETRY_GAUGE_STORE_BYTES, "map") == 64 << 20);
+    EXPECT(telemetry_gauge_get(TELEMETRY_GAUGE_STORE_BYTES, "used") > 0);
+    EXPECT(telemetry_gauge_get(TELEMETRY_GAUGE_STORE_READERS, "views") == 0);
+    struct view *view = view_open(stage_store);
+    actor_sleep(actor_now() + 2 * NS_PER_S);
+    EXPECT(telemetry_gauge_get(TELEMETRY_GAUGE_STORE_READERS, "views") == 1);
+    view_close(view);
+}
+
+static void test_figures(void)
+{
+    TEST_CHECK(stage_run(&(struct stage){.seed = 1}, figures_body) == 0);
+}
+
+static void alone_body(void)
+{
+    struct start_result result;
+    stage_keeper(); /* no writer: it goes on without */
+    actor_sleep(actor_now() + 100 * NS_PER_S);
+    EXPECT(actor_whereis(KEEPER_NAME) != 0);
+    EXPECT(actor_cast(actor_whereis(KEEPER_NAME), 99, NULL, 0) == OK);
+    stage_kill(actor_whereis(KEEPER_NAME));
+    store_install(NULL);
+    EXPECT(actor_start(&(struct spawn_options){.class = &keeper_class}, &result, DEADLINE_NONE) == ERR_INIT);
+    EXPECT(result.why.kind == REASON_ERROR && result.why.code == ERR_UNAVAILABLE);
+    store_install(stage_store);
+}
+
+static void test_alone(void)
+{
+    TEST_CHECK(stage_run(&(struct stage){.seed = 1}, alone_body) == 0);
+}
+
+TEST_LIST
+= {
+    {"who holds a view for too long is told, then killed", test_held_views},
+    {"retention: a day for keys, 400 for audit entries", test_retention},
+    {"the scrub finds damaged rows, says so and goes on", test_scrub},
+    {"the store's figures are gauges", test_figures},
+    {"without a writer, without a store", test_alone},
+    {NULL, NULL},
+};

@@ -1,0 +1,219 @@
+/* Transactions: reading, scans in both directions, writes whose errors stick, what damage says. */
+#include "acutest.h"
+
+#include <errno.h>
+
+#include "store/counter.h"
+#include "tests/store/fresh.h"
+
+enum { ROWS = 200 };
+
+/* Rows of the counters' table under keys of the test's own: a group and a number. */
+static struct key row_key(uint8_t group, uint64_t number)
+{
+    struct key key;
+    key.size = 0;
+    key_add_u16(&key, 9500);
+    key_add_u8(&key, group);
+    key_add_u64(&key, number);
+    return key;
+}
+
+static enum error fill(struct txn *txn, uint64_t at_us, void *context)
+{
+    (void)at_us;
+    (void)context;
+    for (uint8_t group = 1; group < 4; group++)
+        for (uint64_t i = 0; i < ROWS; i++) {
+            uint64_t number = i * 77 % ROWS * 2; /* even numbers, in no order */
+            struct key key = row_key(group, number);
+            txn_add(txn, TABLE_COUNTERS, key_span(&key), &(struct counter){.value = (int64_t)number + 1});
+        }
+    return OK;
+}
+
+static enum error empty(struct txn *txn, uint64_t at_us, void *context)
+{
+    (void)at_us;
+    (void)context;
+    for (uint8_t group = 1; group < 4; group++)
+        for (uint64_t i = 0; i < ROWS; i++) {
+            struct key key = row_key(group, i * 2);
+            txn_remove(txn, TABLE_COUNTERS, key_span(&key));
+        }
+    return OK;
+}
+
+/* The numbers of a scan of group 2 from `from`, against what an array would give. */
+static void check_scan(struct txn *txn, uint64_t from, enum scan_direction direction)
+{
+    struct key key = row_key(2, from);
+    struct counter row;
+    bool up = direction == SCAN_UP;
+    int64_t expected = up ? (int64_t)(from + from % 2) : (int64_t)(from - from % 2);
+    if (!up && from > 2 * (ROWS - 1))
+        expected = 2 * (ROWS - 1);
+    struct scan scan = txn_scan(txn, TABLE_COUNTERS, key_span(&key), 3, direction);
+    while (scan_next(&scan)) {
+        TEST_CHECK(scan.key.size == 11 && key_u64((const uint8_t *)scan.key.bytes + 3) == (uint64_t)expected);
+        TEST_CHECK(scan_read(&scan, &row) == OK && row.value == expected + 1);
+        expected += up ? 2 : -2;
+    }
+    TEST_CHECK(scan_end(&scan) == OK);
+    TEST_CHECK_(expected == (up ? (from >= 2 * ROWS ? (int64_t)(from + from % 2) : 2 * ROWS) : -2), "%lld",
+                (long long)expected);
+}
+
+static void test_scans(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    TEST_CHECK(fresh_do(&fresh, 1, fill, NULL) == OK);
+    struct view *view = view_open_outside(fresh.store, 0);
+    for (uint64_t from = 0; from < 2 * ROWS + 4; from++) {
+        check_scan(&view->txn, from, SCAN_UP);
+        check_scan(&view->txn, from, SCAN_DOWN);
+    }
+    for (int down = 0; down < 2; down++) { /* a table with nothing in it; and all of one */
+        struct key start;
+        uint64_t rows = 0;
+        start.size = 0;
+        struct scan none = txn_scan(&view->txn, TABLE_EVENTS, key_span(&start), 0, (enum scan_direction)down);
+        struct scan all =
+            txn_scan(&view->txn, TABLE_COUNTERS, key_span(&start), 0, (enum scan_direction)down);
+        while (scan_next(&all))
+            rows++;
+        TEST_CHECK(!scan_next(&none) && scan_end(&none) == OK && scan_end(&all) == OK);
+        TEST_CHECK(rows == txn_rows(&view->txn, TABLE_COUNTERS) && rows == 3 * ROWS);
+    }
+    view_close(view);
+    TEST_CHECK(fresh_do(&fresh, 1, empty, NULL) == OK);
+    fresh_close(&fresh);
+}
+
+/* ---- writes ---- */
+
+static enum error overwrite(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct key key = row_key(1, 1);
+    struct counter row;
+    (void)context;
+    TEST_CHECK(txn_read(txn, TABLE_COUNTERS, key_span(&key), &row) == (at_us == 1 ? ERR_NOT_FOUND : OK));
+    for (int64_t i = 1; i < 5; i++) {
+        txn_write(txn, TABLE_COUNTERS, key_span(&key), &(struct counter){.value = i});
+        TEST_CHECK(txn_read(txn, TABLE_COUNTERS, key_span(&key), &row) == OK && row.value == i);
+    }
+    TEST_CHECK(txn->writes == 4);
+    if (at_us == 2)
+        txn_remove(txn, TABLE_COUNTERS, key_span(&key));
+    return OK;
+}
+
+static void test_overwritten(void)
+{
+    struct fresh fresh;
+    struct key key = row_key(1, 1);
+    struct counter row;
+    fresh_open(&fresh);
+    for (uint64_t at = 1; at <= 2; at++) {
+        TEST_CHECK(fresh_do(&fresh, at, overwrite, NULL) == OK);
+        struct view *view = view_open_outside(fresh.store, 0);
+        TEST_CHECK(txn_read(&view->txn, TABLE_COUNTERS, key_span(&key), &row) ==
+                   (at == 1 ? OK : ERR_NOT_FOUND));
+        TEST_CHECK(at == 2 || row.value == 4);
+        view_close(view);
+    }
+    fresh_close(&fresh);
+}
+
+/* The first error sticks: what follows does nothing, reads say it, and the commit is an abort. */
+static void test_errors_stick(void)
+{
+    struct fresh fresh;
+    struct key one = row_key(1, 1), two = row_key(1, 2);
+    struct counter row = {.value = 5};
+    fresh_open(&fresh);
+    struct txn *txn = &fresh.store->txn;
+    TEST_CHECK(txn_begin(txn) == OK);
+    uint64_t number = txn_number(txn);
+    txn_write(txn, TABLE_COUNTERS, key_span(&one), &row);
+    struct scan scan = txn_scan(txn, TABLE_COUNTERS, key_span(&one), 3, SCAN_UP);
+    TEST_CHECK(scan_next(&scan) && scan_end(&scan) == OK);
+    txn->error = ERR_NO_SPACE;
+    txn->code = MDB_MAP_FULL;
+    txn_write(txn, TABLE_COUNTERS, key_span(&two), &row);
+    txn_add(txn, TABLE_COUNTERS, key_span(&two), &row);
+    txn_remove(txn, TABLE_COUNTERS, key_span(&two)); /* isn't there, and nobody looks */
+    txn_wake(txn, 9);
+    TEST_CHECK(txn->writes == 4 && txn->code == MDB_MAP_FULL);
+    TEST_CHECK(txn_read(txn, TABLE_COUNTERS, key_span(&one), &row) == ERR_NO_SPACE);
+    scan = txn_scan(txn, TABLE_COUNTERS, key_span(&one), 3, SCAN_UP);
+    TEST_CHECK(!scan_next(&scan) && scan_end(&scan) == ERR_NO_SPACE);
+    TEST_CHECK(txn_commit(txn) == ERR_NO_SPACE && txn->mdb == NULL && txn->wakes[0] == 0);
+    TEST_CHECK(txn_begin(txn) == OK); /* and the next one is as new */
+    TEST_CHECK(txn_number(txn) == number && txn->error == OK && txn->writes == 0);
+    TEST_CHECK(txn_read(txn, TABLE_COUNTERS, key_span(&one), &row) == ERR_NOT_FOUND);
+    txn_abort(txn);
+    fresh_close(&fresh);
+}
+
+/* ---- damage ---- */
+
+/* A byte of one value is another one: reading it, and a scan that comes by, say so; its neighbours are sound. */
+static void test_damage(void)
+{
+    struct fresh fresh;
+    struct counter row;
+    struct key key = row_key(2, 100), start = row_key(2, 0);
+    MDB_val k = {.mv_size = key.size, .mv_data = key.bytes}, v;
+    uint8_t copy[64];
+    MDB_txn *mdb;
+    fresh_open(&fresh);
+    TEST_CHECK(fresh_do(&fresh, 1, fill, NULL) == OK);
+    MDB_dbi dbi = fresh.store->environment.tables[TABLE_COUNTERS];
+    for (int round = 0; round < 2; round++) { /* broken, and mended */
+        TEST_CHECK(mdb_txn_begin(fresh.store->environment.mdb, NULL, 0, &mdb) == 0);
+        TEST_CHECK(mdb_get(mdb, dbi, &k, &v) == 0 && v.mv_size < sizeof(copy));
+        memcpy(copy, v.mv_data, v.mv_size);
+        copy[v.mv_size - 1] ^= 1;
+        v.mv_data = copy;
+        TEST_CHECK(mdb_put(mdb, dbi, &k, &v, 0) == 0 && mdb_txn_commit(mdb) == 0);
+        if (round == 1)
+            break;
+        struct view *view = view_open_outside(fresh.store, 0);
+        uint64_t rows = 0;
+        TEST_CHECK(txn_read(&view->txn, TABLE_COUNTERS, key_span(&key), &row) == ERR_DAMAGED);
+        struct scan scan = txn_scan(&view->txn, TABLE_COUNTERS, key_span(&start), 3, SCAN_UP);
+        while (scan_next(&scan))
+            rows++;
+        TEST_CHECK(rows == 50 && span_equal(scan.key, key_span(&key))); /* it says which */
+        TEST_CHECK(!scan_next(&scan) && scan_end(&scan) == ERR_DAMAGED);
+        struct key next = row_key(2, 102);
+        TEST_CHECK(txn_read(&view->txn, TABLE_COUNTERS, key_span(&next), &row) == OK && row.value == 103);
+        view_close(view);
+    }
+    TEST_CHECK(fresh_do(&fresh, 1, empty, NULL) == OK);
+    fresh_close(&fresh);
+}
+
+static void test_words(void)
+{
+    TEST_CHECK(txn_error_of(0) == OK && txn_error_of(MDB_NOTFOUND) == ERR_NOT_FOUND);
+    TEST_CHECK(txn_error_of(MDB_MAP_FULL) == ERR_NO_SPACE && txn_error_of(ENOSPC) == ERR_NO_SPACE &&
+               txn_error_of(EDQUOT) == ERR_NO_SPACE);
+    TEST_CHECK(txn_error_of(ENOMEM) == ERR_MEMORY && txn_error_of(MDB_READERS_FULL) == ERR_MEMORY);
+    TEST_CHECK(txn_error_of(MDB_CORRUPTED) == ERR_DAMAGED && txn_error_of(MDB_INVALID) == ERR_DAMAGED);
+    TEST_CHECK(txn_error_of(EIO) == ERR_IO && txn_error_of(MDB_BAD_TXN) == ERR_IO &&
+               txn_error_of(12345) == ERR_IO);
+    TEST_CHECK(txn_error_of(EROFS) == ERR_NOT_WRITABLE && txn_error_of(MDB_PANIC) == ERR_UNAVAILABLE);
+}
+
+TEST_LIST
+= {
+    {"scans from everywhere, up and down", test_scans},
+    {"written over, and read in the same transaction", test_overwritten},
+    {"the first error of a write sticks", test_errors_stick},
+    {"a damaged row says so, and its neighbours are sound", test_damage},
+    {"LMDB's words in ours", test_words},
+    {NULL, NULL},
+};

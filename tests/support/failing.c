@@ -1,0 +1,264 @@
+#define _GNU_SOURCE
+#include "tests/support/failing.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <lmdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static struct {
+    bool armed, failed;
+    enum failing_kind kind;
+    uint64_t left;
+    const char *name;
+    int64_t live;
+} failing;
+
+void failing_begin(enum failing_kind kind, uint64_t n)
+{
+    failing.armed = true;
+    failing.failed = false;
+    failing.kind = kind;
+    failing.left = n;
+    failing.name = "nothing";
+}
+
+bool failing_end(void)
+{
+    failing.armed = false;
+    return failing.failed;
+}
+
+const char *failing_name(void)
+{
+    return failing.name;
+}
+
+int64_t failing_live(void)
+{
+    return failing.live;
+}
+
+static bool fails(enum failing_kind kind, const char *name)
+{
+    if (!failing.armed || failing.kind != kind || --failing.left > 0)
+        return false;
+    failing.armed = false;
+    failing.failed = true;
+    failing.name = name;
+    return true;
+}
+
+static bool fails_with(enum failing_kind kind, const char *name, int code)
+{
+    if (!fails(kind, name))
+        return false;
+    errno = code;
+    return true;
+}
+
+/* ---- the heap ---- */
+
+static void *counted(void *p)
+{
+    failing.live += p != NULL;
+    return p;
+}
+
+#define HEAP(name, parameters, arguments)            \
+    void *failing_##name parameters;                 \
+    void *failing_##name parameters                  \
+    {                                                \
+        if (fails_with(FAILING_HEAP, #name, ENOMEM)) \
+            return NULL;                             \
+        return counted(name arguments);              \
+    }
+HEAP(malloc, (size_t size), (size))
+HEAP(calloc, (size_t count, size_t size), (count, size))
+HEAP(aligned_alloc, (size_t alignment, size_t size), (alignment, size))
+HEAP(strdup, (const char *text), (text))
+
+void *failing_realloc(void *old, size_t size);
+void *failing_realloc(void *old, size_t size)
+{
+    if (fails_with(FAILING_HEAP, "realloc", ENOMEM))
+        return NULL;
+    return old ? realloc(old, size) : counted(malloc(size));
+}
+
+int failing_posix_memalign(void **ret, size_t alignment, size_t size);
+int failing_posix_memalign(void **ret, size_t alignment, size_t size)
+{
+    if (fails(FAILING_HEAP, "posix_memalign"))
+        return ENOMEM;
+    int code = posix_memalign(ret, alignment, size);
+    if (!code)
+        failing.live++;
+    return code;
+}
+
+void failing_free(void *p);
+void failing_free(void *p)
+{
+    failing.live -= p != NULL;
+    free(p);
+}
+
+/* ---- the system ---- */
+
+#define SYSTEM(type, failure, name, parameters, arguments)                        \
+    type failing_##name parameters;                                               \
+    type failing_##name parameters                                                \
+    {                                                                             \
+        return fails_with(FAILING_SYSTEM, #name, EIO) ? failure : name arguments; \
+    }
+/* One that may also find the disk full, or all descriptors taken. */
+#define SYSTEM_FULL(type, failure, name, code, parameters, arguments)                           \
+    type failing_##name parameters;                                                             \
+    type failing_##name parameters                                                              \
+    {                                                                                           \
+        return fails_with(FAILING_SYSTEM, #name, EIO) || fails_with(FAILING_SPACE, #name, code) \
+                   ? failure                                                                    \
+                   : name arguments;                                                            \
+    }
+SYSTEM(ssize_t, -1, pread, (int fd, void *bytes, size_t size, off_t at), (fd, bytes, size, at))
+SYSTEM(int, -1, fstat, (int fd, struct stat *ret), (fd, ret))
+SYSTEM(int, -1, fstatat, (int dir, const char *path, struct stat *ret, int flags), (dir, path, ret, flags))
+SYSTEM(int, -1, lstat, (const char *path, struct stat *ret), (path, ret))
+SYSTEM(int, -1, fstatfs, (int fd, struct statfs *ret), (fd, ret))
+SYSTEM(off_t, -1, lseek, (int fd, off_t at, int whence), (fd, at, whence))
+SYSTEM(int, -1, unlinkat, (int dir, const char *path, int flags), (dir, path, flags))
+SYSTEM(int, -1, flock, (int fd, int operation), (fd, operation))
+SYSTEM(void *, MAP_FAILED, mmap, (void *at, size_t size, int protection, int flags, int fd, off_t offset),
+       (at, size, protection, flags, fd, offset))
+SYSTEM_FULL(DIR *, NULL, opendir, EMFILE, (const char *path), (path))
+SYSTEM_FULL(ssize_t, -1, pwrite, ENOSPC, (int fd, const void *bytes, size_t size, off_t at),
+            (fd, bytes, size, at))
+SYSTEM_FULL(ssize_t, -1, write, ENOSPC, (int fd, const void *bytes, size_t size), (fd, bytes, size))
+SYSTEM_FULL(ssize_t, -1, writev, ENOSPC, (int fd, const struct iovec *v, int count), (fd, v, count))
+SYSTEM_FULL(int, -1, fdatasync, ENOSPC, (int fd), (fd))
+SYSTEM_FULL(int, -1, fsync, ENOSPC, (int fd), (fd))
+SYSTEM_FULL(int, -1, ftruncate, ENOSPC, (int fd, off_t size), (fd, size))
+SYSTEM_FULL(int, -1, mkdir, ENOSPC, (const char *path, mode_t mode), (path, mode))
+SYSTEM_FULL(int, -1, mkdirat, ENOSPC, (int dir, const char *path, mode_t mode), (dir, path, mode))
+SYSTEM_FULL(int, -1, renameat, ENOSPC, (int from_dir, const char *from, int to_dir, const char *to),
+            (from_dir, from, to_dir, to))
+
+/* What an LMDB that was built against an older C library calls for fstat. */
+int failing___fxstat(int version, int fd, struct stat *ret);
+int failing___fxstat(int version, int fd, struct stat *ret)
+{
+    (void)version;
+    return fails_with(FAILING_SYSTEM, "fstat", EIO) ? -1 : fstat(fd, ret);
+}
+
+/* The directory's end and an error look alike, but for errno. */
+struct dirent *failing_readdir(DIR *dir);
+struct dirent *failing_readdir(DIR *dir)
+{
+    return fails_with(FAILING_SYSTEM, "readdir", EIO) ? NULL : readdir(dir);
+}
+
+int failing_posix_fallocate(int fd, off_t at, off_t size);
+int failing_posix_fallocate(int fd, off_t at, off_t size)
+{
+    if (fails(FAILING_SYSTEM, "posix_fallocate"))
+        return EIO;
+    return fails(FAILING_SPACE, "posix_fallocate") ? ENOSPC : posix_fallocate(fd, at, size);
+}
+
+static bool open_fails(const char *name)
+{
+    return fails_with(FAILING_SYSTEM, name, EIO) || fails_with(FAILING_SPACE, name, EMFILE);
+}
+
+int failing_openat(int dir, const char *path, int flags, ...);
+int failing_openat(int dir, const char *path, int flags, ...)
+{
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+    va_end(list);
+    return open_fails("openat") ? -1 : openat(dir, path, flags, mode);
+}
+
+int failing_open(const char *path, int flags, ...);
+int failing_open(const char *path, int flags, ...)
+{
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+    va_end(list);
+    return open_fails("open") ? -1 : open(path, flags, mode);
+}
+
+/* Every use that LMDB makes of it passes a pointer or a number in the place of one. */
+int failing_fcntl(int fd, int command, ...);
+int failing_fcntl(int fd, int command, ...)
+{
+    va_list list;
+    va_start(list, command);
+    void *argument = va_arg(list, void *);
+    va_end(list);
+    return fails_with(FAILING_SYSTEM, "fcntl", EIO) ? -1 : fcntl(fd, command, argument);
+}
+
+/* ---- LMDB ---- */
+
+#define LMDB(name, code, code_full, parameters, arguments) \
+    int failing_##name parameters;                         \
+    int failing_##name parameters                          \
+    {                                                      \
+        if (fails(FAILING_LMDB, #name))                    \
+            return code;                                   \
+        if (code_full && fails(FAILING_LMDB_FULL, #name))  \
+            return code_full;                              \
+        return name arguments;                             \
+    }
+LMDB(mdb_env_create, ENOMEM, 0, (MDB_env * *env), (env))
+LMDB(mdb_env_open, EIO, ENOSPC, (MDB_env * env, const char *path, unsigned flags, mdb_mode_t mode),
+     (env, path, flags, mode))
+LMDB(mdb_env_set_mapsize, ENOMEM, 0, (MDB_env * env, size_t size), (env, size))
+LMDB(mdb_env_sync, EIO, ENOSPC, (MDB_env * env, int force), (env, force))
+LMDB(mdb_reader_check, EIO, 0, (MDB_env * env, int *dead), (env, dead))
+LMDB(mdb_txn_begin, ENOMEM, 0, (MDB_env * env, MDB_txn *parent, unsigned flags, MDB_txn **txn),
+     (env, parent, flags, txn))
+LMDB(mdb_txn_renew, MDB_READERS_FULL, 0, (MDB_txn * txn), (txn))
+LMDB(mdb_dbi_open, ENOMEM, MDB_MAP_FULL, (MDB_txn * txn, const char *name, unsigned flags, MDB_dbi *dbi),
+     (txn, name, flags, dbi))
+LMDB(mdb_get, MDB_PAGE_NOTFOUND, 0, (MDB_txn * txn, MDB_dbi dbi, MDB_val *key, MDB_val *data),
+     (txn, dbi, key, data))
+LMDB(mdb_put, EIO, MDB_MAP_FULL, (MDB_txn * txn, MDB_dbi dbi, MDB_val *key, MDB_val *data, unsigned flags),
+     (txn, dbi, key, data, flags))
+LMDB(mdb_del, EIO, MDB_MAP_FULL, (MDB_txn * txn, MDB_dbi dbi, MDB_val *key, MDB_val *data),
+     (txn, dbi, key, data))
+LMDB(mdb_cursor_open, ENOMEM, 0, (MDB_txn * txn, MDB_dbi dbi, MDB_cursor **cursor), (txn, dbi, cursor))
+LMDB(mdb_cursor_get, MDB_PAGE_NOTFOUND, 0,
+     (MDB_cursor * cursor, MDB_val *key, MDB_val *data, MDB_cursor_op operation),
+     (cursor, key, data, operation))
+LMDB(mdb_cursor_put, EIO, MDB_MAP_FULL, (MDB_cursor * cursor, MDB_val *key, MDB_val *data, unsigned flags),
+     (cursor, key, data, flags))
+LMDB(mdb_cursor_del, EIO, MDB_MAP_FULL, (MDB_cursor * cursor, unsigned flags), (cursor, flags))
+
+/* Ends the transaction, whatever it returns. */
+int failing_mdb_txn_commit(MDB_txn *txn);
+int failing_mdb_txn_commit(MDB_txn *txn)
+{
+    int code = fails(FAILING_LMDB, "mdb_txn_commit")        ? EIO
+               : fails(FAILING_LMDB_FULL, "mdb_txn_commit") ? ENOSPC
+                                                            : 0;
+    if (!code)
+        return mdb_txn_commit(txn);
+    mdb_txn_abort(txn);
+    return code;
+}

@@ -1,13 +1,17 @@
+#define _GNU_SOURCE /* environ */
 #include "config/boot.h"
 
-#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "config/clock.h"
 #include "config/log.h"
 #include "config/plan.h"
-#include "http/address.h"
+#include "config/reload.h"
+#include "config/signals.h"
 #include "runtime/runtime.h"
+#include "store/store.h"
 
 /* ---- checks ---- */
 
@@ -23,39 +27,9 @@ enum error boot_check(const struct boot *boot, char *ret_text, size_t text_size)
     struct adapters_args adapters = {0};
     if (topology_check(boot->rows, boot->rows_count, ret_text, text_size) != OK)
         return refused("topology", ret_text);
-    if (!plan_adapters(boot->options->adapters, &adapters, ret_text, text_size))
+    if (!plan_adapters(boot->settings->options.adapters, &adapters, ret_text, text_size))
         return refused("runtime", ret_text);
     return OK;
-}
-
-/* ---- signals ---- */
-
-static struct runtime *running;
-
-static void stop(int signal)
-{
-    (void)signal;
-    runtime_stop(running);
-}
-
-static void signals_install(struct runtime *rt)
-{
-    struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
-    running = rt;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
-    action.sa_handler = SIG_IGN;
-    sigaction(SIGPIPE, &action, NULL);
-}
-
-static void signals_restore(void)
-{
-    struct sigaction action = {.sa_handler = SIG_DFL};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
-    running = NULL;
 }
 
 /* ---- from start to end ---- */
@@ -65,7 +39,9 @@ static struct runtime *create(const struct options *o)
     char text[512];
     struct runtime *rt = runtime_create(
         &(struct runtime_options){
+            .env = clock_here(),
             .schedulers = (uint32_t)o->schedulers,
+            .dedicated = 1, /* the store's writer stands still while the disk syncs */
             .actors_max = (uint32_t)o->actors_max,
             .message_bytes_max = o->message_memory,
             .slice_ns = o->slice,
@@ -82,7 +58,6 @@ static struct runtime *create(const struct options *o)
 
 static int run(struct runtime *rt, const struct boot *boot, const struct plan *plan)
 {
-    char address[ADDRESS_TEXT_MAX];
     struct runtime_stats stats;
     const struct spawn_options root = plan_root(plan);
     enum error e = runtime_spawn(rt, &root, NULL);
@@ -90,29 +65,96 @@ static int run(struct runtime *rt, const struct boot *boot, const struct plan *p
         LOG(LOG_ERROR, "boot", "the root could not be started", {"err", error_name(e), 0});
         return EXIT_FAILURE;
     }
-    address_text(boot->listening, address);
     runtime_stats(rt, &stats);
     LOG(LOG_INFO, "boot", "started", {"version", COPPICE_VERSION, 0}, {"pid", NULL, getpid()},
-        {"operator", address, 0}, {"schedulers", NULL, stats.schedulers},
+        {"operator", boot->sockets->operator_set.text, 0},
+        {"client", boot->sockets->clients_count ? boot->sockets->clients[0].text : "", 0},
+        {"environment", boot->settings->options.environment, 0}, {"schedulers", NULL, stats.schedulers},
         {"subsystems", NULL, (int64_t)boot->rows_count});
     int status = runtime_run(rt);
     LOG(status ? LOG_ERROR : LOG_INFO, "boot", "ended", {"status", NULL, status});
     return status;
 }
 
+static struct store *open_store(const struct options *o, int *ret_status)
+{
+    char text[512] = "";
+    struct store *store = NULL;
+    const struct store_options options = {
+        .environment = {.dir = o->store_dir,
+                        .map = o->store_map,
+                        .map_max = o->store_map_max,
+                        .step = o->store_step,
+                        .reserve = o->store_reserve},
+        .env = clock_here(),
+        .record = o->store_record,
+        .ledger_max = (uint32_t)o->store_ledger,
+        .view_age_ns = o->store_view_age,
+    };
+    enum error e = store_open(&options, &store, text, sizeof(text));
+    if (e) {
+        LOG(LOG_ERROR, "boot", "the store could not be opened", {"reason", text, 0},
+            {"err", error_name(e), 0});
+        *ret_status = e == ERR_INVALID ? EXIT_CONFIG : environment_exit_status(e);
+    }
+    return store;
+}
+
+static void apply_fronts(void *context, const struct settings *settings)
+{
+    fronts_reload(context, settings);
+}
+
+static int run_signalled(struct runtime *rt, const struct boot *boot, const struct plan *plan)
+{
+    if (!signals_open(rt))
+        LOG(LOG_WARN, "boot",
+            "no descriptor is left for signals; SIGTERM ends the server, SIGHUP does nothing",
+            {"err", "EMFILE", 0});
+    int status = run(rt, boot, plan);
+    signals_close();
+    return status;
+}
+
+static int serve_with(const struct boot *boot, struct plan *plan)
+{
+    char text[512] = "";
+    int status = EXIT_CONFIG;
+    const struct options *o = &boot->settings->options;
+    struct fronts *fronts =
+        fronts_create(boot->settings, boot->sockets, plan_rows(plan), &status, text, sizeof(text));
+    if (!fronts) {
+        LOG(LOG_ERROR, "boot", "the front could not be made", {"reason", text, 0});
+        return status;
+    }
+    plan_finish(plan, fronts, boot->sockets);
+    struct runtime *rt = create(o);
+    status = rt ? EXIT_SUCCESS : EXIT_CONFIG;
+    if (rt) {
+        reload_install(boot->settings, boot->argc, boot->argv, environ);
+        reload_on_apply(apply_fronts, fronts);
+        log_follow(runtime_telemetry(rt));
+        status = run_signalled(rt, boot, plan);
+        runtime_destroy(rt);
+    }
+    fronts_destroy(fronts);
+    return status;
+}
+
 int boot_serve(void *arg)
 {
     const struct boot *boot = arg;
-    struct plan *plan = plan_create(boot->options, boot->rows, boot->rows_count, boot->listening);
-    struct runtime *rt = plan ? create(boot->options) : NULL;
-    int status = plan ? EXIT_CONFIG : EXIT_FAILURE;
-    if (rt) {
-        log_follow(runtime_telemetry(rt));
-        signals_install(rt);
-        status = run(rt, boot, plan);
-        signals_restore();
-        runtime_destroy(rt);
-    }
+    int status = EXIT_FAILURE;
+    const struct options *o = &boot->settings->options;
+    if (strcmp(o->environment, "dev") == 0)
+        (void)clock_env(o->clock_offset);
+    struct store *store = open_store(o, &status);
+    if (!store)
+        return status;
+    store_install(store);
+    struct plan *plan = plan_create(o, boot->rows, boot->rows_count);
+    status = plan ? serve_with(boot, plan) : EXIT_FAILURE;
     plan_destroy(plan);
+    store_close(store);
     return status;
 }

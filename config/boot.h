@@ -7,14 +7,17 @@
 #ifndef COPPICE_CONFIG_BOOT_H
 #define COPPICE_CONFIG_BOOT_H
 
-#include "config/options.h"
+#include "config/settings.h"
+#include "config/sockets.h"
 #include "config/topology.h"
 
 struct boot { /* all of it borrowed */
-    const struct options *options;
+    const struct settings *settings;
     const struct topology_row *rows;
     size_t rows_count;
-    int listening; /* the operator's socket; stays open */
+    const struct sockets *sockets; /* NULL for boot_check; they stay open */
+    int argc;                      /* for reloads */
+    char *const *argv;
 };
 
 /* Topology and what no single option can see; looks at no descriptor. A refusal is a sentence; it is logged as

@@ -14,7 +14,7 @@
 
 struct guardian {
     sigset_t before;  /* the mask that children get */
-    sigset_t watched; /* SIGTERM, SIGINT, SIGCHLD */
+    sigset_t watched; /* SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD */
     pid_t child;
     bool stopping;
     int (*serve)(void *arg);
@@ -49,6 +49,8 @@ static int watch(struct guardian *g)
         if (signal == SIGTERM || signal == SIGINT) {
             g->stopping = true;
             kill(g->child, signal);
+        } else if (signal == SIGHUP || signal == SIGUSR1) {
+            kill(g->child, signal);
         } else if (signal == SIGCHLD && waitpid(g->child, &status, WNOHANG) == g->child) {
             return status;
         }
@@ -65,6 +67,12 @@ static bool ended_by(int status, int signal)
     return WIFSIGNALED(status) && WTERMSIG(status) == signal;
 }
 
+/* What a start says of a data directory that will say the same next time: damaged, missing, not ours, not writable. */
+static bool store_refused(int code)
+{
+    return code == 65 || code == 66 || code == 73 || code == 77;
+}
+
 /* True: it is final, with *ret_status. */
 static bool final(const struct guardian *g, int status, int *ret_status)
 {
@@ -73,7 +81,7 @@ static bool final(const struct guardian *g, int status, int *ret_status)
     if (g->stopping && (ended_by(status, SIGTERM) || ended_by(status, SIGINT)))
         code = 0;
     *ret_status = code;
-    return g->stopping || code == 0 || code == EXIT_USAGE || code == EXIT_CONFIG;
+    return g->stopping || code == 0 || code == EXIT_USAGE || code == EXIT_CONFIG || store_refused(code);
 }
 
 static void report(const struct guardian *g, int status, bool again)
@@ -97,6 +105,8 @@ int guardian_run(struct intensity intensity, struct env *env, int (*serve)(void 
     sigemptyset(&g.watched);
     sigaddset(&g.watched, SIGTERM);
     sigaddset(&g.watched, SIGINT);
+    sigaddset(&g.watched, SIGHUP);
+    sigaddset(&g.watched, SIGUSR1);
     sigaddset(&g.watched, SIGCHLD);
     sigprocmask(SIG_BLOCK, &g.watched, &g.before);
     for (;;) {

@@ -1,74 +1,51 @@
 /* coppice: the command line. What it does stands in options.h; what the server is, in topology.c. */
 
-#include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 
+#include "config/acl.h"
 #include "config/boot.h"
-#include "config/client.h"
+#include "config/commands.h"
+#include "config/completion.h"
+#include "config/contract_command.h"
+#include "config/data.h"
 #include "config/guardian.h"
 #include "config/log.h"
+#include "config/manual.h"
+#include "config/notify.h"
+#include "config/output.h"
+#include "config/routes.h"
+#include "config/settings.h"
+#include "config/sockets.h"
+#include "config/top.h"
 #include "config/topology.h"
-#include "http/address.h"
+#include "http/surface.h"
+#include "http/tls.h"
 
 extern char **environ;
 
-#define EXIT_UNAVAILABLE 69
+static struct settings settings;
+static int arguments_count;
+static char **arguments;
 
-/* ---- standard output: a reader that has gone (coppice tree | head) ends the program quietly ---- */
-
-static bool flush_out(void *context, const char *bytes, size_t length)
-{
-    (void)context;
-    while (length > 0) {
-        ssize_t written = write(STDOUT_FILENO, bytes, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return false;
-        bytes += written;
-        length -= (size_t)written;
-    }
-    return true;
-}
-
-static char out_buffer[8192];
-
-static struct json_sink out(void)
-{
-    struct json_sink sink;
-    json_sink_init(&sink, out_buffer, sizeof(out_buffer), flush_out, NULL);
-    return sink;
-}
-
-static int done(struct json_sink *sink)
-{
-    return json_sink_flush(sink) == JSON_OK || errno == EPIPE ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-static int complain(int status, const char *what, const char *text)
-{
-    fprintf(stderr, "coppice: %s%s%s\n", what, *what ? " " : "", text);
-    return status;
-}
-
-/* ---- commands ---- */
+/* ---- the program itself ---- */
 
 static int help(const struct options *o)
 {
-    struct json_sink sink = out();
+    struct json_sink sink = output_sink();
     options_write_help(&sink, o->topic);
-    return done(&sink);
+    return output_done(&sink);
 }
 
 static int version(const struct options *o)
 {
-    struct json_sink sink = out();
+    struct json_sink sink = output_sink();
     struct json json;
     if (!o->json) {
         json_sink_text(&sink, "coppice " COPPICE_VERSION "\n");
-        return done(&sink);
+        return output_done(&sink);
     }
     json_init(&json, &sink);
     json_object_begin(&json);
@@ -76,82 +53,243 @@ static int version(const struct options *o)
     JSON_MEMBER(&json, "compiler", string, __VERSION__);
     json_object_end(&json);
     json_end_line(&json);
-    return done(&sink);
+    return output_done(&sink);
 }
 
 static int topology(const struct options *o)
 {
-    struct json_sink sink = out();
+    struct json_sink sink = output_sink();
     struct json json;
     char text[512];
     if (topology_check(topology_rows, topology_count, text, sizeof(text)) != OK)
-        return complain(EXIT_CONFIG, "", text);
+        return output_complain(EXIT_CONFIG, "", text);
     if (!o->json) {
         topology_write_text(&sink, topology_rows, topology_count);
-        return done(&sink);
+        return output_done(&sink);
     }
     json_init(&json, &sink);
     topology_write_json(&json, topology_rows, topology_count);
     json_end_line(&json);
-    return done(&sink);
-}
-
-static bool operator_address(const struct options *o, struct address *ret_address)
-{
-    char why[256];
-    if (address_parse(o->operator_listen, ret_address, why, sizeof(why)))
-        return true;
-    complain(0, "--operator-listen is", why);
-    return false;
-}
-
-static int tree(const struct options *o)
-{
-    struct json_sink sink = out();
-    struct address address;
-    char why[256];
-    if (!operator_address(o, &address))
-        return EXIT_CONFIG;
-    int status =
-        client_get(&address, o->json ? "/stats/tree" : "/stats/tree?format=text", &sink, why, sizeof(why));
-    if (status == 200)
-        return EXIT_SUCCESS;
-    if (status != 0)
-        return complain(EXIT_FAILURE, "the server refused, see above;", "is it a coppice server?");
-    fprintf(stderr, "coppice: %s: %s; 'coppice serve' starts a server, --operator-listen says where one is\n",
-            o->operator_listen, why);
-    return EXIT_UNAVAILABLE;
+    return output_done(&sink);
 }
 
 static int serve(const struct options *o)
 {
-    struct address address;
+    static struct sockets sockets;
     char why[512];
+    struct boot boot = {.settings = &settings,
+                        .rows = topology_rows,
+                        .rows_count = topology_count,
+                        .sockets = &sockets,
+                        .argc = arguments_count,
+                        .argv = arguments};
     log_open(o->log_level);
-    if (!operator_address(o, &address))
-        return EXIT_CONFIG;
-    struct boot boot = {.options = o, .rows = topology_rows, .rows_count = topology_count, .listening = -1};
+    log_set_text(strcmp(o->log_format, "text") == 0);
+    log_set_journal(getenv("JOURNAL_STREAM"));
     if (boot_check(&boot, why, sizeof(why)) != OK)
-        return complain(EXIT_CONFIG, "", why);
-    boot.listening = address_listen(&address, why, sizeof(why));
-    if (boot.listening < 0) {
-        fprintf(stderr, "coppice: --operator-listen is '%s': %s\n", o->operator_listen, why);
-        return EXIT_UNAVAILABLE;
-    }
+        return output_complain(EXIT_CONFIG, "", why);
     int status =
+        sockets_open(&sockets, o->http_listen, o->operator_listen, (uint32_t)o->schedulers, why, sizeof(why));
+    if (status)
+        return output_complain(status, "", why);
+    notify_open();
+    status =
         o->guardian ? guardian_run(o->guardian_intensity, env_real(), boot_serve, &boot) : boot_serve(&boot);
-    address_remove(&address);
+    notify_close();
+    sockets_close(&sockets);
     return status;
 }
 
+/* ---- settings ---- */
+
+/* JOB-360, JOB-454: what can't be used has a code of its own. */
+static int refused(int status, int argc, char *const argv[], const char *why)
+{
+    bool check = argc > 2 && strcmp(argv[1], "config") == 0 && strcmp(argv[2], "check") == 0, as_json = false;
+    struct json_sink sink = output_sink();
+    struct json json;
+    if (!check || status != EXIT_CONFIG)
+        return output_complain(status, "", why);
+    for (int i = 3; i < argc; i++)
+        as_json |= strcmp(argv[i], "--json") == 0;
+    fprintf(stderr, "coppice: RFA_CONFIG_INVALID: %s\n", why);
+    if (!as_json)
+        return status;
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "valid", bool, false);
+    JSON_MEMBER(&json, "code", string, "RFA_CONFIG_INVALID");
+    JSON_MEMBER(&json, "detail", string, why);
+    json_object_end(&json);
+    json_end_line(&json);
+    (void)output_done(&sink);
+    return status;
+}
+
+static void warn(void *context, const char *sentence)
+{
+    (void)context;
+    fprintf(stderr, "coppice: warning: %s\n", sentence);
+}
+
+/* Names of files say little about what is in them: a server wouldn't start with these. */
+static bool certificates_good(const struct options *o, char *why, size_t why_size)
+{
+    struct tls_context *tls;
+    if (!*o->tls_certificate)
+        return true;
+    tls = tls_context_create(o->tls_certificate, o->tls_key, *o->tls_client_ca ? o->tls_client_ca : NULL, why,
+                             why_size);
+    if (tls)
+        tls_context_release(tls);
+    return tls != NULL;
+}
+
+static int config_check(const struct options *o)
+{
+    struct json_sink sink = output_sink();
+    struct json json;
+    char why[512];
+    struct boot boot = {.settings = &settings, .rows = topology_rows, .rows_count = topology_count};
+    log_open(LOG_ERROR);
+    if (boot_check(&boot, why, sizeof(why)) != OK || !certificates_good(o, why, sizeof(why)))
+        return refused(EXIT_CONFIG, arguments_count, arguments, why);
+    options_warn(o, warn, NULL);
+    if (o->json) {
+        json_init(&json, &sink);
+        json_object_begin(&json);
+        JSON_MEMBER(&json, "valid", bool, true);
+        JSON_MEMBER(&json, "environment", string, o->environment);
+        json_object_end(&json);
+        json_end_line(&json);
+    } else {
+        json_sink_text(&sink, "the settings can be used\n");
+    }
+    return output_done(&sink);
+}
+
+static int config_show(const struct options *o)
+{
+    struct json_sink sink = output_sink();
+    struct json json;
+    enum source_kind source = SOURCE_COUNT;
+    for (int i = 0; i < SOURCE_COUNT; i++)
+        if (strcmp(o->source, source_name((enum source_kind)i)) == 0)
+            source = (enum source_kind)i;
+    if (o->json) {
+        json_init(&json, &sink);
+        settings_write_json(&json, o, source);
+        json_end_line(&json);
+    } else {
+        settings_write_text(&sink, o, source);
+    }
+    return output_done(&sink);
+}
+
+static int config_schema(const struct options *o)
+{
+    struct json_sink sink = output_sink();
+    struct json json;
+    (void)o;
+    json_init(&json, &sink);
+    settings_write_schema(&json);
+    json_end_line(&json);
+    return output_done(&sink);
+}
+
+static int contract_show(const struct options *o)
+{
+    struct json_sink sink = output_sink();
+    char why[512] = "";
+    int status = contract_command_show(o->argument, o->json, o->strict, &sink, why, sizeof(why));
+    return status ? output_complain(status, "", why) : output_done(&sink);
+}
+
+static int contract_check(const struct options *o)
+{
+    struct surface_tables listenings[LISTENING_COUNT];
+    struct json_sink sink = output_sink();
+    char why[512] = "";
+    for (int i = 0; i < LISTENING_COUNT; i++)
+        listenings[i] = surface_tables((enum listening)i);
+    int status = contract_command_check(listenings, LISTENING_COUNT, *o->base ? o->base : NULL, o->json,
+                                        &sink, why, sizeof(why));
+    int written = output_done(&sink);
+    if (*why)
+        output_complain(status, "", why);
+    return status ? status : written;
+}
+
+/* ---- the store ---- */
+
+static int over_data(const struct options *o, data_command *command)
+{
+    struct json_sink sink = output_sink();
+    char why[1024] = "";
+    int status = command(o, &sink, why, sizeof(why));
+    int written = output_done(&sink);
+    if (*why)
+        output_complain(status, "", why);
+    return status ? status : written;
+}
+
+/* static int check(const struct options *o), and so on */
+#define DATA_COMMAND(name)                   \
+    static int name(const struct options *o) \
+    {                                        \
+        return over_data(o, data_##name);    \
+    }
+DATA_COMMAND(check)
+DATA_COMMAND(stat)
+DATA_COMMAND(backup)
+DATA_COMMAND(restore)
+DATA_COMMAND(export)
+DATA_COMMAND(replay)
+
 int main(int argc, char *argv[])
 {
-    static int (*const commands[])(const struct options *o) = {
-        [COMMAND_SERVE] = serve,     [COMMAND_TREE] = tree, [COMMAND_TOPOLOGY] = topology,
-        [COMMAND_VERSION] = version, [COMMAND_HELP] = help,
+    static int (*const commands[COMMAND_COUNT])(const struct options *o) = {
+        [COMMAND_SERVE] = serve,
+        [COMMAND_TREE] = command_tree,
+        [COMMAND_TOP] = command_top,
+        [COMMAND_STATS] = command_stats,
+        [COMMAND_EVENTS] = command_events,
+        [COMMAND_KILL] = command_kill,
+        [COMMAND_RELOAD] = command_reload,
+        [COMMAND_LOG_LEVEL] = command_log_level,
+        [COMMAND_CLOCK_ADVANCE] = command_clock_advance,
+        [COMMAND_KEYS_LIST] = command_keys_list,
+        [COMMAND_KEYS_ROTATE] = command_keys_rotate,
+        [COMMAND_KEYS_REVOKE] = command_keys_revoke,
+        [COMMAND_KEYS_BOOTSTRAP] = command_keys_bootstrap,
+        [COMMAND_KEYS_HISTORY] = command_keys_history,
+        [COMMAND_KEYS_ISSUE] = command_keys_issue,
+        [COMMAND_TOKEN_ISSUE] = command_token_issue,
+        [COMMAND_TOKEN_REVOKE] = command_token_revoke,
+        [COMMAND_CONFIG_CHECK] = config_check,
+        [COMMAND_CONFIG_SHOW] = config_show,
+        [COMMAND_CONFIG_SCHEMA] = config_schema,
+        [COMMAND_CONTRACT_CHECK] = contract_check,
+        [COMMAND_CONTRACT_SHOW] = contract_show,
+        [COMMAND_ACL] = command_acl,
+        [COMMAND_AUDIT_LIST] = command_audit_list,
+        [COMMAND_TOPOLOGY] = topology,
+        [COMMAND_CHECK] = check,
+        [COMMAND_STAT] = stat,
+        [COMMAND_BACKUP] = backup,
+        [COMMAND_RESTORE] = restore,
+        [COMMAND_EXPORT] = export,
+        [COMMAND_REPLAY] = replay,
+        [COMMAND_COMPLETION] = command_completion,
+        [COMMAND_MANUAL] = command_manual,
+        [COMMAND_VERSION] = version,
+        [COMMAND_HELP] = help,
     };
-    struct options options;
-    char why[512];
-    int status = options_parse(&options, argc, argv, environ, why, sizeof(why));
-    return status ? complain(status, "", why) : commands[options.command](&options);
+    char why[1024];
+    arguments_count = argc;
+    arguments = argv;
+    output_open();
+    surface_add(LISTENING_OPERATOR, config_routes, config_routes_count);
+    int status = settings_load(&settings, argc, argv, environ, why, sizeof(why));
+    return status ? refused(status, argc, argv, why) : commands[settings.options.command](&settings.options);
 }

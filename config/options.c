@@ -4,56 +4,79 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/file.h"
 #include "config/nearest.h"
+#include "config/sockets.h"
+#include "http/limiter.h"
 #include "runtime/assert.h"
 
-enum option_kind {
-    KIND_COUNT,
-    KIND_DURATION,
-    KIND_SIZE,
-    KIND_FLAG,
-    KIND_TEXT,
-    KIND_INTENSITY,
-    KIND_LEVEL,
-};
+#define HOUR (3600 * S)
 
-struct option {
-    const char *key;
-    enum option_kind kind;
-    unsigned commands;
-    uint64_t min, max;
-    const char *preset, *unit, *prose;
-    size_t offset;
-};
-
-static const struct option table[] = {
-#define X(field_, key_, kind_, commands_, min_, max_, preset_, unit_, prose_) \
-    {.key = key_,                                                             \
-     .kind = KIND_##kind_,                                                    \
-     .commands = commands_,                                                   \
-     .min = min_,                                                             \
-     .max = max_,                                                             \
-     .preset = preset_,                                                       \
-     .unit = unit_,                                                           \
-     .prose = prose_,                                                         \
+const struct option option_table[OPTION_COUNT] = {
+#define X(field_, key_, kind_, commands_, min_, max_, marks_, preset_, unit_, prose_) \
+    {.key = key_,                                                                     \
+     .kind = KIND_##kind_,                                                            \
+     .marks = marks_,                                                                 \
+     .commands = commands_,                                                           \
+     .min = min_,                                                                     \
+     .max = max_,                                                                     \
+     .preset = preset_,                                                               \
+     .unit = unit_,                                                                   \
+     .prose = prose_,                                                                 \
      .offset = offsetof(struct options, field_)},
     OPTIONS(X)
 #undef X
 };
 
-enum { OPTION_COUNT = sizeof(table) / sizeof(*table), NAME_SIZE = 48, VALUE_SHOWN_MAX = 120 };
+enum { VALUE_SHOWN_MAX = 120, WORD_SIZE = 64 };
+
+_Static_assert(COMMAND_COUNT <= 64, "the commands of an option are bits of a 64-bit word");
+
+/* What is as good as the name of an option. */
+static const struct {
+    const char *alias, *flag;
+} aliases[] = {{"-n", "--dry-run"}, {"-y", "--yes"}, {"--force", "--yes"}, {"--env", "--environment"}};
 
 static const char *const command_names[] = {
-#define X(id, name, prose) [COMMAND_##id] = name,
+#define X(id, name, argument, prose) [COMMAND_##id] = name,
     COMMANDS(X)
 #undef X
 };
 
-static const char *const command_prose[] = {
-#define X(id, name, prose) [COMMAND_##id] = prose,
-    COMMANDS(X)
+const char *command_name(enum command command)
+{
+    return command_names[command];
+}
+
+const char *command_argument(enum command command)
+{
+    static const char *const arguments[] = {
+#define X(id, name, argument, prose) [COMMAND_##id] = argument,
+        COMMANDS(X)
 #undef X
-};
+    };
+    return arguments[command];
+}
+
+const char *command_prose(enum command command)
+{
+    static const char *const lines[] = {
+#define X(id, name, argument, prose) [COMMAND_##id] = prose,
+        COMMANDS(X)
+#undef X
+    };
+    return lines[command];
+}
+
+const char *source_name(enum source_kind kind)
+{
+    static const char *const names[] = {
+#define X(id, name) [SOURCE_##id] = name,
+        SOURCES(X)
+#undef X
+    };
+    return names[kind];
+}
 
 const char *log_level_name(enum log_level level)
 {
@@ -63,6 +86,16 @@ const char *log_level_name(enum log_level level)
 #undef X
     };
     return names[level];
+}
+
+bool log_level_of(const char *name, enum log_level *ret_level)
+{
+    for (int i = 0; i < LOG_LEVEL_COUNT; i++)
+        if (strcmp(name, log_level_name((enum log_level)i)) == 0) {
+            *ret_level = (enum log_level)i;
+            return true;
+        }
+    return false;
 }
 
 /* What is being parsed, for the refusals. */
@@ -83,23 +116,31 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct parse *p, int sta
     return status;
 }
 
+static bool taken_by(const struct option *o, enum command command)
+{
+    return o->commands >> command & 1;
+}
+
 /* ---- names ---- */
 
-/* operator.listen -> --operator-listen */
-static void flag_name(const struct option *o, char name[NAME_SIZE])
+void option_flag(const struct option *o, char name[OPTION_NAME_SIZE])
 {
-    snprintf(name, NAME_SIZE, "--%s", o->key);
+    snprintf(name, OPTION_NAME_SIZE, "--%s", o->key);
     for (char *c = name; *c; c++)
-        if (*c == '.')
+        if (*c == '.' || *c == '_')
             *c = '-';
 }
 
-/* operator.listen -> COPPICE_OPERATOR_LISTEN */
-static void variable_name(const struct option *o, char name[NAME_SIZE])
+void option_variable(const struct option *o, char name[OPTION_NAME_SIZE])
 {
-    snprintf(name, NAME_SIZE, "COPPICE_%s", o->key);
+    snprintf(name, OPTION_NAME_SIZE, "COPPICE_%s", o->key);
     for (char *c = name; *c; c++)
         *c = *c == '.' ? '_' : *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
+}
+
+bool option_is_setting(const struct option *o)
+{
+    return !(o->marks & MARK_CALL) && o != &option_table[OPTION_config];
 }
 
 /* ---- values ---- */
@@ -109,8 +150,8 @@ struct unit {
     uint64_t factor;
 };
 
-static const struct unit durations[] = {{"ns", 1},     {"us", US},      {"ms", MS}, {"s", S},
-                                        {"m", 60 * S}, {"h", 3600 * S}, {NULL, 0}};
+static const struct unit durations[] = {{"ns", 1},     {"us", US},  {"ms", MS}, {"s", S},
+                                        {"m", 60 * S}, {"h", HOUR}, {"d", DAY}, {NULL, 0}};
 static const struct unit sizes[] = {{"B", 1},           {"KiB", 1 << 10},   {"MiB", MIB},
                                     {"GiB", MIB << 10}, {"TiB", MIB << 20}, {NULL, 0}};
 
@@ -150,11 +191,33 @@ static bool quantity(const char *text, const struct unit *units, uint64_t *ret_v
     return true;
 }
 
-/* The largest unit that leaves a whole number. */
-static void quantity_text(uint64_t value, const struct unit *units, char *text, size_t size)
+bool option_duration(const char *text, uint64_t *ret_ns)
 {
-    const struct unit *best = units;
-    for (const struct unit *u = units; u->name; u++)
+    return quantity(text, durations, ret_ns);
+}
+
+/* 8h2m: what remains goes on in smaller units. */
+static void duration_text(uint64_t value, char *text, size_t size)
+{
+    size_t used = 0;
+    if (value == 0)
+        snprintf(text, size, "0s");
+    for (const struct unit *u = &durations[sizeof(durations) / sizeof(*durations) - 2]; value; u--)
+        if (value >= u->factor) {
+            int n = snprintf(text + used, size - used, "%llu%s", (unsigned long long)(value / u->factor),
+                             u->name);
+            used += n > 0 ? (size_t)n : 0;
+            if (used >= size)
+                return;
+            value %= u->factor;
+        }
+}
+
+/* The largest unit that leaves a whole number. */
+static void size_text(uint64_t value, char *text, size_t size)
+{
+    const struct unit *best = sizes;
+    for (const struct unit *u = sizes; u->name; u++)
         if (value && value % u->factor == 0)
             best = u;
     snprintf(text, size, "%llu%s", (unsigned long long)(value / best->factor), best->name);
@@ -171,6 +234,22 @@ static bool flag_value(const char *text, bool *ret_value)
     return false;
 }
 
+/* One of "dev|stage|prod": the value is kept as it was given. */
+static bool choice_value(const struct option *o, const char *text, const char **ret_value)
+{
+    size_t length = strlen(text);
+    for (const char *word = o->unit; *word;) {
+        size_t size = strcspn(word, "|");
+        if (size == length && memcmp(word, text, size) == 0) {
+            *ret_value = text;
+            return true;
+        }
+        word += size + (word[size] == '|');
+    }
+    *ret_value = text;
+    return length == 0 && !*o->preset;
+}
+
 /* 5/60s */
 static bool intensity_value(const struct option *o, const char *text, struct intensity *ret_value)
 {
@@ -183,45 +262,54 @@ static bool intensity_value(const struct option *o, const char *text, struct int
     return true;
 }
 
-static bool level_value(const char *text, enum log_level *ret_value)
-{
-    for (int i = 0; i < LOG_LEVEL_COUNT; i++)
-        if (strcmp(text, log_level_name((enum log_level)i)) == 0) {
-            *ret_value = (enum log_level)i;
-            return true;
-        }
-    return false;
-}
-
 static bool in_range(const struct option *o, uint64_t value)
 {
     return value >= o->min && value <= o->max;
 }
 
-/* What would be right, as the end of a sentence that begins "it must be". */
-static void right_value(const struct option *o, char *text, size_t size)
+/* "dev|stage|prod" -> "dev, stage or prod" */
+static void choice_text(const char *words, char *text, size_t size)
 {
-    char min[32], max[32];
+    const char *last = strrchr(words, '|');
+    size_t used = 0;
+    for (; *words && used + 5 < size; words++) {
+        const char *between = words == last ? " or " : ", ";
+        if (*words != '|') {
+            text[used++] = *words;
+            continue;
+        }
+        memcpy(text + used, between, strlen(between));
+        used += strlen(between);
+    }
+    text[used] = 0;
+}
+
+void option_right(const struct option *o, char *text, size_t size)
+{
+    char min[64], max[64];
     switch (o->kind) {
     case KIND_COUNT:
         snprintf(text, size, "a whole number from %llu to %llu", (unsigned long long)o->min,
                  (unsigned long long)o->max);
         break;
     case KIND_DURATION:
-        quantity_text(o->min, durations, min, sizeof(min));
-        quantity_text(o->max, durations, max, sizeof(max));
+        duration_text(o->min, min, sizeof(min));
+        duration_text(o->max, max, sizeof(max));
         snprintf(text, size, "a duration from %s to %s, such as %s", min, max, o->preset);
         break;
     case KIND_SIZE:
-        quantity_text(o->min, sizes, min, sizeof(min));
-        quantity_text(o->max, sizes, max, sizeof(max));
+        size_text(o->min, min, sizeof(min));
+        size_text(o->max, max, sizeof(max));
         snprintf(text, size, "a size from %s to %s, such as %s", min, max, o->preset);
         break;
     case KIND_FLAG:
         snprintf(text, size, "true or false");
         break;
     case KIND_TEXT:
-        snprintf(text, size, "a text, such as %s", o->preset);
+        snprintf(text, size, *o->preset ? "a text, such as %s" : "a text", o->preset);
+        break;
+    case KIND_CHOICE:
+        choice_text(o->unit, text, size);
         break;
     case KIND_INTENSITY:
         snprintf(text, size, "<restarts>/<time> with 0 to 1000 restarts in %llu to %llu seconds, such as %s",
@@ -231,6 +319,68 @@ static void right_value(const struct option *o, char *text, size_t size)
         snprintf(text, size, "debug, info, warn or error");
         break;
     }
+}
+
+static const void *field_of(const struct option *o, const struct options *options)
+{
+    return (const char *)options + o->offset;
+}
+
+void option_show(const struct option *o, const struct options *options, char text[OPTION_VALUE_SIZE])
+{
+    const void *field = field_of(o, options);
+    const char *words = o->kind == KIND_TEXT || o->kind == KIND_CHOICE ? *(const char *const *)field : "";
+    char period[64];
+    switch (o->kind) {
+    case KIND_COUNT:
+        snprintf(text, OPTION_VALUE_SIZE, "%llu", (unsigned long long)*(const uint64_t *)field);
+        break;
+    case KIND_DURATION:
+        duration_text(*(const uint64_t *)field, text, OPTION_VALUE_SIZE);
+        break;
+    case KIND_SIZE:
+        size_text(*(const uint64_t *)field, text, OPTION_VALUE_SIZE);
+        break;
+    case KIND_FLAG:
+        snprintf(text, OPTION_VALUE_SIZE, "%s", *(const bool *)field ? "true" : "false");
+        break;
+    case KIND_TEXT:
+    case KIND_CHOICE:
+        snprintf(text, OPTION_VALUE_SIZE, "%s", o->marks & MARK_SECRET && *words ? "***" : words);
+        break;
+    case KIND_INTENSITY: {
+        const struct intensity *i = field;
+        duration_text(i->period_ns, period, sizeof(period));
+        snprintf(text, OPTION_VALUE_SIZE, "%u/%s", i->restarts, period);
+        break;
+    }
+    case KIND_LEVEL:
+        snprintf(text, OPTION_VALUE_SIZE, "%s", log_level_name(*(const enum log_level *)field));
+        break;
+    }
+}
+
+bool option_same(const struct option *o, const struct options *a, const struct options *b)
+{
+    const void *x = field_of(o, a), *y = field_of(o, b);
+    switch (o->kind) {
+    case KIND_COUNT:
+    case KIND_DURATION:
+    case KIND_SIZE:
+        return *(const uint64_t *)x == *(const uint64_t *)y;
+    case KIND_FLAG:
+        return *(const bool *)x == *(const bool *)y;
+    case KIND_TEXT:
+    case KIND_CHOICE:
+        return strcmp(*(const char *const *)x, *(const char *const *)y) == 0;
+    case KIND_INTENSITY: {
+        const struct intensity *i = x, *j = y;
+        return i->restarts == j->restarts && i->period_ns == j->period_ns;
+    }
+    case KIND_LEVEL:
+        return *(const enum log_level *)x == *(const enum log_level *)y;
+    }
+    return false;
 }
 
 static bool take(struct options *options, const struct option *o, const char *value)
@@ -253,36 +403,45 @@ static bool take(struct options *options, const struct option *o, const char *va
         return flag_value(value, field);
     case KIND_TEXT:
         *(const char **)field = value;
-        return *value != 0;
+        return *value || !*o->preset; /* one that is nothing by default may be nothing */
+    case KIND_CHOICE:
+        return choice_value(o, value, field);
     case KIND_INTENSITY:
         return intensity_value(o, value, field);
     case KIND_LEVEL:
-        return level_value(value, field);
+        return log_level_of(value, field);
     }
     return false;
 }
 
-/* source: the flag or the variable that brought the value. */
-static int set(struct parse *p, const struct option *o, const char *source, const char *value)
+/* name: the flag, the variable or the place in the file that brought the value. */
+static int set(struct parse *p, const struct option *o, const char *name, const char *value,
+               struct source source)
 {
     char right[160];
-    if (take(p->options, o, value))
+    if (take(p->options, o, value)) {
+        p->options->sources[o - option_table] = source;
         return 0;
-    right_value(o, right, sizeof(right));
-    return refuse(p, EXIT_CONFIG, "%s is '%.*s'; it must be %s", source, VALUE_SHOWN_MAX, value, right);
+    }
+    option_right(o, right, sizeof(right));
+    if (o->marks & MARK_SECRET)
+        return refuse(p, EXIT_CONFIG, "%s must be %s", name, right);
+    return refuse(p, EXIT_CONFIG, "%s is '%.*s'; it must be %s", name, VALUE_SHOWN_MAX, value, right);
 }
 
 /* ---- command line ---- */
 
+static const struct source from_flag = {.kind = SOURCE_FLAG};
+
 static int unknown_option(struct parse *p, const char *argument, size_t length)
 {
-    char names[OPTION_COUNT][NAME_SIZE], word[NAME_SIZE];
-    snprintf(word, sizeof(word), "%.*s", (int)(length < NAME_SIZE ? length : NAME_SIZE - 1), argument);
+    char names[OPTION_COUNT][OPTION_NAME_SIZE], word[OPTION_NAME_SIZE];
+    snprintf(word, sizeof(word), "%.*s", (int)(length < sizeof(word) ? length : sizeof(word) - 1), argument);
     struct nearest near = {.word = word};
     for (size_t i = 0; i < OPTION_COUNT; i++) {
-        if (!(table[i].commands >> p->options->command & 1))
+        if (!taken_by(&option_table[i], p->options->command))
             continue;
-        flag_name(&table[i], names[i]);
+        option_flag(&option_table[i], names[i]);
         nearest_offer(&near, names[i]);
     }
     const char *command = command_names[p->options->command];
@@ -295,40 +454,100 @@ static int unknown_option(struct parse *p, const char *argument, size_t length)
 /* --no-NAME and --NAME for flags; --NAME VALUE and --NAME=VALUE for all. Moves *at over what it took. */
 static int parse_option(struct parse *p, int argc, char *const argv[], int *at)
 {
-    const char *argument = argv[*at];
+    const char *argument = argv[*at], *value;
+    char name[OPTION_NAME_SIZE], negated[OPTION_NAME_SIZE + 3];
     size_t length = strcspn(argument, "=");
-    char name[NAME_SIZE], negated[NAME_SIZE + 3];
+    value = argument[length] ? argument + length + 1 : NULL;
+    for (size_t i = 0; i < sizeof(aliases) / sizeof(*aliases); i++)
+        if (strlen(aliases[i].alias) == length && memcmp(aliases[i].alias, argument, length) == 0) {
+            argument = aliases[i].flag;
+            length = strlen(argument);
+        }
     for (size_t i = 0; i < OPTION_COUNT; i++) {
-        const struct option *o = &table[i];
-        if (!(o->commands >> p->options->command & 1))
+        const struct option *o = &option_table[i];
+        if (!taken_by(o, p->options->command))
             continue;
-        flag_name(o, name);
-        if (o->kind == KIND_FLAG && !argument[length]) {
+        option_flag(o, name);
+        if (o->kind == KIND_FLAG && !value) {
             snprintf(negated, sizeof(negated), "--no-%s", name + 2);
             if (strcmp(argument, name) == 0 || strcmp(argument, negated) == 0)
-                return set(p, o, name, strcmp(argument, name) == 0 ? "true" : "false");
+                return set(p, o, name, strcmp(argument, name) == 0 ? "true" : "false", from_flag);
         }
         if (strlen(name) != length || memcmp(name, argument, length) != 0)
             continue;
-        if (argument[length])
-            return set(p, o, name, argument + length + 1);
+        if (value)
+            return set(p, o, name, value, from_flag);
         if (*at + 1 == argc)
-            return refuse(p, EXIT_USAGE, "%s needs a value, such as %s %s", name, name, o->preset);
-        return set(p, o, name, argv[++*at]);
+            return refuse(p, EXIT_USAGE, "%s needs a value, such as %s %s", name, name,
+                          *o->preset ? o->preset : o->unit);
+        return set(p, o, name, argv[++*at], from_flag);
     }
     return unknown_option(p, argument, length);
 }
 
-static int parse_command(struct parse *p, const char *word)
+/* The first word of a name of two; 0 when it has one. */
+static size_t noun_length(const char *name)
 {
-    struct nearest near = {.word = word};
+    const char *space = strchr(name, ' ');
+    return space ? (size_t)(space - name) : 0;
+}
+
+static bool is_noun(const char *word)
+{
     for (int i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(word, command_names[i]) == 0) {
-            p->options->command = (enum command)i;
-            return 0;
-        }
-        nearest_offer(&near, command_names[i]);
+        size_t length = noun_length(command_names[i]);
+        if (length && strlen(word) == length && memcmp(word, command_names[i], length) == 0)
+            return true;
     }
+    return false;
+}
+
+static int unknown_verb(struct parse *p, const char *noun, const char *verb)
+{
+    struct nearest near = {.word = verb ? verb : ""};
+    char verbs[160] = "";
+    size_t used = 0;
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        size_t length = noun_length(command_names[i]);
+        if (!length || strlen(noun) != length || memcmp(noun, command_names[i], length) != 0)
+            continue;
+        nearest_offer(&near, command_names[i] + length + 1);
+        int n = snprintf(verbs + used, sizeof(verbs) - used, "%s%s", used ? ", " : "",
+                         command_names[i] + length + 1);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (verb && near.best)
+        return refuse(p, EXIT_USAGE, "%s has no '%.*s'; did you mean %s %s?", noun, VALUE_SHOWN_MAX, verb,
+                      noun, near.best);
+    if (verb)
+        return refuse(p, EXIT_USAGE, "%s has no '%.*s'; it has %s", noun, VALUE_SHOWN_MAX, verb, verbs);
+    return refuse(p, EXIT_USAGE, "%s is not enough; say what about them: %s", noun, verbs);
+}
+
+/* One word, or two of them: moves *at behind what it took. */
+static int parse_command(struct parse *p, int argc, char *const argv[], int *at)
+{
+    const char *word = argv[*at], *verb = *at + 1 < argc ? argv[*at + 1] : NULL;
+    struct nearest near = {.word = word};
+    char nouns[COMMAND_COUNT][32];
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        size_t length = noun_length(command_names[i]);
+        if (length) {
+            snprintf(nouns[i], sizeof(nouns[i]), "%.*s", (int)length, command_names[i]);
+            nearest_offer(&near, nouns[i]);
+            if (!verb || strcmp(word, nouns[i]) != 0 || strcmp(verb, command_names[i] + length + 1) != 0)
+                continue;
+        } else {
+            nearest_offer(&near, command_names[i]);
+            if (strcmp(word, command_names[i]) != 0)
+                continue;
+        }
+        p->options->command = (enum command)i;
+        *at += length ? 2 : 1;
+        return 0;
+    }
+    if (is_noun(word))
+        return unknown_verb(p, word, verb && *verb != '-' ? verb : NULL);
     if (near.best)
         return refuse(p, EXIT_USAGE, "there is no command '%.*s'; did you mean %s?", VALUE_SHOWN_MAX, word,
                       near.best);
@@ -342,38 +561,86 @@ static bool asks_for_help(const char *argument)
     return strcmp(argument, "-h") == 0 || strcmp(argument, "--help") == 0;
 }
 
+static int parse_argument(struct parse *p, const char *value)
+{
+    struct options *o = p->options;
+    const char *command = command_names[o->command], *argument = command_argument(o->command);
+    if (!*argument)
+        return refuse(p, EXIT_USAGE, "%s takes no argument '%.*s'", command, VALUE_SHOWN_MAX, value);
+    if (o->argument)
+        return refuse(p, EXIT_USAGE, "%s takes one %s; '%.*s' is one too many", command, argument,
+                      VALUE_SHOWN_MAX, value);
+    if (!*value)
+        return refuse(p, EXIT_USAGE, "%s of %s is empty", argument, command);
+    o->argument = value;
+    return 0;
+}
+
+/* coppice help [COMMAND], where a noun alone is enough. */
+static int parse_topic(struct parse *p, int argc, char *const argv[], int at)
+{
+    struct options *o = p->options;
+    if (at < argc && asks_for_help(argv[at]))
+        at++;
+    if (at < argc && is_noun(argv[at]) && (at + 1 == argc || asks_for_help(argv[at + 1]))) {
+        o->topic = argv[at];
+        at = argc;
+    } else if (at < argc) {
+        if (parse_command(p, argc, argv, &at) != 0)
+            return p->status;
+        o->topic = command_names[o->command];
+    }
+    o->command = COMMAND_HELP;
+    return at < argc ? refuse(p, EXIT_USAGE, "help takes one command; '%.*s' is one too many",
+                              VALUE_SHOWN_MAX, argv[at])
+                     : 0;
+}
+
+static int parse_rest(struct parse *p, int argc, char *const argv[], int at)
+{
+    struct options *o = p->options;
+    bool ended = false; /* by --: what follows is no option */
+    for (; at < argc; at++) {
+        if (!ended && asks_for_help(argv[at])) {
+            o->topic = command_names[o->command];
+            o->command = COMMAND_HELP;
+            return 0;
+        }
+        if (!ended && strcmp(argv[at], "--") == 0) {
+            ended = true;
+        } else if (!ended && argv[at][0] == '-' && argv[at][1]) {
+            if (parse_option(p, argc, argv, &at) != 0)
+                return p->status;
+        } else if (parse_argument(p, argv[at]) != 0) {
+            return p->status;
+        }
+    }
+    const char *argument = command_argument(o->command);
+    if (*argument && !o->argument)
+        return refuse(p, EXIT_USAGE, "%s needs an argument: coppice %s %s", command_names[o->command],
+                      command_names[o->command], argument);
+    return 0;
+}
+
 static int parse_arguments(struct parse *p, int argc, char *const argv[])
 {
     struct options *o = p->options;
+    int at = 1;
+    o->argument = o->topic = NULL;
     if (argc < 2)
         return refuse(p, EXIT_USAGE,
                       "a command is missing; 'coppice serve' starts the server, 'coppice help' says more");
     if (asks_for_help(argv[1]))
-        o->command = COMMAND_HELP;
-    else if (strcmp(argv[1], "--version") == 0)
+        return parse_topic(p, argc, argv, 2);
+    if (strcmp(argv[1], "--version") == 0) {
         o->command = COMMAND_VERSION;
-    else if (parse_command(p, argv[1]) != 0)
+        at = 2;
+    } else if (is_noun(argv[1]) && argc > 2 && asks_for_help(argv[2])) {
+        return parse_topic(p, argc, argv, 1);
+    } else if (parse_command(p, argc, argv, &at) != 0) {
         return p->status;
-    for (int i = 2; i < argc; i++) {
-        if (asks_for_help(argv[i])) {
-            o->topic = o->command == COMMAND_HELP ? NULL : command_names[o->command];
-            o->command = COMMAND_HELP;
-            return 0;
-        }
-        if (argv[i][0] == '-' && argv[i][1]) {
-            if (parse_option(p, argc, argv, &i) != 0)
-                return p->status;
-        } else if (o->command == COMMAND_HELP && !o->topic) {
-            if (parse_command(p, argv[i]) != 0)
-                return p->status;
-            o->topic = command_names[o->command];
-            o->command = COMMAND_HELP;
-        } else {
-            return refuse(p, EXIT_USAGE, "%s takes no argument '%.*s'", command_names[o->command],
-                          VALUE_SHOWN_MAX, argv[i]);
-        }
     }
-    return 0;
+    return o->command == COMMAND_HELP ? parse_topic(p, argc, argv, at) : parse_rest(p, argc, argv, at);
 }
 
 /* ---- environment ---- */
@@ -382,17 +649,21 @@ static int parse_arguments(struct parse *p, int argc, char *const argv[])
  * puts variables with our prefix into the environment of a service that is called coppice. */
 static int parse_variable(struct parse *p, const char *entry)
 {
-    char names[OPTION_COUNT][NAME_SIZE], word[NAME_SIZE];
+    char names[OPTION_COUNT][OPTION_NAME_SIZE], word[OPTION_NAME_SIZE];
     size_t length = strcspn(entry, "=");
-    if (!entry[length] || length >= NAME_SIZE)
+    if (!entry[length] || length >= sizeof(word))
         return 0;
     snprintf(word, sizeof(word), "%.*s", (int)length, entry);
     struct nearest near = {.word = word + strlen("COPPICE_")};
     for (size_t i = 0; i < OPTION_COUNT; i++) {
-        variable_name(&table[i], names[i]);
+        const struct option *o = &option_table[i];
+        if (o->marks & MARK_CALL)
+            continue;
+        option_variable(o, names[i]);
         if (strcmp(names[i], word) == 0)
-            return table[i].commands >> p->options->command & 1 ? set(p, &table[i], word, entry + length + 1)
-                                                                : 0;
+            return taken_by(o, p->options->command)
+                       ? set(p, o, word, entry + length + 1, (struct source){.kind = SOURCE_ENVIRONMENT})
+                       : 0;
         nearest_offer(&near, names[i] + strlen("COPPICE_"));
     }
     if (near.best)
@@ -401,27 +672,339 @@ static int parse_variable(struct parse *p, const char *entry)
     return 0;
 }
 
-/* ---- all together ---- */
+/* ---- file ---- */
 
-/* What one row alone cannot see. */
-static int check_together(struct parse *p)
+static int unknown_key(struct parse *p, const struct file_entry *e)
+{
+    struct nearest near = {.word = e->key};
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if (option_is_setting(&option_table[i]))
+            nearest_offer(&near, option_table[i].key);
+    if (near.best)
+        return refuse(p, EXIT_CONFIG, "%s:%u: there is no setting '%s'; did you mean %s?", e->path, e->line,
+                      e->key, near.best);
+    return refuse(p, EXIT_CONFIG, "%s:%u: there is no setting '%s'; 'coppice config show' lists them",
+                  e->path, e->line, e->key);
+}
+
+static enum file_kind kind_in_file(const struct option *o)
+{
+    return o->kind == KIND_COUNT ? FILE_NUMBER : o->kind == KIND_FLAG ? FILE_FLAG : FILE_TEXT;
+}
+
+bool option_client_limit(const char *key, struct uuid *ret_client)
+{
+    static const char head[] = "limits.clients.", tail[] = ".requests_per_minute";
+    size_t before = sizeof(head) - 1, behind = sizeof(tail) - 1, length = strlen(key);
+    return length > before + behind && memcmp(key, head, before) == 0 &&
+           strcmp(key + length - behind, tail) == 0 &&
+           uuid_parse(key + before, length - before - behind, ret_client);
+}
+
+static int parse_client_limit(struct parse *p, const struct file_entry *e)
+{
+    const char *value = e->value;
+    uint64_t number;
+    if (e->kind == FILE_NUMBER && digits(&value, &number) && !*value && number <= LIMITER_QUOTA_MAX)
+        return 0;
+    return refuse(p, EXIT_CONFIG, "%s:%u: %s is '%.*s'; it must be a whole number from 0 to %u", e->path,
+                  e->line, e->key, VALUE_SHOWN_MAX, e->value, LIMITER_QUOTA_MAX);
+}
+
+static int parse_entry(struct parse *p, const struct file_entry *e)
+{
+    char name[FILE_KEY_MAX + 640], right[160];
+    struct uuid client;
+    if (option_client_limit(e->key, &client))
+        return parse_client_limit(p, e);
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const struct option *o = &option_table[i];
+        if (!option_is_setting(o) || strcmp(o->key, e->key) != 0)
+            continue;
+        if (!taken_by(o, p->options->command))
+            return 0;
+        snprintf(name, sizeof(name), "%s:%u: %s", e->path, e->line, e->key);
+        if (kind_in_file(o) == e->kind)
+            return set(p, o, name, e->value,
+                       (struct source){.kind = SOURCE_FILE, .file = e->path, .line = e->line});
+        option_right(o, right, sizeof(right));
+        return refuse(p, EXIT_CONFIG, "%s is %s; it must be %s: %s", name, file_kind_name(e->kind),
+                      file_kind_name(kind_in_file(o)), right);
+    }
+    return unknown_key(p, e);
+}
+
+/* ---- what one row alone cannot see ---- */
+
+static int check_runtime(struct parse *p)
 {
     const struct options *o = p->options;
-    if (o->command == COMMAND_SERVE && o->runaway < o->slice)
+    if (o->runaway < o->slice)
         return refuse(p, EXIT_CONFIG,
                       "--runaway is %lluus and --slice is %lluus; --runaway must be at least --slice",
                       (unsigned long long)(o->runaway / US), (unsigned long long)(o->slice / US));
+    if (o->store_map_max < o->store_map)
+        return refuse(p, EXIT_CONFIG,
+                      "--store-map-max is %lluB and --store-map is %lluB; --store-map-max must be at least "
+                      "--store-map",
+                      (unsigned long long)o->store_map_max, (unsigned long long)o->store_map);
+    if (o->clock_offset && strcmp(o->environment, "dev") != 0)
+        return refuse(p, EXIT_CONFIG,
+                      "--clock-offset is for dev; --environment is %s, where time is what it is",
+                      o->environment);
     return 0;
 }
 
-int options_parse(struct options *ret_options, int argc, char *const argv[], char *const environment[],
-                  char *ret_text, size_t text_size)
+static int check_tls(struct parse *p)
+{
+    const struct options *o = p->options;
+    if (!*o->tls_certificate != !*o->tls_key)
+        return refuse(p, EXIT_CONFIG, "--tls-certificate and --tls-key go together; %s is missing",
+                      *o->tls_key ? "--tls-certificate" : "--tls-key");
+    if (*o->tls_client_ca && !*o->tls_certificate)
+        return refuse(p, EXIT_CONFIG, "--tls-client-ca needs --tls-certificate and --tls-key");
+    return 0;
+}
+
+/* CTL-068: plain HTTP reaches other machines in dev only, or behind a proxy that is trusted. */
+static int check_listen(struct parse *p)
+{
+    const struct options *o = p->options;
+    struct socket_address addresses[SOCKETS_ADDRESSES_MAX];
+    struct address address;
+    char why[256];
+    size_t count;
+    if (!address_parse(o->operator_listen, &address, why, sizeof(why)))
+        return refuse(p, EXIT_CONFIG, "--operator-listen is %s", why);
+    if (!sockets_parse(o->http_listen, addresses, &count, why, sizeof(why)))
+        return refuse(p, EXIT_CONFIG, "--http-listen is %s", why);
+    if (strcmp(o->environment, "dev") == 0 || *o->tls_certificate || o->tls_terminated_by_proxy)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (addresses[i].exposed)
+            return refuse(p, EXIT_CONFIG,
+                          "--http-listen is '%.*s', which other machines reach, without TLS; in %s it needs "
+                          "--tls-certificate and --tls-key, or --tls-terminated-by-proxy when a trusted "
+                          "proxy does that (CTL-068)",
+                          VALUE_SHOWN_MAX, o->http_listen, o->environment);
+    return 0;
+}
+
+/* https://app.example.com:8443 and nothing behind it */
+static bool is_origin(const char *text, size_t length)
+{
+    static const char *const schemes[] = {"https://", "http://"};
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++) {
+        size_t scheme = strlen(schemes[i]);
+        if (length <= scheme || memcmp(text, schemes[i], scheme) != 0)
+            continue;
+        for (size_t c = scheme; c < length; c++)
+            if (!((text[c] >= 'a' && text[c] <= 'z') || (text[c] >= '0' && text[c] <= '9') ||
+                  strchr(".-:[]", text[c])))
+                return false;
+        return true;
+    }
+    return false;
+}
+
+/* The next of "a, b c" as *ret_length bytes; NULL: no more. */
+static const char *next_word(const char *list, size_t *ret_length)
+{
+    list += strspn(list, ", ");
+    *ret_length = strcspn(list, ", ");
+    return *ret_length ? list : NULL;
+}
+
+static bool lists(const char *list, const char *word, size_t length)
+{
+    size_t size;
+    for (const char *w = next_word(list, &size); w; w = next_word(w + size, &size))
+        if (size == length && memcmp(w, word, length) == 0)
+            return true;
+    return false;
+}
+
+/* CTL-149 and CTL-151: what the headers of answers may allow. */
+static int check_headers(struct parse *p)
+{
+    const struct options *o = p->options;
+    size_t length;
+    if (*o->http_cors_origin && !is_origin(o->http_cors_origin, strlen(o->http_cors_origin)))
+        return refuse(p, EXIT_CONFIG,
+                      "--http-cors-origin is '%.*s'; it must be one origin, such as https://app.example.com",
+                      VALUE_SHOWN_MAX, o->http_cors_origin);
+    const char *cdns = o->http_csp_approved_cdns;
+    for (const char *w = next_word(cdns, &length); w; w = next_word(w + length, &length))
+        if (!is_origin(w, length) || memcmp(w, "https:", 6) != 0)
+            return refuse(p, EXIT_CONFIG,
+                          "--http-csp-approved-cdns names '%.*s'; it must be origins, such as "
+                          "https://cdn.example.com (CTL-149)",
+                          (int)length, w);
+    const char *sources = o->http_csp_script_src;
+    for (const char *w = next_word(sources, &length); w; w = next_word(w + length, &length)) {
+        bool self = length == 6 && memcmp(w, "'self'", 6) == 0;
+        if (!self && !lists(cdns, w, length))
+            return refuse(p, EXIT_CONFIG,
+                          "--http-csp-script-src names %.*s; it must be 'self' and origins that "
+                          "--http-csp-approved-cdns lists; 'unsafe-inline' and 'unsafe-eval' are never "
+                          "allowed (CTL-149)",
+                          (int)length, w);
+    }
+    if (strcmp(o->http_frame_options, "SAMEORIGIN") == 0 && !*o->frame_embedding_approved_use_case)
+        return refuse(p, EXIT_CONFIG,
+                      "--http-frame-options is SAMEORIGIN; that needs "
+                      "--frame-embedding-approved-use-case to say what it was approved for (CTL-151)");
+    return 0;
+}
+
+#define TOKEN_LIFETIME_MAX (8 * HOUR) /* CTL-079 */
+
+/* CTL-106 to CTL-108. */
+static uint64_t cadence_max(const struct options *o)
+{
+    return strcmp(o->environment, "prod") == 0    ? 7 * DAY
+           : strcmp(o->environment, "stage") == 0 ? 14 * DAY
+                                                  : 30 * DAY;
+}
+
+static int check_keys(struct parse *p)
+{
+    const struct options *o = p->options;
+    char value[64], right[64];
+    duration_text(o->keys_rotation_cadence, value, sizeof(value));
+    duration_text(cadence_max(o), right, sizeof(right));
+    if (o->keys_rotation_cadence > cadence_max(o))
+        return refuse(
+            p, EXIT_CONFIG,
+            "--keys-rotation-cadence is %s; in %s it must be at most %s (CTL-106, CTL-107, CTL-108)", value,
+            o->environment, right);
+    if (o->auth_strict_rotation && o->keys_rotation_cadence >= TOKEN_LIFETIME_MAX)
+        return refuse(p, EXIT_CONFIG,
+                      "--keys-rotation-cadence is %s; with --auth-strict-rotation it must be below 8h, the "
+                      "longest life of a token (CTL-085)",
+                      value);
+    duration_text(o->keys_overlap, value, sizeof(value));
+    if (o->keys_overlap < TOKEN_LIFETIME_MAX)
+        return refuse(p, EXIT_CONFIG,
+                      "--keys-overlap is %s; it must be at least 8h, so that no token outlives the key that "
+                      "it was signed with (CTL-085)",
+                      value);
+    return 0;
+}
+
+static int check_issuers(struct parse *p)
+{
+    const struct options *o = p->options;
+    bool more = *o->auth_jwks_file || *o->auth_jwks_url;
+    if (more && !*o->auth_jwks_issuer)
+        return refuse(p, EXIT_CONFIG,
+                      "--auth-jwks-issuer is missing; it must say whose keys those of --auth-jwks-%s are",
+                      *o->auth_jwks_file ? "file" : "url");
+    if (more && strcmp(o->auth_jwks_issuer, o->auth_issuer) == 0)
+        return refuse(p, EXIT_CONFIG,
+                      "--auth-jwks-issuer is '%.*s', which is the built-in issuer's name; another issuer's "
+                      "keys must not speak for it",
+                      VALUE_SHOWN_MAX, o->auth_issuer);
+    bool https = strncmp(o->auth_jwks_url, "https://", 8) == 0;
+    bool http = strncmp(o->auth_jwks_url, "http://", 7) == 0 && strcmp(o->environment, "dev") == 0;
+    if (*o->auth_jwks_url && !https && !http)
+        return refuse(p, EXIT_CONFIG,
+                      "--auth-jwks-url must begin with https:// (in dev http:// is good enough)");
+    return 0;
+}
+
+/* "2026-11-18" */
+static bool is_date(const char *text)
+{
+    static const char form[] = "0000-00-00";
+    for (size_t i = 0; i < sizeof(form); i++)
+        if (form[i] == '0' ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
+            return false;
+    int month = (text[5] - '0') * 10 + text[6] - '0', day = (text[8] - '0') * 10 + text[9] - '0';
+    return month >= 1 && month <= 12 && day >= 1 && day <= 31;
+}
+
+static int check_rehearsal(struct parse *p)
+{
+    const char *day = p->options->keys_bootstrap_rehearsed;
+    if (*day && !is_date(day))
+        return refuse(p, EXIT_CONFIG,
+                      "--keys-bootstrap-rehearsed is '%.*s'; it must be a day, such as 2026-11-18",
+                      VALUE_SHOWN_MAX, day);
+    return 0;
+}
+
+/* CTL-115: in a release these three are somebody's decision. */
+static int check_release(struct parse *p)
+{
+    static const enum option_position needed[] = {OPTION_keys_rotation_cadence, OPTION_keys_overlap,
+                                                  OPTION_keys_revocation_sla};
+    char missing[160] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
+        if (p->options->sources[needed[i]].kind == SOURCE_DEFAULT) {
+            int n = snprintf(missing + used, sizeof(missing) - used, "%s%s", used ? ", " : "",
+                             option_table[needed[i]].key);
+            used += n > 0 ? (size_t)n : 0;
+        }
+    if (used)
+        return refuse(p, EXIT_CONFIG, "a release must set %s; defaults don't count here (CTL-115)", missing);
+    if (strcmp(p->options->environment, "prod") == 0 && !*p->options->keys_bootstrap_rehearsed)
+        return refuse(p, EXIT_CONFIG,
+                      "a release to prod must say in keys.bootstrap_rehearsed on which day the making of the "
+                      "first signing key was rehearsed, as runbook RB-015 has it (CTL-120)");
+    return 0;
+}
+
+static int check_together(struct parse *p)
+{
+    static int (*const checks[])(struct parse * p) = {
+        check_runtime, check_tls, check_listen, check_headers, check_keys, check_rehearsal, check_issuers};
+    const struct options *o = p->options;
+    if (FOR_SERVER >> o->command & 1)
+        for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
+            if (checks[i](p) != 0)
+                return p->status;
+    if (o->command == COMMAND_CONFIG_CHECK && o->release)
+        return check_release(p);
+    if (o->command == COMMAND_EXPORT && !o->jsonl)
+        return refuse(p, EXIT_USAGE, "export needs to be told the form: coppice export --jsonl");
+    return 0;
+}
+
+void options_warn(const struct options *o, void (*each)(void *context, const char *sentence), void *context)
+{
+    char cadence[64], sentence[256];
+    duration_text(o->keys_rotation_cadence, cadence, sizeof(cadence));
+    snprintf(sentence, sizeof(sentence),
+             "keys.rotation_cadence is %s; below 8h, the longest life of a token, would be better (CTL-085)",
+             cadence);
+    if (o->keys_rotation_cadence >= TOKEN_LIFETIME_MAX)
+        each(context, sentence);
+    if (o->clock_offset)
+        each(context, "clock.offset is set: this server's clock is ahead");
+    if (strcmp(o->environment, "dev") == 0 && !*o->tls_certificate && !o->tls_terminated_by_proxy) {
+        struct socket_address addresses[SOCKETS_ADDRESSES_MAX];
+        size_t count = 0;
+        if (sockets_parse(o->http_listen, addresses, &count, sentence, sizeof(sentence)))
+            for (size_t i = 0; i < count; i++)
+                if (addresses[i].exposed) {
+                    each(context, "http.listen is reached by other machines, without TLS (CTL-068)");
+                    break;
+                }
+    }
+}
+
+/* ---- all together ---- */
+
+static int parse_all(const struct file *file, struct options *ret_options, int argc, char *const argv[],
+                     char *const environment[], char *ret_text, size_t text_size, bool check)
 {
     struct options options = {0}, ignored = {0};
     struct parse p = {.options = &ignored, .text = ret_text, .text_size = text_size};
     for (size_t i = 0; i < OPTION_COUNT; i++)
-        ASSERT(take(&options, &table[i], table[i].preset));
-    /* The command decides which variables count, so it is looked for first and everything parsed again on top
+        ASSERT(take(&options, &option_table[i], option_table[i].preset));
+    /* The command decides which settings count, so it is looked for first and everything parsed again on top
      * of them.*/
     ignored = options;
     if (parse_arguments(&p, argc, argv) != 0)
@@ -429,6 +1012,9 @@ int options_parse(struct options *ret_options, int argc, char *const argv[], cha
     options.command = ignored.command;
     options.topic = ignored.topic;
     p.options = &options;
+    for (uint32_t i = 0; file && i < file->count; i++)
+        if (parse_entry(&p, &file->entries[i]) != 0)
+            return p.status;
     if (options.command != COMMAND_HELP && options.command != COMMAND_VERSION)
         for (; *environment; environment++)
             if (strncmp(*environment, "COPPICE_", strlen("COPPICE_")) == 0 &&
@@ -436,62 +1022,103 @@ int options_parse(struct options *ret_options, int argc, char *const argv[], cha
                 return p.status;
     if (options.command != COMMAND_HELP)
         (void)parse_arguments(&p, argc, argv);
-    if (check_together(&p) != 0)
+    if (check && check_together(&p) != 0)
         return p.status;
     *ret_options = options;
     return 0;
+}
+
+int options_parse(struct options *ret_options, int argc, char *const argv[], char *const environment[],
+                  char *ret_text, size_t text_size)
+{
+    return parse_all(NULL, ret_options, argc, argv, environment, ret_text, text_size, true);
+}
+
+int options_parse_with(const struct file *file, struct options *ret_options, int argc, char *const argv[],
+                       char *const environment[], char *ret_text, size_t text_size)
+{
+    return parse_all(file, ret_options, argc, argv, environment, ret_text, text_size, true);
+}
+
+int options_peek(struct options *ret_options, int argc, char *const argv[], char *const environment[],
+                 char *ret_text, size_t text_size)
+{
+    return parse_all(NULL, ret_options, argc, argv, environment, ret_text, text_size, false);
 }
 
 /* ---- help ---- */
 
 static void write_options(struct json_sink *sink, enum command command)
 {
-    char line[512], flag[NAME_SIZE], variable[NAME_SIZE], right[160];
+    char line[768], flag[OPTION_NAME_SIZE], variable[OPTION_NAME_SIZE], right[160];
     for (size_t i = 0; i < OPTION_COUNT; i++) {
-        const struct option *o = &table[i];
-        if (!(o->commands >> command & 1))
+        const struct option *o = &option_table[i];
+        if (!taken_by(o, command))
             continue;
-        flag_name(o, flag);
-        variable_name(o, variable);
-        right_value(o, right, sizeof(right));
-        snprintf(line, sizeof(line), "\n  %s%s%s%s\n      %s.\n      %s; default %s; %s\n", flag,
+        option_flag(o, flag);
+        option_variable(o, variable);
+        option_right(o, right, sizeof(right));
+        bool call = o->marks & MARK_CALL;
+        snprintf(line, sizeof(line), "\n  %s%s%s%s\n      %s.\n      %s; default %s%s%s\n", flag,
                  o->kind == KIND_FLAG ? "" : " <", o->kind == KIND_FLAG ? "" : (*o->unit ? o->unit : "word"),
-                 o->kind == KIND_FLAG ? "" : ">", o->prose, right, o->preset, variable);
+                 o->kind == KIND_FLAG ? "" : ">", o->prose, right, *o->preset ? o->preset : "none",
+                 call ? "" : "; ", call ? "" : variable);
         json_sink_text(sink, line);
     }
 }
 
+static void write_command(struct json_sink *sink, enum command command)
+{
+    char line[192], name[64];
+    snprintf(name, sizeof(name), "%s%s%s", command_names[command], *command_argument(command) ? " " : "",
+             command_argument(command));
+    snprintf(line, sizeof(line), "  %-19s %s\n", name, command_prose(command));
+    json_sink_text(sink, line);
+}
+
 static void write_overview(struct json_sink *sink)
 {
-    char line[160];
     json_sink_text(sink, "coppice serve --operator-listen 127.0.0.1:7070\n"
                          "coppice serve --guardian --schedulers 2\n"
-                         "coppice tree\n\n"
+                         "coppice config check --env prod\n"
+                         "coppice tree\n"
+                         "coppice backup monday\n\n"
                          "Commands:\n");
-    for (int i = 0; i < COMMAND_COUNT; i++) {
-        snprintf(line, sizeof(line), "  %-10s %s\n", command_names[i], command_prose[i]);
-        json_sink_text(sink, line);
-    }
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        write_command(sink, (enum command)i);
     json_sink_text(
         sink,
         "\n'coppice help serve' lists the options of the server. Flags win over variables of the\n"
-        "environment, these over the defaults.\n\n"
-        "Exit status: 0 after a stop that was asked for; 64 a command line that cannot be meant; 69 the\n"
-        "address is taken, or nobody listens there; 70 the restart budget is spent; 78 a value that\n"
-        "cannot be used.\n");
+        "environment, these over the file of settings, this over the defaults.\n\n"
+        "Exit status: 0 after a stop that was asked for; 1 a failure; 64 a command line that cannot be\n"
+        "meant; 65 what was stored is damaged; 66 there is no store; 69 the address is taken, or nobody\n"
+        "listens there; 70 the restart budget is spent; 71 the system refused; 73 the directory holds\n"
+        "something else; 74 the disk failed or is full; 75 somebody else has the store; 77 no permission;\n"
+        "78 a value that cannot be used, or a store of a later release.\n");
 }
 
 void options_write_help(struct json_sink *sink, const char *topic)
 {
     for (int i = 0; topic && i < COMMAND_COUNT; i++)
         if (strcmp(topic, command_names[i]) == 0) {
+            const char *argument = command_argument((enum command)i);
             json_sink_text(sink, "coppice ");
             json_sink_text(sink, topic);
+            json_sink_text(sink, *argument ? " " : "");
+            json_sink_text(sink, argument);
             json_sink_text(sink, ": ");
-            json_sink_text(sink, command_prose[i]);
+            json_sink_text(sink, command_prose((enum command)i));
             json_sink_text(sink, "\n");
             write_options(sink, (enum command)i);
             return;
         }
-    write_overview(sink);
+    if (!topic) {
+        write_overview(sink);
+        return;
+    }
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        size_t length = noun_length(command_names[i]);
+        if (length && strlen(topic) == length && memcmp(topic, command_names[i], length) == 0)
+            write_command(sink, (enum command)i);
+    }
 }

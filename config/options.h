@@ -1,12 +1,14 @@
-/* Options: what the command line and the environment may say, each in one row.
+/* Options: what the command line, the environment and the file of settings may say, each in one row.
  *
- * A row makes the flag (--operator-listen), the variable (COPPICE_OPERATOR_LISTEN), the field of struct
- * options, the parser, the checks and the help. Flags win over the environment, the environment over the
- * defaults. Whatever is not fully understood is refused with a sentence that names the option, the value and
- * what would be right, and the exit status to leave with: 64 for a command line that cannot be meant, 78 for
- * a value that cannot be used.
+ * A row makes the flag (--operator-listen), the variable (COPPICE_OPERATOR_LISTEN), the key of the file
+ * (operator.listen), the field of struct options, the parser, the checks, the help, the manual and the schema. Flags win
+ * over the environment, the environment over the file, the file over the defaults; of each value it is known where it
+ * came from. Whatever is not fully understood is refused with a sentence that names the option, the value and what would
+ * be right, and the exit status to leave with: 64 for a command line that cannot be meant, 78 for a value that cannot be
+ * used.
  *
- * Called once by main before anything else exists. Strings are borrowed from argv and the environment.
+ * Called by main before anything else exists, and by a reload (config/reload.h) from one actor. Strings are borrowed from
+ * argv, the environment and the file's text. Nothing here allocates.
  */
 #ifndef COPPICE_CONFIG_OPTIONS_H
 #define COPPICE_CONFIG_OPTIONS_H
@@ -16,6 +18,7 @@
 #include <stdint.h>
 
 #include "runtime/json.h"
+#include "store/uuid.h"
 
 #define EXIT_USAGE  64
 #define EXIT_CONFIG 78
@@ -38,90 +41,404 @@ struct intensity {
     uint64_t period_ns;
 };
 
-/* What a command takes is a bit in the commands column of an option. */
-#define COMMANDS(X)                                                        \
-    X(SERVE, "serve", "start the server; it runs until SIGTERM or SIGINT") \
-    X(TREE, "tree", "draw the living tree of a running server")            \
-    X(TOPOLOGY, "topology", "print the declared topology")                 \
-    X(VERSION, "version", "print the version")                             \
-    X(HELP, "help", "print this, or the options of one command")
+/* X(ID, "name", "ARGUMENT" or "" when it takes none, prose). A name of two words is a noun and what is done with it. What
+ * options a command takes is a bit in the commands column of each option. */
+#define COMMANDS(X)                                                                                         \
+    X(SERVE, "serve", "", "start the server; it runs until SIGTERM or SIGINT")                              \
+    X(TREE, "tree", "", "draw the living tree of a running server")                                         \
+    X(TOP, "top", "", "watch the actors of a running server")                                               \
+    X(STATS, "stats", "", "print the figures of a running server")                                          \
+    X(EVENTS, "events", "", "print what happens in a running server, as it happens")                        \
+    X(KILL, "kill", "ACTOR", "end an actor of a running server, and say what that did")                     \
+    X(RELOAD, "reload", "", "have a running server read its settings again")                                \
+    X(LOG_LEVEL, "log level", "LEVEL", "change what a running server writes to its log")                    \
+    X(CLOCK_ADVANCE, "clock advance", "TIME", "move the clock of a server that is tried out (dev) forward") \
+    X(KEYS_LIST, "keys list", "", "print the signing keys and when they are rotated")                       \
+    X(KEYS_ROTATE, "keys rotate", "", "make a new signing key now; the old one stays valid for a while")    \
+    X(KEYS_REVOKE, "keys revoke", "KID", "declare a signing key invalid, with all that it signed, at once") \
+    X(KEYS_BOOTSTRAP, "keys bootstrap", "", "make the first signing key")                                   \
+    X(KEYS_HISTORY, "keys history", "", "print the keys that were rotated out or revoked")                  \
+    X(KEYS_ISSUE, "keys issue", "", "give a client that lost its API key a new one")                        \
+    X(TOKEN_ISSUE, "token issue", "", "print a new token of the built-in issuer")                           \
+    X(TOKEN_REVOKE, "token revoke", "JTI", "declare a token invalid at once")                               \
+    X(CONFIG_CHECK, "config check", "", "say whether the settings can be used, and start nothing")          \
+    X(CONFIG_SHOW, "config show", "", "print every setting, its value, and where it comes from")            \
+    X(CONFIG_SCHEMA, "config schema", "", "print the JSON Schema of the file of settings")                  \
+    X(ACL, "acl", "", "print who may do what: every route, its credentials, and roles")                     \
+    X(AUDIT_LIST, "audit list", "", "print what was done by operators, newest first")                       \
+    X(CONTRACT_CHECK, "contract check", "",                                                                 \
+      "compare the contracts with the routes, and with an older version of them")                           \
+    X(CONTRACT_SHOW, "contract show", "WHAT",                                                               \
+      "print a contract: openapi, asyncapi, jobs, ops, errors or events")                                   \
+    X(TOPOLOGY, "topology", "", "print the declared topology")                                              \
+    X(CHECK, "check", "", "look at every page and row of the store and tell what is wrong")                 \
+    X(STAT, "stat", "", "print how large the store is, and how many rows each table has")                   \
+    X(BACKUP, "backup", "DIR", "copy the store into the new directory DIR while it works")                  \
+    X(RESTORE, "restore", "DIR", "bring the backup in DIR back into an empty or missing --store-dir")       \
+    X(EXPORT, "export", "", "print every row of the store, --jsonl: as a line of JSON")                     \
+    X(REPLAY, "replay", "JOURNAL", "make a store of every batch in the file that --store-record wrote")     \
+    X(COMPLETION, "completion", "SHELL", "print what makes bash, zsh or fish complete command lines")       \
+    X(MANUAL, "manual", "PAGE", "print a manual page: coppice.1, coppice.json.5, coppice-api.7, coppice.8") \
+    X(VERSION, "version", "", "print the version")                                                          \
+    X(HELP, "help", "", "print this, or the options of one command")
 
 enum command {
-#define X(id, name, prose) COMMAND_##id,
+#define X(id, name, argument, prose) COMMAND_##id,
     COMMANDS(X)
 #undef X
         COMMAND_COUNT
 };
 
 /* How a kind of value is kept, and what its limits are counted in: counts in ones, durations in ns, sizes in
- * bytes, the period of an intensity in seconds; limits of the others say nothing. */
+ * bytes, the period of an intensity in seconds; limits of the others say nothing. The words that a choice can be stand in
+ * its unit, "dev|stage|prod". */
+#define OPTION_KINDS(X)            \
+    X(COUNT, uint64_t)             \
+    X(DURATION, uint64_t)          \
+    X(SIZE, uint64_t)              \
+    X(FLAG, bool)                  \
+    X(TEXT, const char *)          \
+    X(CHOICE, const char *)        \
+    X(INTENSITY, struct intensity) \
+    X(LEVEL, enum log_level)
+
 #define OPTION_KIND_COUNT     uint64_t
 #define OPTION_KIND_DURATION  uint64_t
 #define OPTION_KIND_SIZE      uint64_t
 #define OPTION_KIND_FLAG      bool
 #define OPTION_KIND_TEXT      const char *
+#define OPTION_KIND_CHOICE    const char *
 #define OPTION_KIND_INTENSITY struct intensity
 #define OPTION_KIND_LEVEL     enum log_level
 
-#define FOR(command)          (1u << COMMAND_##command)
-#define US                    UINT64_C(1000)
-#define MS                    UINT64_C(1000000)
-#define S                     UINT64_C(1000000000)
-#define MIB                   (UINT64_C(1) << 20)
+enum option_kind {
+#define X(name, type) KIND_##name,
+    OPTION_KINDS(X)
+#undef X
+};
 
-/* X(field, "key", kind, commands, min, max, "default", "unit", "prose") */
+/* What else is true of an option. */
+enum option_mark {
+    MARK_RESTART = 0,     /* a setting of the server; another value counts from its next start on */
+    MARK_RELOAD = 1 << 0, /* a setting of the server that a reload applies */
+    MARK_CALL = 1 << 1,   /* of one command line: neither a variable nor a key of the file */
+    MARK_CLIENT = 1 << 2, /* of commands that talk to a server; none of the server's */
+    MARK_SECRET = 1 << 3, /* shown as *** */
+};
+
+#define FOR(command) (UINT64_C(1) << COMMAND_##command)
+#define FOR_DATA     (FOR(CHECK) | FOR(STAT) | FOR(BACKUP) | FOR(RESTORE) | FOR(EXPORT) | FOR(REPLAY))
+#define FOR_KEYS                                                                                      \
+    (FOR(KEYS_LIST) | FOR(KEYS_ROTATE) | FOR(KEYS_REVOKE) | FOR(KEYS_BOOTSTRAP) | FOR(KEYS_HISTORY) | \
+     FOR(KEYS_ISSUE))
+#define FOR_CHANGE                                                                                         \
+    (FOR(KILL) | FOR(RELOAD) | FOR(LOG_LEVEL) | FOR(CLOCK_ADVANCE) | FOR(KEYS_ROTATE) | FOR(KEYS_REVOKE) | \
+     FOR(KEYS_BOOTSTRAP) | FOR(TOKEN_ISSUE) | FOR(TOKEN_REVOKE))
+/* Those that ask a running server. */
+#define FOR_CLIENT (FOR_KEYS | FOR_CHANGE | FOR(TREE) | FOR(TOP) | FOR(STATS) | FOR(EVENTS) | FOR(AUDIT_LIST))
+/* Those that see the settings of the server. */
+#define FOR_SERVER (FOR(SERVE) | FOR(CONFIG_CHECK) | FOR(CONFIG_SHOW))
+#define FOR_FILE   (FOR_SERVER | FOR_CLIENT | FOR_DATA)
+
+#define US         UINT64_C(1000)
+#define MS         UINT64_C(1000000)
+#define S          UINT64_C(1000000000)
+#define DAY        (86400 * S)
+#define MIB        (UINT64_C(1) << 20)
+
+/* X(field, "key", kind, commands, min, max, marks, "default", "unit", "prose") */
 #define OPTIONS(X)                                                                                           \
-    X(schedulers, "schedulers", COUNT, FOR(SERVE), 0, 64, "0", "threads",                                    \
+    X(config, "config", TEXT, FOR_FILE, 0, 0, MARK_CLIENT, "", "file",                                       \
+      "the file of settings, instead of /etc/coppice/coppice.json and conf.d/*.json beside it (or, for a "   \
+      "user, $XDG_CONFIG_HOME/coppice/coppice.json)")                                                        \
+    X(environment, "environment", CHOICE, FOR_SERVER, 0, 0, MARK_RESTART, "dev", "dev|stage|prod",           \
+      "what this server is for; stage and prod are stricter, --env is the same")                             \
+    X(schedulers, "schedulers", COUNT, FOR_SERVER, 0, 64, MARK_RESTART, "0", "threads",                      \
       "scheduler threads; 0: one for each CPU this process may use")                                         \
-    X(operator_listen, "operator.listen", TEXT, FOR(SERVE) | FOR(TREE), 0, 0, "127.0.0.1:7070", "address",   \
+    X(http_listen, "http.listen", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "127.0.0.1:8080", "addresses",       \
+      "where clients connect: addresses with ports, or unix:PATH, with commas between them")                 \
+    X(http_connections, "http.connections", COUNT, FOR_SERVER, 1, 1000000, MARK_RESTART, "16384",            \
+      "connections", "clients connected at a time; one more is answered 503")                                \
+    X(http_connections_per_address, "http.connections.per_address", COUNT, FOR_SERVER, 0, 1000000,           \
+      MARK_RELOAD, "0", "connections", "of them from one address; 0: any number")                            \
+    X(http_head_timeout, "http.head.timeout", DURATION, FOR_SERVER, 100 * MS, 3600 * S, MARK_RELOAD, "10s",  \
+      "time", "how long the head of a request may take to arrive")                                           \
+    X(http_idle, "http.idle", DURATION, FOR_SERVER, 1 * S, 3600 * S, MARK_RELOAD, "60s", "time",             \
+      "how long a connection may stay without a request")                                                    \
+    X(http_write_timeout, "http.write.timeout", DURATION, FOR_SERVER, 100 * MS, 3600 * S, MARK_RELOAD,       \
+      "10s", "time", "how long a client may take for an answer's next bytes")                                \
+    X(http_body_grace, "http.body.grace", DURATION, FOR_SERVER, 0, 3600 * S, MARK_RELOAD, "5s", "time",      \
+      "how long a body may take before --http-body-rate counts")                                             \
+    X(http_body_rate, "http.body.rate", COUNT, FOR_SERVER, 0, 1000000000, MARK_RELOAD, "512", "bytes",       \
+      "a second that a body must come with at least")                                                        \
+    X(http_requests_max, "http.requests.max", COUNT, FOR_SERVER, 0, 1000000000, MARK_RELOAD, "0",            \
+      "requests", "on one connection; 0: any number")                                                        \
+    X(http_streams, "http.streams", COUNT, FOR_SERVER, 0, 1000000, MARK_RELOAD, "256", "streams",            \
+      "event streams at a time; one more is answered 503")                                                   \
+    X(http_check_answers, "http.check_answers", FLAG, FOR_SERVER, 0, 0, MARK_RESTART, "false", "",           \
+      "check answers against the contract, too; a wrong one ends its connection, and is logged")             \
+    X(http_access_log, "http.access_log", FLAG, FOR_SERVER, 0, 0, MARK_RESTART, "true", "",                  \
+      "a line of the log for each request, probes aside")                                                    \
+    X(http_cors_origin, "http.cors.origin", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "", "origin",              \
+      "whose pages may read answers, such as https://app.example.com; none: CORS is off")                    \
+    X(http_csp_script_src, "http.csp.script_src", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "'self'", "sources", \
+      "where scripts of the user interface may come from; anything but 'self' must be approved")             \
+    X(http_csp_approved_cdns, "http.csp.approved_cdns", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "", "origins", \
+      "the origins that --http-csp-script-src may name, with commas between them")                           \
+    X(http_frame_options, "http.frame_options", CHOICE, FOR_SERVER, 0, 0, MARK_RESTART, "DENY",              \
+      "DENY|SAMEORIGIN", "whether pages may be embedded; SAMEORIGIN needs an approved use case")             \
+    X(frame_embedding_approved_use_case, "frame_embedding.approved_use_case", TEXT, FOR_SERVER, 0, 0,        \
+      MARK_RESTART, "", "words", "what embedding was approved for")                                          \
+    X(http_shutdown_delay, "http.shutdown_delay", DURATION, FOR_SERVER, 0, 3600 * S, MARK_RELOAD, "0s",      \
+      "time", "between SIGTERM, when readiness goes, and the end of accepting, so that balancers notice")    \
+    X(http_drain, "http.drain", DURATION, FOR_SERVER, 0, 3600 * S, MARK_RESTART, "25s", "time",              \
+      "how long requests may take to end after that")                                                        \
+    X(tls_certificate, "tls.certificate", TEXT, FOR_SERVER, 0, 0, MARK_RELOAD, "", "file",                   \
+      "certificate chain (PEM) for the clients' listeners; none: no TLS")                                    \
+    X(tls_key, "tls.key", TEXT, FOR_SERVER, 0, 0, MARK_RELOAD, "", "file", "its private key (PEM)")          \
+    X(tls_client_ca, "tls.client_ca", TEXT, FOR_SERVER, 0, 0, MARK_RELOAD, "", "file",                       \
+      "authorities (PEM) that clients' certificates must come from; none: no certificates are asked for")    \
+    X(tls_terminated_by_proxy, "tls.terminated_by_proxy", FLAG, FOR_SERVER, 0, 0, MARK_RESTART, "false", "", \
+      "a trusted proxy in front speaks TLS, so plain HTTP on a public address is meant")                     \
+    X(auth_issuer, "auth.issuer", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "coppice", "name",                   \
+      "of the built-in issuer of tokens, as their iss says")                                                 \
+    X(auth_audience, "auth.audience", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "coppice", "name",               \
+      "that tokens must be meant for, as their aud says")                                                    \
+    X(auth_jwks_file, "auth.jwks.file", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "", "file",                    \
+      "public keys (JWKS) of another issuer")                                                                \
+    X(auth_jwks_url, "auth.jwks.url", TEXT, FOR_SERVER, 0, 0, MARK_SECRET, "", "URL",                        \
+      "where public keys (JWKS) of another issuer are fetched")                                              \
+    X(auth_jwks_issuer, "auth.jwks.issuer", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "", "name",                \
+      "whose keys those are, as the iss of its tokens says")                                                 \
+    X(auth_master_key, "auth.master_key", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "", "file",                  \
+      "32 bytes that private keys are sealed with; none: master.key in --store-dir, made when missing")      \
+    X(auth_jti_single_use, "auth.jti_single_use", FLAG, FOR_SERVER, 0, 0, MARK_RESTART, "false", "",         \
+      "a token is good for one request")                                                                     \
+    X(auth_strict_rotation, "auth.strict_rotation", FLAG, FOR_SERVER, 0, 0, MARK_RESTART, "false", "",       \
+      "refuse, not only warn about, a --keys-rotation-cadence of 8h or more")                                \
+    X(auth_key_lifetime, "auth.key_lifetime", DURATION, FOR_SERVER, 3600 * S, 3650 * DAY, MARK_RESTART,      \
+      "90d", "time", "how long a new API key is good for when its request doesn't say")                      \
+    X(auth_bootstrap_window, "auth.bootstrap_window", DURATION, FOR_SERVER, 0, 1 * DAY, MARK_RESTART, "10m", \
+      "time",                                                                                                \
+      "how long after its creation a client may fetch its first key without one; 0: operators issue it")     \
+    X(retention_revoked_keys, "retention.revoked_keys", DURATION, FOR_SERVER, 1 * DAY, 3650 * DAY,           \
+      MARK_RESTART, "90d", "time", "how long API keys are kept for audit after their end")                   \
+    X(keys_rotation_cadence, "keys.rotation_cadence", DURATION, FOR_SERVER, 1 * S, 3650 * DAY, MARK_RESTART, \
+      "6h", "time", "how often a new signing key takes over; at most 30d in dev, 14d in stage, 7d in prod")  \
+    X(keys_overlap, "keys.overlap", DURATION, FOR_SERVER, 0, 3650 * DAY, MARK_RESTART, "8h2m", "time",       \
+      "how long the old one stays valid after that; at least 8h, the longest life of a token")               \
+    X(keys_revocation_sla, "keys.revocation_sla", DURATION, FOR_SERVER, 0, 1 * DAY, MARK_RESTART, "60s",     \
+      "time", "within which a revoked key must be invalid everywhere; in this process it is at once")        \
+    X(keys_history, "keys.history", DURATION, FOR_SERVER, 90 * DAY, 36500 * DAY, MARK_RESTART, "90d",        \
+      "time", "how long keys that were rotated out or revoked stay in the history")                          \
+    X(keys_bootstrap_rehearsed, "keys.bootstrap_rehearsed", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "",        \
+      "date", "when making the first signing key was rehearsed (RB-015); a release to prod needs it")        \
+    X(limits_requests_per_minute, "limits.requests_per_minute", COUNT, FOR_SERVER, 1, 1000000, MARK_RELOAD,  \
+      "600", "requests", "of one client a minute; one more is answered 429")                                 \
+    X(limits_address, "limits.address", COUNT, FOR_SERVER, 0, 1000000, MARK_RELOAD, "0", "requests",         \
+      "of one address a minute; 0: any number")                                                              \
+    X(operator_listen, "operator.listen", TEXT, FOR_SERVER | FOR_CLIENT, 0, 0, MARK_RESTART,                 \
+      "127.0.0.1:7070", "address",                                                                           \
       "where operators connect: a loopback address and port (0: any free one), or unix:PATH")                \
-    X(operator_connections, "operator.connections", COUNT, FOR(SERVE), 1, 4096, "256", "connections",        \
-      "operators connected at a time; one more is answered 503")                                             \
-    X(operator_idle, "operator.idle", DURATION, FOR(SERVE), 1 * S, 3600 * S, "30s", "time",                  \
+    X(operator_token, "operator.token", TEXT, FOR_SERVER | FOR_CLIENT, 0, 0, MARK_RESTART, "", "file",       \
+      "that holds the operator's token; none: operator.token in --store-dir, made at the first start")       \
+    X(operator_auth, "operator.auth", FLAG, FOR_SERVER, 0, 0, MARK_RESTART, "true", "",                      \
+      "ask operators for the token; never on a unix socket, where the file's mode decides")                  \
+    X(operator_connections, "operator.connections", COUNT, FOR_SERVER, 1, 4096, MARK_RESTART, "256",         \
+      "connections", "operators connected at a time; one more is answered 503")                              \
+    X(operator_idle, "operator.idle", DURATION, FOR_SERVER, 1 * S, 3600 * S, MARK_RELOAD, "30s", "time",     \
       "how long an operator's connection may say nothing, and a request may take to arrive")                 \
-    X(guardian, "guardian", FLAG, FOR(SERVE), 0, 0, "false", "",                                             \
+    X(guardian, "guardian", FLAG, FOR_SERVER, 0, 0, MARK_RESTART, "false", "",                               \
       "watch over the server process and start it again when it ends abnormally")                            \
-    X(guardian_intensity, "guardian.intensity", INTENSITY, FOR(SERVE), 1, 3600, "5/60s", "restarts/seconds", \
+    X(guardian_intensity, "guardian.intensity", INTENSITY, FOR_SERVER, 1, 3600, MARK_RESTART, "5/60s",       \
+      "restarts/seconds",                                                                                    \
       "how often the guardian starts the server again before it gives up with status 70")                    \
-    X(slice, "slice", DURATION, FOR(SERVE), 100 * US, 1 * S, "1ms", "time",                                  \
+    X(slice, "slice", DURATION, FOR_SERVER, 100 * US, 1 * S, MARK_RESTART, "1ms", "time",                    \
       "a handler computing longer is switched out")                                                          \
-    X(runaway, "runaway", DURATION, FOR(SERVE), 1 * MS, 3600 * S, "1s", "time",                              \
+    X(runaway, "runaway", DURATION, FOR_SERVER, 1 * MS, 3600 * S, MARK_RESTART, "1s", "time",                \
       "a handler computing longer is ended; at least the slice")                                             \
-    X(preemption, "preemption", FLAG, FOR(SERVE), 0, 0, "true", "",                                          \
+    X(preemption, "preemption", FLAG, FOR_SERVER, 0, 0, MARK_RESTART, "true", "",                            \
       "switch out handlers that compute too long; off for debuggers")                                        \
-    X(containment, "containment", FLAG, FOR(SERVE), 0, 0, "true", "",                                        \
+    X(containment, "containment", FLAG, FOR_SERVER, 0, 0, MARK_RESTART, "true", "",                          \
       "a fault in an actor ends that actor only; off: it ends the process, with a core if enabled")          \
-    X(actors_max, "actors.max", COUNT, FOR(SERVE), 1024, 16777214, "4194304", "actors",                      \
+    X(actors_max, "actors.max", COUNT, FOR_SERVER, 1024, 16777214, MARK_RESTART, "4194304", "actors",        \
       "living actors per scheduler")                                                                         \
-    X(message_memory, "message.memory", SIZE, FOR(SERVE), 16 * MIB, 1048576 * MIB, "1GiB", "bytes",          \
-      "of memory for messages, for each of the 11 sizes of them and for arenas")                             \
-    X(adapters, "adapters", TEXT, FOR(SERVE), 0, 0, "clock,descriptors", "names",                            \
+    X(message_memory, "message.memory", SIZE, FOR_SERVER, 16 * MIB, 1048576 * MIB, MARK_RESTART, "1GiB",     \
+      "bytes", "of memory for messages, for each of the 11 sizes of them and for arenas")                    \
+    X(adapters, "adapters", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "clock,descriptors", "names",              \
       "adapters that must be ready before the server is; clock, descriptors")                                \
-    X(descriptors, "descriptors", COUNT, FOR(SERVE), 64, 1048576, "1024", "descriptors",                     \
+    X(descriptors, "descriptors", COUNT, FOR_SERVER, 64, 1048576, MARK_RESTART, "1024", "descriptors",       \
       "file descriptors that the adapter of that name makes sure of")                                        \
-    X(deduper_window, "deduper.window", COUNT, FOR(SERVE), 64, 4194304, "65536", "keys",                     \
+    X(deduper_window, "deduper.window", COUNT, FOR_SERVER, 64, 4194304, MARK_RESTART, "65536", "keys",       \
       "message keys remembered; a new one beyond that pushes the oldest out")                                \
-    X(deduper_expiry, "deduper.expiry", DURATION, FOR(SERVE), 1 * S, 604800 * S, "10m", "time",              \
+    X(deduper_expiry, "deduper.expiry", DURATION, FOR_SERVER, 1 * S, 7 * DAY, MARK_RESTART, "10m", "time",   \
       "how long a message key is remembered")                                                                \
-    X(log_level, "log.level", LEVEL, FOR(SERVE), 0, 0, "info", "",                                           \
+    X(store_dir, "store.dir", TEXT, FOR_SERVER | FOR_CLIENT | FOR_DATA, 0, 0, MARK_RESTART, "coppice-data",  \
+      "directory", "where everything that is kept lies; 'serve', 'restore' and 'replay' make it")            \
+    X(store_map, "store.map", SIZE, FOR_SERVER, MIB, 67108864 * MIB, MARK_RESTART, "1GiB", "bytes",          \
+      "of address space for the store to begin with; doubled when it is full")                               \
+    X(store_map_max, "store.map.max", SIZE, FOR_SERVER, MIB, 67108864 * MIB, MARK_RESTART, "256GiB",         \
+      "bytes", "the store never grows beyond; at least --store-map")                                         \
+    X(store_step, "store.step", SIZE, FOR_SERVER, MIB / 16, 1024 * MIB, MARK_RESTART, "32MiB", "bytes",      \
+      "by which the store's file is allocated ahead of its use")                                             \
+    X(store_reserve, "store.reserve", SIZE, FOR_SERVER, MIB, 1024 * MIB, MARK_RESTART, "16MiB", "bytes",     \
+      "of the store's file that only clean-up may use")                                                      \
+    X(store_ledger, "store.ledger", COUNT, FOR_SERVER, 1024, 268435456, MARK_RESTART, "4194304", "keys",     \
+      "idempotency keys alive at one time; 32 bytes of memory each")                                         \
+    X(store_view_age, "store.view.age", DURATION, FOR_SERVER, 100 * MS, 3600 * S, MARK_RESTART, "5s",        \
+      "time", "an actor that holds a view of the store for longer is ended")                                 \
+    X(store_record, "store.record", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "", "file",                        \
+      "write every batch to this journal, too, for 'coppice replay'")                                        \
+    X(log_level, "log.level", LEVEL, FOR_SERVER, 0, 0, MARK_RELOAD, "info", "",                              \
       "the least important lines that are written: debug, info, warn, error")                                \
-    X(json, "json", FLAG, FOR(TREE) | FOR(TOPOLOGY) | FOR(VERSION), 0, 0, "false", "", "print JSON")
+    X(log_format, "log.format", CHOICE, FOR_SERVER, 0, 0, MARK_RELOAD, "json", "json|text",                  \
+      "what a line of the log is: one JSON object, or words for people")                                     \
+    X(trace, "trace", FLAG, FOR_SERVER, 0, 0, MARK_RESTART, "true", "",                                      \
+      "export spans when the variables OTEL_EXPORTER_OTLP_* say where to")                                   \
+    X(clock_offset, "clock.offset", DURATION, FOR_SERVER, 0, 36500 * DAY, MARK_RESTART, "0s", "time",        \
+      "by which the server's clock is ahead; in dev only, for trying what takes days")                       \
+    X(url, "url", TEXT, FOR_CLIENT, 0, 0, MARK_CLIENT, "", "URL",                                            \
+      "where the operator's listener is, instead of --operator-listen: http://HOST:PORT or unix:PATH")       \
+    X(token_file, "token.file", TEXT, FOR_CLIENT, 0, 0, MARK_CLIENT, "", "file",                             \
+      "the operator's token, instead of --operator-token")                                                   \
+    X(color, "color", FLAG, FOR(TREE) | FOR(TOP), 0, 0, MARK_CLIENT, "true", "",                             \
+      "colours on a terminal; off as well with NO_COLOR or TERM=dumb")                                       \
+    X(release, "release", FLAG, FOR(CONFIG_CHECK), 0, 0, MARK_CALL, "false", "",                             \
+      "also refuse what must not be left to defaults in a release")                                          \
+    X(effective, "effective", FLAG, FOR(CONFIG_SHOW), 0, 0, MARK_CALL, "false", "",                          \
+      "what counts in the end, of flags, environment, file and defaults; it is what is shown anyway")        \
+    X(source, "source", CHOICE, FOR(CONFIG_SHOW), 0, 0, MARK_CALL, "", "default|file|environment|flag",      \
+      "only settings that come from there")                                                                  \
+    X(reason, "reason", TEXT, FOR_CHANGE, 0, 0, MARK_CALL, "", "words", "why, for the audit log")            \
+    X(dry_run, "dry.run", FLAG, FOR(KILL), 0, 0, MARK_CALL, "false", "",                                     \
+      "do nothing; say what would be hit (-n)")                                                              \
+    X(yes, "yes", FLAG, FOR(KILL) | FOR(KEYS_REVOKE) | FOR(TOKEN_REVOKE), 0, 0, MARK_CALL, "false", "",      \
+      "don't ask; needed where nobody can be asked (-y)")                                                    \
+    X(once, "once", FLAG, FOR(TOP), 0, 0, MARK_CALL, "false", "", "print one picture and end")               \
+    X(follow, "follow", FLAG, FOR(EVENTS), 0, 0, MARK_CALL, "true", "",                                      \
+      "go on until interrupted; off: print what there is and end")                                           \
+    X(children, "children", COUNT, FOR(TREE), 1, 200, MARK_CALL, "100", "children",                          \
+      "of each supervisor that are drawn, the newest ones")                                                  \
+    X(limit, "limit", COUNT, FOR(AUDIT_LIST) | FOR(KEYS_HISTORY), 1, 1000, MARK_CALL, "100", "entries",      \
+      "that are printed")                                                                                    \
+    X(severity, "severity", CHOICE, FOR(AUDIT_LIST), 0, 0, MARK_CALL, "", "INFO|SEV3|SEV2|SEV1",             \
+      "only entries of this severity")                                                                       \
+    X(subject, "subject", TEXT, FOR(TOKEN_ISSUE), 0, 0, MARK_CALL, "", "name", "of a token: its sub")        \
+    X(role, "role", CHOICE, FOR(TOKEN_ISSUE), 0, 0, MARK_CALL, "",                                           \
+      "owner|infra-approver|approver|operator|submitter|viewer|service|agent",                               \
+      "of a token: what it may do, as 'coppice acl' shows")                                                  \
+    X(projects, "projects", TEXT, FOR(TOKEN_ISSUE), 0, 0, MARK_CALL, "*", "names",                           \
+      "of a token: where it is good, with commas between them; *: everywhere")                               \
+    X(replaces, "replaces", TEXT, FOR(TOKEN_ISSUE), 0, 0, MARK_CALL, "", "jti",                              \
+      "of a token: the one that ends when it begins")                                                        \
+    X(client, "client", TEXT, FOR(KEYS_ISSUE), 0, 0, MARK_CALL, "", "id", "whose API key it is")             \
+    X(lifetime, "lifetime", DURATION, FOR(TOKEN_ISSUE), 1 * S, 8 * 3600 * S, MARK_CALL, "1h", "time",        \
+      "of a token; 4h at most for an agent's")                                                               \
+    X(base, "base", TEXT, FOR(CONTRACT_CHECK), 0, 0, MARK_CALL, "", "path",                                  \
+      "an older version of a contract as JSON, or a folder of them: what changed must be compatible")        \
+    X(strict, "strict", FLAG, FOR(CONTRACT_SHOW), 0, 0, MARK_CALL, "false", "",                              \
+      "of asyncapi: such as strict parsers take it")                                                         \
+    X(verify, "verify", FLAG, FOR(BACKUP), 0, 0, MARK_CALL, "false", "",                                     \
+      "make nothing; read the backup in DIR and prove that it is whole")                                     \
+    X(jsonl, "jsonl", FLAG, FOR(EXPORT), 0, 0, MARK_CALL, "false", "",                                       \
+      "as JSON lines; must be given, because it is the only form there is so far")                           \
+    X(json, "json", FLAG,                                                                                    \
+      (FOR_CLIENT & ~FOR(TOP)) | FOR(CONFIG_CHECK) | FOR(CONFIG_SHOW) | FOR(CONTRACT_CHECK) |                \
+          FOR(CONTRACT_SHOW) | FOR(ACL) | FOR(TOPOLOGY) | FOR(VERSION) | (FOR_DATA & ~FOR(EXPORT)),          \
+      0, 0, MARK_CALL, "false", "", "print JSON")
+
+enum option_position {
+#define X(field, ...) OPTION_##field,
+    OPTIONS(X)
+#undef X
+        OPTION_COUNT
+};
+
+/* X(ID, "name"), the least important first. */
+#define SOURCES(X)                \
+    X(DEFAULT, "default")         \
+    X(FILE, "file")               \
+    X(ENVIRONMENT, "environment") \
+    X(FLAG, "flag")
+
+enum source_kind {
+#define X(id, name) SOURCE_##id,
+    SOURCES(X)
+#undef X
+        SOURCE_COUNT
+};
+const char *source_name(enum source_kind kind);
+
+struct source {
+    enum source_kind kind;
+    uint32_t line;    /* of the file, from 1 on */
+    const char *file; /* borrowed; NULL unless kind is SOURCE_FILE */
+};
 
 struct options {
 #define X(field, key, kind, ...) OPTION_KIND_##kind field;
     OPTIONS(X)
 #undef X
     enum command command;
-    const char *topic; /* of help: a command's name or NULL */
+    const char *argument; /* of a command that takes one; never empty */
+    const char *topic;    /* of help: a command's name, or the first word of several; or NULL */
+    struct source sources[OPTION_COUNT];
 };
 
-/* 0, or the exit status to leave with and why. `environment` is NULL-terminated, as environ. */
+/* A row, for those that list them all. */
+struct option {
+    const char *key;
+    enum option_kind kind;
+    unsigned marks;
+    uint64_t commands;
+    uint64_t min, max;
+    const char *preset, *unit, *prose;
+    size_t offset;
+};
+extern const struct option option_table[OPTION_COUNT];
+
+#define OPTION_NAME_SIZE  56u
+#define OPTION_VALUE_SIZE 256u /* of a shown value; a longer one is cut */
+/* operator.listen -> --operator-listen, and COPPICE_OPERATOR_LISTEN */
+void option_flag(const struct option *o, char name[OPTION_NAME_SIZE]);
+void option_variable(const struct option *o, char name[OPTION_NAME_SIZE]);
+/* What would be right, as the end of a sentence that begins "it must be". */
+void option_right(const struct option *o, char *text, size_t size);
+/* A key of the file. Those of MARK_CALL are none. */
+bool option_is_setting(const struct option *o);
+/* The value as text, in the form that it could be given in; *** for a secret that is set. */
+void option_show(const struct option *o, const struct options *options, char text[OPTION_VALUE_SIZE]);
+/* limits.clients.<client_id>.requests_per_minute, a key of the file that there is one of per client (JOB-447), with a
+ * number from 0 to LIMITER_QUOTA_MAX. */
+bool option_client_limit(const char *key, struct uuid *ret_client);
+/* Both hold the same value. */
+bool option_same(const struct option *o, const struct options *a, const struct options *b);
+
+const char *command_name(enum command command);
+const char *command_argument(enum command command);
+const char *command_prose(enum command command);
+
+struct file; /* config/file.h */
+
+/* 0, or the exit status to leave with and why. `environment` is NULL-terminated, as environ. No file is looked at. */
 int options_parse(struct options *ret_options, int argc, char *const argv[], char *const environment[],
                   char *ret_text, size_t text_size);
+/* The same with what was read from files (NULL: nothing). */
+int options_parse_with(const struct file *file, struct options *ret_options, int argc, char *const argv[],
+                       char *const environment[], char *ret_text, size_t text_size);
+/* Of what is known without the file: command, config, topic; what the values mean together isn't looked at. */
+int options_peek(struct options *ret_options, int argc, char *const argv[], char *const environment[],
+                 char *ret_text, size_t text_size);
+/* What is allowed and still probably wrong: a sentence each. */
+void options_warn(const struct options *options, void (*each)(void *context, const char *sentence),
+                  void *context);
 
-/* What the command of this name does and takes; the overview of all when topic is NULL. */
+/* What the command of this name does and takes; of all that begin with this word; the overview when topic is NULL. */
 void options_write_help(struct json_sink *sink, const char *topic);
 
 const char *log_level_name(enum log_level level);
+/* 1h30m, in ns; the whole text or nothing. */
+bool option_duration(const char *text, uint64_t *ret_ns);
+bool log_level_of(const char *name, enum log_level *ret_level);
 
 #endif

@@ -6,9 +6,16 @@
 
 #include "actors/deduper.h"
 #include "config/nearest.h"
-#include "http/operator.h"
+#include "http/keyring.h"
+#include "http/listener.h"
+#include "http/otlp.h"
 
-enum { DECLARED_SIZE = 256 * 1024 };
+enum {
+    DECLARED_SIZE = 256 * 1024,
+    SHARES_MAX = SOCKETS_SHARES_MAX,
+    LISTENERS_MAX = SOCKETS_ADDRESSES_MAX * SHARES_MAX,
+    NAME_SIZE = 48,
+};
 
 /* Everything that the tree borrows for its life: one block, allocated at boot. */
 struct plan {
@@ -20,10 +27,21 @@ struct plan {
     unsigned char args[TOPOLOGY_ROWS_MAX][SUPERVISOR_ARGS_MAX];
     struct living_row rows[TOPOLOGY_ROWS_MAX];
     char declared[DECLARED_SIZE];
-    struct operator_options view;
-    struct operator_args operator_args;
+    struct living_rows living;
     struct adapters_args adapters;
     struct deduper_args deduper;
+    struct keyring_args keyring;
+    struct otlp_args otlp;
+
+    /* The client port: children of the row TOPOLOGY_CLIENTS, supervisors of connections first. */
+    const struct sockets *sockets;
+    struct fronts *fronts;
+    struct listener_args operator_listener;
+    struct supervisor_spec connections[SHARES_MAX];
+    unsigned char connections_args[SHARES_MAX][SUPERVISOR_ARGS_MAX];
+    struct listener_args listeners[LISTENERS_MAX];
+    struct child_spec clients[SHARES_MAX + LISTENERS_MAX];
+    char names[SHARES_MAX + LISTENERS_MAX][NAME_SIZE];
 };
 
 static const struct adapter *adapter_known(const char *name, size_t length)
@@ -71,9 +89,15 @@ static void plan_options(struct plan *plan, const struct topology_row *row, stru
             (struct deduper_args){.window = (uint32_t)o->deduper_window, .expiry_ns = o->deduper_expiry};
         child->args = &plan->deduper;
         child->args_size = sizeof(plan->deduper);
-    } else if (row->class == &operator_class) {
-        child->args = &plan->operator_args;
-        child->args_size = sizeof(plan->operator_args);
+    } else if (row->class == &keyring_class) {
+        child->args = &plan->keyring;
+        child->args_size = sizeof(plan->keyring);
+    } else if (row->class == &otlp_class) {
+        child->args = &plan->otlp;
+        child->args_size = sizeof(plan->otlp);
+    } else if (row->class == &listener_class) {
+        child->args = &plan->operator_listener;
+        child->args_size = sizeof(plan->operator_listener);
     }
 }
 
@@ -83,7 +107,8 @@ static void plan_worker(struct plan *plan, const struct topology_row *row, struc
                                  .name = row->name,
                                  .class = row->class,
                                  .args = row->args,
-                                 .args_size = row->args_size};
+                                 .args_size = row->args_size,
+                                 .scheduler = row->scheduler};
     plan_options(plan, row, child);
 }
 
@@ -97,9 +122,71 @@ static void plan_supervisor(struct plan *plan, size_t position)
         .intensity = (int32_t)row->max_restarts,
         .period_ms = (int64_t)row->max_seconds * 1000,
         .max_children =
-            strcmp(row->name, TOPOLOGY_CONNECTIONS) == 0 ? (uint32_t)plan->options->operator_connections : 0,
+            strcmp(row->name, TOPOLOGY_OPERATORS) == 0 ? (uint32_t)plan->options->operator_connections : 0,
         .root = position == 0,
     };
+}
+
+/* ---- the client port ---- */
+
+static size_t plan_connections(struct plan *plan, size_t shares)
+{
+    for (size_t n = 0; n < shares; n++) {
+        snprintf(plan->names[n], NAME_SIZE, TOPOLOGY_CONNECTIONS ":%zu", n);
+        plan->connections[n] = (struct supervisor_spec){
+            .name = plan->names[n],
+            .register_name = true,
+            .strategy = DYNAMIC,
+            .intensity = 30,
+            .period_ms = 60000,
+            .max_children = (uint32_t)((plan->options->http_connections + shares - 1) / shares),
+        };
+        plan->clients[n] = (struct child_spec){.id = plan->names[n],
+                                               .class = &supervisor_class,
+                                               .type = CHILD_SUPERVISOR,
+                                               .scheduler = SPAWN_ON(n),
+                                               .args = plan->connections_args[n]};
+        plan->clients[n].args_size = supervisor_args(&plan->connections[n], plan->connections_args[n]);
+    }
+    return shares;
+}
+
+static uint32_t drain_ms(const struct plan *plan)
+{
+    uint64_t ms = plan->options->http_drain / NS_PER_MS;
+    return (uint32_t)(ms ? ms : 1);
+}
+
+static size_t plan_listeners(struct plan *plan, size_t at)
+{
+    size_t number = 0;
+    for (size_t a = 0; a < plan->sockets->clients_count; a++)
+        for (uint32_t n = 0; n < plan->sockets->clients[a].fds_count; n++, at++, number++) {
+            snprintf(plan->names[at], NAME_SIZE, "front.listener:%zu.%u", a, n);
+            plan->listeners[number] = (struct listener_args){
+                .listening = plan->sockets->clients[a].fds[n],
+                .tls = plan->options->tls_certificate[0] && !plan->sockets->clients[a].address.local_file,
+                .front = fronts_client(plan->fronts),
+                .keep = plan->sockets->clients[a].activated || plan->options->guardian,
+                .connections = plan->names[n],
+                .drain_ms = drain_ms(plan)};
+            plan->clients[at] = (struct child_spec){.id = plan->names[at],
+                                                    .name = plan->names[at],
+                                                    .class = &listener_class,
+                                                    .args = &plan->listeners[number],
+                                                    .args_size = sizeof(plan->listeners[number]),
+                                                    .scheduler = SPAWN_ON(n)};
+        }
+    return at;
+}
+
+static void plan_clients(struct plan *plan, struct supervisor_spec *spec)
+{
+    size_t shares = 0;
+    for (size_t a = 0; a < plan->sockets->clients_count; a++)
+        shares = plan->sockets->clients[a].fds_count > shares ? plan->sockets->clients[a].fds_count : shares;
+    spec->children = plan->clients;
+    spec->children_count = plan_listeners(plan, plan_connections(plan, shares));
 }
 
 /* The children of one row stand together in plan->children, from `at` on. Lower rows are planned before their
@@ -121,7 +208,9 @@ static size_t plan_children(struct plan *plan, size_t parent, size_t at)
             continue;
         }
         plan_supervisor(plan, i);
-        if (row->kind == TOPOLOGY_SUPERVISOR)
+        if (strcmp(row->name, TOPOLOGY_CLIENTS) == 0)
+            plan_clients(plan, &plan->specs[i]);
+        else if (row->kind == TOPOLOGY_SUPERVISOR)
             next = plan_children(plan, i, next);
         *child = (struct child_spec){.id = row->name,
                                      .class = &supervisor_class,
@@ -135,7 +224,7 @@ static size_t plan_children(struct plan *plan, size_t parent, size_t at)
 }
 
 /* What the operator's view needs of the table, in terms of its own. */
-static void plan_rows(struct plan *plan)
+static void declare_rows(struct plan *plan)
 {
     struct json_sink sink;
     struct json json;
@@ -156,8 +245,7 @@ static void plan_rows(struct plan *plan)
     }
 }
 
-struct plan *plan_create(const struct options *o, const struct topology_row *rows, size_t count,
-                         int listening)
+struct plan *plan_create(const struct options *o, const struct topology_row *rows, size_t count)
 {
     struct plan *plan = calloc(1, sizeof(*plan));
     char text[256];
@@ -169,20 +257,29 @@ struct plan *plan_create(const struct options *o, const struct topology_row *row
     bool known = plan_adapters(o->adapters, &plan->adapters, text, sizeof(text));
     ASSERT(known);
     plan->adapters.descriptors = o->descriptors;
-    plan_rows(plan);
-    plan->view = (struct operator_options){
-        .listening = listening,
-        .loopback_only = strncmp(o->operator_listen, "unix:", 5) != 0,
-        .idle_ns = o->operator_idle,
-        .connections = TOPOLOGY_CONNECTIONS,
-        .version = COPPICE_VERSION,
-        .rows = {.contract = TOPOLOGY_CONTRACT, .rows = plan->rows, .count = count},
-    };
-    plan->operator_args.options = &plan->view;
+    declare_rows(plan);
+    plan->living = (struct living_rows){.contract = TOPOLOGY_CONTRACT, .rows = plan->rows, .count = count};
+    return plan;
+}
+
+const struct living_rows *plan_rows(const struct plan *plan)
+{
+    return &plan->living;
+}
+
+void plan_finish(struct plan *plan, struct fronts *fronts, const struct sockets *sockets)
+{
+    plan->fronts = fronts;
+    plan->sockets = sockets;
+    plan->keyring.keyring = fronts_keyring(fronts);
+    plan->otlp.options = fronts_otlp(fronts);
+    plan->operator_listener = (struct listener_args){.listening = sockets->operator_set.fds[0],
+                                                     .front = fronts_operator(fronts),
+                                                     .connections = TOPOLOGY_OPERATORS,
+                                                     .drain_ms = drain_ms(plan)};
     plan_supervisor(plan, 0);
     plan_children(plan, 0, 0);
     supervisor_args(&plan->specs[0], plan->args[0]);
-    return plan;
 }
 
 struct spawn_options plan_root(const struct plan *plan)

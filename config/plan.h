@@ -8,14 +8,17 @@
 #define COPPICE_CONFIG_PLAN_H
 
 #include "actors/adapters.h"
-#include "config/options.h"
+#include "config/fronts.h"
 #include "config/topology.h"
 
 struct plan;
 
-/* Checked rows and options, borrowed. NULL when there is no memory. */
-struct plan *plan_create(const struct options *o, const struct topology_row *rows, size_t count,
-                         int listening);
+/* Checked rows and options, borrowed. NULL when there is no memory. Its rows are there from now on (plan_rows), and the
+ * fronts that are made with them come before plan_finish. */
+struct plan *plan_create(const struct options *o, const struct topology_row *rows, size_t count);
+const struct living_rows *plan_rows(const struct plan *plan);
+/* The listeners: one for each scheduler's share of each address, and a supervisor of connections beside it. */
+void plan_finish(struct plan *plan, struct fronts *fronts, const struct sockets *sockets);
 /* How the root is spawned; borrows from the plan. */
 struct spawn_options plan_root(const struct plan *plan);
 void plan_destroy(struct plan *plan); /* accepts NULL */

@@ -18,8 +18,11 @@
 #include "runtime/json.h"
 #include "runtime/supervisor.h"
 
-#define TOPOLOGY_CONTRACT     "ST-OCM-000"
-#define TOPOLOGY_CONNECTIONS  "front.connections" /* the row whose limit is an option */
+#define TOPOLOGY_CONTRACT "ST-OCM-000"
+#define TOPOLOGY_OPERATORS \
+    "front.operators" /* connections of the operator's listener; their limit is an option */
+#define TOPOLOGY_CONNECTIONS  "front.connections" /* :<scheduler>: the clients' connections on one scheduler */
+#define TOPOLOGY_CLIENTS      "front.clients"     /* whose children are as many as schedulers and addresses */
 #define TOPOLOGY_ROWS_MAX     64
 #define TOPOLOGY_NAME_MAX     48
 #define TOPOLOGY_SECONDS_MAX  86400
@@ -70,6 +73,8 @@ struct topology_row {
 
     const char *partition_key;
     const char *scaling_rule;
+
+    int scheduler; /* SPAWN_HERE, or where it must run */
 
     const struct topology_failure *failures[TOPOLOGY_FAILURES_MAX]; /* NULL ends each of these three lists */
     const struct topology_slo *slos[TOPOLOGY_SLOS_MAX];

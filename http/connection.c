@@ -5,314 +5,854 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "http/body.h"
+#include "http/parser.h"
+#include "http/peers.h"
+#include "http/tls.h"
+#include "runtime/runtime.h"
 #include "runtime/telemetry.h"
 
-#define HEADERS(X)             \
-    X(HEADER_HOST, "host")     \
-    X(HEADER_ORIGIN, "origin") \
-    X(HEADER_FETCH_SITE, "sec-fetch-site")
-
-enum header {
-#define X(name, text) name,
-    HEADERS(X)
-#undef X
-        HEADER_COUNT /* none of them: not kept */
+enum {
+    IN_SIZE = 16384,
+    OUT_SIZE = 16384,
+    CIPHER_SIZE = 16384,
+    CARRY_FIRST = 2048,      /* of a head that comes in pieces; doubled as it grows */
+    CARRY_ARENA_MAX = 60000, /* in one piece of an arena; what is larger goes into a body */
+    BEHIND_BODY = 4096,      /* raw bytes of chunks that may be there beyond the data so far */
 };
 
-enum { NAME_MAX_KEPT = 16, VALUE_MAX_KEPT = 128, READ_SIZE = 4096, DRAIN_READS = 16 };
+enum phase {
+    PHASE_HEAD,   /* before the end of a head, or between requests */
+    PHASE_LENGTH, /* in a body of known length */
+    PHASE_CHUNKS,
+    PHASE_CLOSING /* answered for the last time */
+};
+
+/* What is left of a request when its bytes end before it does. Lives in the arena. */
+struct carry {
+    char *bytes;
+    size_t length, capacity;
+    size_t head; /* of the request whose body is coming */
+    size_t body; /* decoded so far, chunked; behind it stand raw bytes */
+    uint32_t body_max;
+    uint64_t body_began, received;
+    struct parser parser;
+    struct body *slot; /* where the bytes are, when they are many */
+};
+
+/* On the stack while bytes are looked at. */
+struct turn {
+    struct request q;
+    struct front_plan plan;
+    struct response r;
+    size_t out_length;
+    char out[OUT_SIZE];
+    char in[IN_SIZE];
+};
 
 struct connection {
-    struct connection_args args;
-    llhttp_t parser;
-    int fd;
+    struct front *front;
+    struct tls *tls;                  /* NULL: plain */
+    struct carry *carry;              /* NULL: nothing is left over */
+    struct turn *turn;                /* NULL between turns */
+    struct connection *older, *newer; /* among the idle ones of this scheduler */
+    uint64_t idle_since;              /* 0: not idle */
+    actor_pid pid;
     uint64_t watch;
-    struct arena_mark mark; /* everything of a request is above it */
-
-    /* of the request that is arriving */
-    uint64_t began; /* 0: none is */
-    char *target;
-    uint32_t target_length, head_bytes, body_bytes;
-    int refusal; /* the status that a callback decided on */
-    bool complete, keep_alive;
-    enum header header;
-    uint8_t name_length, seen[HEADER_COUNT];
-    char name[NAME_MAX_KEPT];
-    uint8_t value_length[HEADER_COUNT];
-    char value[HEADER_COUNT][VALUE_MAX_KEPT];
+    uint64_t rested; /* since when no request has been served: bytes that make none buy no time */
+    uint64_t began;  /* when the first byte of the request that is arriving came; 0: none has */
+    struct arena_mark mark;
+    uint32_t requests, lingered;
+    uint32_t peer;
+    int fd;
+    uint8_t phase;
+    bool hangup, broken, ending; /* ending: asked to, when the request at hand is done */
+    bool serving;                /* a handler may be running */
+    bool stirred;                /* something came while an answer waited for its next event */
+    uint8_t address_size;
+    uint8_t address[8];
 };
 
-/* ---- what llhttp tells ---- */
-
-static int refuse(struct connection *c, int status)
+struct front *connection_front(struct connection *c)
 {
-    c->refusal = status;
-    return -1;
+    return c->front;
 }
 
-static int head_grows(struct connection *c, size_t length)
+static const struct front_limits *limits_of(const struct connection *c)
 {
-    if (length > CONNECTION_HEAD_MAX - c->head_bytes)
-        return refuse(c, 431);
-    c->head_bytes += (uint32_t)length;
-    return 0;
+    return atomic_load_explicit(&c->front->limits, memory_order_acquire);
 }
 
-static int on_url(llhttp_t *parser, const char *at, size_t length)
+/* ---- the idle ones, oldest first; a list per scheduler, touched in guarded sections only ---- */
+
+static struct idle {
+    struct connection *oldest, *newest;
+    char apart[48]; /* of the next scheduler's */
+} idle[RUNTIME_SCHEDULERS_MAX];
+
+static struct idle *idle_of(const struct connection *c)
 {
-    struct connection *c = parser->data;
-    if (length > CONNECTION_TARGET_MAX - c->target_length)
-        return refuse(c, 414);
-    if (!c->target)
-        c->target = actor_alloc(CONNECTION_TARGET_MAX + 1);
-    memcpy(c->target + c->target_length, at, length);
-    c->target_length += (uint32_t)length;
-    return head_grows(c, length);
+    return &idle[actor_scheduler_of(c->pid)];
 }
 
-static int on_header_field(llhttp_t *parser, const char *at, size_t length)
+static void idle_end(struct connection *c)
 {
-    struct connection *c = parser->data;
-    for (size_t i = 0; i < length && c->name_length < NAME_MAX_KEPT; i++)
-        c->name[c->name_length++] = at[i];
-    return head_grows(c, length);
+    struct idle *list = idle_of(c);
+    if (!c->idle_since)
+        return;
+    c->idle_since = 0;
+    *(c->older ? &c->older->newer : &list->oldest) = c->newer;
+    *(c->newer ? &c->newer->older : &list->newest) = c->older;
 }
 
-static int on_header_field_complete(llhttp_t *parser)
+static void idle_begin(struct connection *c)
 {
-    static const char *const names[] = {
-#define X(name, text) [name] = text,
-        HEADERS(X)
-#undef X
-    };
-    struct connection *c = parser->data;
-    c->header = HEADER_COUNT;
-    for (int i = 0; i < HEADER_COUNT; i++)
-        if (strlen(names[i]) == c->name_length && strncasecmp(names[i], c->name, c->name_length) == 0)
-            c->header = (enum header)i;
-    c->name_length = 0;
-    if (c->header == HEADER_COUNT)
-        return 0;
-    return c->seen[c->header]++ ? refuse(c, 400) : 0; /* each of these three means something once only */
+    struct idle *list = idle_of(c);
+    c->idle_since = actor_now();
+    c->older = list->newest;
+    c->newer = NULL;
+    *(list->newest ? &list->newest->newer : &list->oldest) = c;
+    list->newest = c;
 }
 
-static int on_header_value(llhttp_t *parser, const char *at, size_t length)
+bool connection_shed(void)
 {
-    struct connection *c = parser->data;
-    if (c->header != HEADER_COUNT) {
-        uint8_t *kept = &c->value_length[c->header];
-        if (length >= (size_t)(VALUE_MAX_KEPT - *kept))
-            return refuse(c, 400);
-        memcpy(&c->value[c->header][*kept], at, length);
-        *kept = (uint8_t)(*kept + length);
-        c->value[c->header][*kept] = 0;
+    actor_guard_begin();
+    struct connection *c = idle[actor_scheduler_of(actor_self())].oldest;
+    actor_pid pid = c && actor_now() - c->idle_since >= CONNECTION_SHED_MS * NS_PER_MS ? c->pid : 0;
+    actor_guard_end();
+    if (pid)
+        actor_exit_signal(pid, (struct reason){.kind = REASON_SHUTDOWN});
+    return pid != 0;
+}
+
+/* ---- sending ---- */
+
+/* One descriptor can be armed once: the connection's own watch gives way to the writer's and comes back after it. */
+static bool wait_until_writable(struct connection *c, uint64_t deadline)
+{
+    actor_unwatch(c->watch);
+    c->watch = 0;
+    bool writable = actor_wait_fd(c->fd, WATCH_WRITE, deadline) == OK;
+    c->watch = actor_watch(c->fd, WATCH_READ);
+    return writable && c->watch;
+}
+
+static bool send_raw(struct connection *c, struct iovec *pieces, size_t count, uint64_t deadline)
+{
+    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = count};
+    while (!c->broken && message.msg_iovlen > 0) {
+        /* One piece, which is most answers, needs no list of pieces to be read by the kernel. */
+        ssize_t sent = message.msg_iovlen == 1
+                           ? send(c->fd, message.msg_iov->iov_base, message.msg_iov->iov_len, MSG_NOSIGNAL)
+                           : sendmsg(c->fd, &message, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0) {
+            c->broken = (errno != EAGAIN && errno != EWOULDBLOCK) || !wait_until_writable(c, deadline);
+            continue;
+        }
+        size_t done = (size_t)sent;
+        while (message.msg_iovlen > 0 && done >= message.msg_iov->iov_len) {
+            done -= message.msg_iov->iov_len;
+            message.msg_iov++;
+            message.msg_iovlen--;
+        }
+        if (message.msg_iovlen > 0) {
+            message.msg_iov->iov_base = (char *)message.msg_iov->iov_base + done;
+            message.msg_iov->iov_len -= done;
+        }
     }
-    return head_grows(c, length);
+    return !c->broken;
 }
 
-static int on_headers_complete(llhttp_t *parser)
+static bool send_pending(struct connection *c, uint64_t deadline)
 {
-    struct connection *c = parser->data;
-    if (parser->upgrade || parser->http_major != 1 || parser->http_minor > 1)
-        return refuse(c, 400);
-    if (parser->content_length > CONNECTION_BODY_MAX)
-        return refuse(c, 413);
-    if (!c->seen[HEADER_HOST] && parser->http_minor == 1)
-        return refuse(c, 400);
-    return 0;
+    char cipher[4096];
+    size_t size;
+    while (!c->broken && (size = tls_pending(c->tls, cipher, sizeof(cipher))) > 0)
+        send_raw(c, &(struct iovec){.iov_base = cipher, .iov_len = size}, 1, deadline);
+    return !c->broken;
 }
 
-static int on_body(llhttp_t *parser, const char *at, size_t length)
+static bool send_pieces(struct connection *c, struct iovec *pieces, size_t count, uint64_t deadline)
 {
-    struct connection *c = parser->data;
-    (void)at;
-    if (length > CONNECTION_BODY_MAX - c->body_bytes)
-        return refuse(c, 413);
-    c->body_bytes += (uint32_t)length;
-    return 0;
+    if (!c->tls)
+        return send_raw(c, pieces, count, deadline);
+    for (size_t i = 0; i < count && !c->broken; i++) {
+        const char *at = pieces[i].iov_base;
+        for (size_t left = pieces[i].iov_len; left > 0 && !c->broken;) {
+            size_t n = left < 16384 ? left : 16384; /* a record; so that no more than one waits in memory */
+            c->broken = tls_send(c->tls, at, n) != TLS_OK || !send_pending(c, deadline);
+            at += n;
+            left -= n;
+        }
+    }
+    return !c->broken;
 }
 
-/* Pausing here gives the request to the handler before anything of the next one is looked at. */
-static int on_message_complete(llhttp_t *parser)
+bool connection_flush(struct connection *c, uint64_t deadline)
 {
-    struct connection *c = parser->data;
-    c->complete = true;
-    c->keep_alive = llhttp_should_keep_alive(parser);
-    return HPE_PAUSED;
+    struct turn *t = c->turn;
+    if (t->out_length == 0)
+        return !c->broken;
+    struct iovec piece = {.iov_base = t->out, .iov_len = t->out_length};
+    t->out_length = 0;
+    return send_pieces(c, &piece, 1, deadline);
 }
 
-static const llhttp_settings_t settings = {
-    .on_url = on_url,
-    .on_header_field = on_header_field,
-    .on_header_field_complete = on_header_field_complete,
-    .on_header_value = on_header_value,
-    .on_headers_complete = on_headers_complete,
-    .on_body = on_body,
-    .on_message_complete = on_message_complete,
+bool connection_write(struct connection *c, const struct iovec *pieces, size_t count, uint64_t deadline)
+{
+    struct turn *t = c->turn;
+    for (size_t i = 0; i < count; i++) {
+        size_t size = pieces[i].iov_len;
+        if (size > OUT_SIZE - t->out_length && !connection_flush(c, deadline))
+            return false;
+        if (size > OUT_SIZE) {
+            struct iovec piece = pieces[i];
+            if (!send_pieces(c, &piece, 1, deadline))
+                return false;
+            continue;
+        }
+        memcpy(t->out + t->out_length, pieces[i].iov_base, size);
+        t->out_length += size;
+    }
+    return !c->broken;
+}
+
+struct wanted {
+    struct connection *c;
+    message_match *match;
+    void *arg;
 };
 
-/* ---- one request ---- */
-
-static void forget_request(struct connection *c)
+static bool is_wanted(const struct message *m, void *arg)
 {
-    actor_arena_reset(c->mark);
-    c->began = 0;
-    c->target = NULL;
-    c->target_length = c->head_bytes = c->body_bytes = 0;
-    c->refusal = 0;
-    c->complete = c->keep_alive = false;
-    c->header = HEADER_COUNT;
-    c->name_length = 0;
-    memset(c->seen, 0, sizeof(c->seen));
-    memset(c->value_length, 0, sizeof(c->value_length));
-    memset(c->value, 0, sizeof(c->value));
+    const struct wanted *w = arg;
+    return m->type == MESSAGE_EXIT ||
+           (m->type == MESSAGE_READY &&
+            ((const struct message_ready *)(const void *)m->payload)->ref == w->c->watch) ||
+           (w->match && w->match(m, w->arg));
 }
 
-/* The struct without its buffer, which needn't be zero. */
-static void response_for(struct connection *c, struct response *r)
+/* What a client says in the middle of an answer isn't read: a next request waits in the socket. Only its end counts. */
+enum error connection_wait(struct connection *c, message_match *match, void *arg,
+                           struct message **ret_message, uint64_t deadline)
 {
-    memset(r, 0, offsetof(struct response, buffer));
-    r->fd = c->fd;
-    r->watch = &c->watch;
-    r->deadline = actor_now() + c->args.idle_ns;
-    r->http10 = c->complete && c->parser.http_minor == 0;
-    r->bodyless = c->complete && c->parser.method == HTTP_HEAD;
-    r->keep_alive = c->keep_alive;
+    struct wanted wanted = {.c = c, .match = match, .arg = arg};
+    for (;;) {
+        if (c->broken || c->ending || atomic_load_explicit(&c->front->draining, memory_order_relaxed))
+            return ERR_DOWN;
+        struct message *m = actor_receive(is_wanted, &wanted, deadline);
+        if (!m)
+            return ERR_TIMEOUT;
+        if (m->type == MESSAGE_EXIT) {
+            c->ending = true;
+        } else if (m->type == MESSAGE_READY) {
+            char one;
+            const struct message_ready *ready = (const void *)m->payload;
+            c->stirred = true; /* nobody will say again that there is something to read */
+            c->hangup |= (ready->events & WATCH_HANGUP) != 0;
+            if (c->hangup || recv(c->fd, &one, 1, MSG_PEEK) == 0)
+                return ERR_DOWN;
+        } else {
+            *ret_message = m;
+            return OK;
+        }
+    }
 }
 
-/* Host, without its port, is one of this machine's loopback names. */
-static bool host_is_loopback(const char *host)
+/* ---- answering ---- */
+
+/* Without the buffers, which needn't be zero. */
+static void response_for(struct connection *c, const struct request *q)
 {
-    if (strncmp(host, "[::1]", 5) == 0)
-        return host[5] == 0 || host[5] == ':';
-    size_t length = strcspn(host, ":");
-    if (length == 9 && strncasecmp(host, "localhost", 9) == 0)
-        return true;
-    return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == length;
+    struct response *r = &c->turn->r;
+    memset(r, 0, offsetof(struct response, headers));
+    r->connection = c;
+    r->request = q;
+    r->http10 = q && q->minor == 0;
+    r->bodyless = q && q->method == METHOD_HEAD;
+    r->keep_alive = q && q->keep_alive && !c->ending &&
+                    !atomic_load_explicit(&c->front->draining, memory_order_relaxed) &&
+                    (limits_of(c)->requests_max == 0 || c->requests < limits_of(c)->requests_max);
 }
 
-/* A browser says where the page is from; our own pages come from http://HOST. */
-static bool from_elsewhere(const struct connection *c)
+static enum actor_step linger(struct connection *c)
 {
-    const char *origin = c->value[HEADER_ORIGIN], *site = c->value[HEADER_FETCH_SITE];
-    if (c->seen[HEADER_FETCH_SITE] && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
-        return true;
-    return c->seen[HEADER_ORIGIN] &&
-           (strncmp(origin, "http://", 7) != 0 || strcmp(origin + 7, c->value[HEADER_HOST]) != 0);
+    uint64_t deadline = actor_now() + limits_of(c)->write_ns;
+    connection_flush(c, deadline);
+    if (c->tls && !c->broken && tls_shutdown(c->tls) != TLS_FAILED)
+        send_pending(c, deadline);
+    /* Also when the client has closed its side: bytes of it that nobody reads would reset the answer away. */
+    if (c->broken || shutdown(c->fd, SHUT_WR) != 0)
+        return ACTOR_STOP;
+    c->phase = PHASE_CLOSING;
+    c->began = actor_now() + CONNECTION_LINGER_MS * NS_PER_MS;
+    c->carry = NULL;
+    return ACTOR_CONTINUE;
+}
+
+/* The last answer: about a request that was refused before there was a whole one. */
+static enum actor_step refuse(struct connection *c, const struct request *q, enum error_kind kind,
+                              const char *why)
+{
+    struct response *r = &c->turn->r;
+    if (!q) { /* bytes that aren't a request still get an answer with an id */
+        q = &c->turn->q;
+        memset(&c->turn->q, 0, offsetof(struct request, fields));
+        c->turn->q.method = METHOD_UNKNOWN;
+        c->turn->q.minor = 1;
+        c->turn->plan.planned = false;
+    }
+    response_for(c, q);
+    r->keep_alive = false;
+    front_refuse(c->front, &c->turn->q, &c->turn->plan, r, kind, why);
+    return linger(c);
+}
+
+static enum error_kind framing_kind(const struct parser *p)
+{
+    return p->status == 414   ? ERROR_KIND_TARGET_TOO_LONG
+           : p->status == 431 ? ERROR_KIND_HEADER_TOO_LARGE
+           : p->status == 417 ? ERROR_KIND_EXPECTATION
+                              : ERROR_KIND_MALFORMED;
+}
+
+/* The same when the head is known, and it is the body that can't go on: in the shape of its path, with its ids. */
+static enum actor_step refuse_body(struct connection *c, enum error_kind kind, const char *why)
+{
+    struct turn *t = c->turn;
+    front_plan(c->front, &t->q, true, &t->plan);
+    return refuse(c, &t->q, kind, why);
 }
 
 /* False: the connection is to be closed. */
 static bool serve(struct connection *c)
 {
-    struct response r;
-    response_for(c, &r);
-    if (!c->target)
-        c->target = actor_alloc(1);
-    c->target[c->target_length] = 0;
-    char *question = strchr(c->target, '?');
-    if (question)
-        *question = 0;
-    struct request request = {
-        .method = (llhttp_method_t)c->parser.method,
-        .path = c->target,
-        .query = question ? question + 1 : "",
-        .cross_site = from_elsewhere(c),
-    };
-    if (c->args.loopback_only && c->seen[HEADER_HOST] && !host_is_loopback(c->value[HEADER_HOST]))
-        response_problem(&r, 421, "Host is '%s'; it must be localhost or a loopback address",
-                         c->value[HEADER_HOST]);
-    else
-        c->args.handler(c->args.context, &request, &r);
-    bool keep = response_end(&r);
-    forget_request(c);
-    return keep;
+    struct turn *t = c->turn;
+    c->requests++;
+    response_for(c, &t->q);
+    t->q.address = span_of(c->address, c->address_size);
+    c->serving = true;
+    bool keep = front_serve(c->front, &t->q, &t->plan, &t->r);
+    c->serving = false;
+    return keep && !c->broken;
 }
 
-/* The last answer. What the client is still sending is taken in, so that closing doesn't reset the connection
- * before the answer was read; a client that sends more than that finds out the hard way. */
-static enum actor_step refuse_and_stop(struct connection *c, int status, const char *why)
+/* ---- what is left over ---- */
+
+static void carry_drop(struct connection *c)
 {
-    struct response r;
-    char dropped[READ_SIZE];
-    response_for(c, &r);
-    r.keep_alive = false;
-    response_problem(&r, status, "%s", why);
-    response_end(&r);
-    shutdown(c->fd, SHUT_WR);
-    for (int i = 0; i < DRAIN_READS && read(c->fd, dropped, sizeof(dropped)) > 0; i++)
-        ;
+    if (c->carry && c->carry->slot)
+        body_drop(c->carry->slot);
+    c->carry = NULL;
+    c->phase = PHASE_HEAD;
+    actor_arena_reset(c->mark);
+}
+
+/* Room for `capacity` bytes in one piece. False: there is none. */
+static bool carry_reserve(struct connection *c, size_t capacity)
+{
+    struct carry *carry = c->carry;
+    if (carry->capacity >= capacity)
+        return true;
+    char *bytes;
+    struct body *slot = NULL;
+    if (capacity > CARRY_ARENA_MAX) {
+        if (capacity > BODY_BYTES_MAX || !(slot = body_take()))
+            return false;
+        bytes = slot->bytes;
+        capacity = BODY_BYTES_MAX;
+    } else {
+        capacity = capacity < 2 * carry->capacity ? 2 * carry->capacity : capacity;
+        capacity = capacity < CARRY_ARENA_MAX ? capacity : CARRY_ARENA_MAX;
+        bytes = actor_alloc(capacity);
+    }
+    if (carry->length)
+        memcpy(bytes, carry->bytes, carry->length);
+    carry->bytes = bytes;
+    carry->capacity = capacity;
+    carry->slot = slot;
+    return true;
+}
+
+/* Begins to keep: `size` bytes that are on the stack now. */
+static void carry_begin(struct connection *c, const char *bytes, size_t size)
+{
+    STATIC_ASSERT((size_t)IN_SIZE + CARRY_FIRST <= CARRY_ARENA_MAX, "what was read at once fits");
+    c->mark = actor_arena_mark();
+    c->carry = actor_alloc(sizeof(*c->carry));
+    memset(c->carry, 0, sizeof(*c->carry));
+    (void)carry_reserve(c, size + CARRY_FIRST); /* there is always room behind */
+    memcpy(c->carry->bytes, bytes, size);
+    c->carry->length = size;
+}
+
+/* The request at the front has been served. What stands behind it came with its last bytes, so it fits onto the stack:
+ * nothing stays in the arena, or in a body, because a client never stops between two requests. Returns its size. */
+static size_t carry_end(struct connection *c, size_t used)
+{
+    size_t left = c->carry->length - used;
+    ASSERT(left <= IN_SIZE);
+    memcpy(c->turn->in, c->carry->bytes + used, left);
+    carry_drop(c);
+    return left;
+}
+
+/* The views of a head that was read before: its bytes may have moved. */
+static void head_again(struct connection *c)
+{
+    struct parser parser = {0};
+    size_t head;
+    enum parsed parsed = parser_head(&parser, c->carry->bytes, c->carry->head, &c->turn->q, &head);
+    ASSERT(parsed == PARSED_DONE && head == c->carry->head);
+    c->turn->plan.planned = false;
+}
+
+/* ---- one request after the other ---- */
+
+/* What became of the bytes. */
+enum eaten {
+    EATEN_ONE,  /* a request was served */
+    EATEN_MORE, /* they end before the request does; the rest is kept */
+    EATEN_LAST  /* the last answer was given, or can't be */
+};
+
+static enum eaten give_up(struct connection *c, enum actor_step step)
+{
+    if (step != ACTOR_CONTINUE)
+        c->broken = true;
+    return EATEN_LAST;
+}
+
+/* The answer that has just been given is the last. */
+static enum eaten last_words(struct connection *c)
+{
+    return give_up(c, linger(c));
+}
+
+/* The head is there, its body isn't. Is it wanted, and is there room? */
+static enum eaten body_begins(struct connection *c, char *bytes, size_t head, size_t have,
+                              const struct parser *parser)
+{
+    struct turn *t = c->turn;
+    struct arena_mark mark = actor_arena_mark();
+    front_plan(c->front, &t->q, false, &t->plan);
+    if (t->plan.refused) {
+        t->q.keep_alive = false;
+        return serve(c) ? EATEN_LAST : last_words(c);
+    }
+    if (parser->length > t->plan.body_max)
+        return give_up(c, refuse(c, &t->q, ERROR_KIND_TOO_LARGE, "the body is longer than this path takes"));
+    actor_arena_reset(mark); /* when the body is there it is planned again */
+    size_t need = parser->chunked ? have + BEHIND_BODY : head + (size_t)parser->length;
+    if (!c->carry)
+        carry_begin(c, bytes, have);
+    struct carry *carry = c->carry;
+    carry->head = head;
+    if (!carry_reserve(c, need)) {
+        head_again(c);
+        return give_up(c, refuse_body(c, ERROR_KIND_OVERLOADED, "too many large requests are being read"));
+    }
+    carry->parser = *parser;
+    carry->body = 0;
+    carry->body_max = t->plan.body_max;
+    carry->body_began = actor_now();
+    carry->received = have - head;
+    c->phase = parser->chunked ? PHASE_CHUNKS : PHASE_LENGTH;
+    if (t->q.expects_continue && have == head) {
+        static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+        struct iovec piece = {.iov_base = (void *)(uintptr_t)text, .iov_len = sizeof(text) - 1};
+        uint64_t deadline = actor_now() + limits_of(c)->write_ns;
+        if (!connection_write(c, &piece, 1, deadline) || !connection_flush(c, deadline))
+            return EATEN_LAST;
+    }
+    return EATEN_MORE;
+}
+
+/* Serves the request whose head and body stand at `bytes`. */
+static enum eaten serve_whole(struct connection *c, const char *bytes, size_t head, size_t body)
+{
+    struct turn *t = c->turn;
+    struct arena_mark mark = actor_arena_mark();
+    t->q.body = span_of(bytes + head, body);
+    front_plan(c->front, &t->q, true, &t->plan);
+    c->began = 0;
+    if (!serve(c))
+        return last_words(c);
+    actor_arena_reset(mark);
+    return EATEN_ONE;
+}
+
+/* One request at the start of `bytes`, of which nothing was looked at before. */
+static enum eaten eat_head(struct connection *c, char *bytes, size_t size, size_t *ret_used)
+{
+    struct turn *t = c->turn;
+    struct parser fresh = {0}, *parser = c->carry ? &c->carry->parser : &fresh;
+    size_t head = 0, used, written;
+    enum parsed parsed = parser_head(parser, bytes, size, &t->q, &head);
+    if (parsed == PARSED_REFUSED)
+        return give_up(c, refuse(c, NULL, framing_kind(parser), parser->why));
+    if (parsed == PARSED_MORE)
+        return EATEN_MORE;
+    t->plan.planned = false;
+    if (!parser->chunked && parser->length <= size - head) {
+        size_t body = (size_t)parser->length;
+        *ret_used = head + body;
+        return serve_whole(c, bytes, head, body);
+    }
+    struct parser body = *parser;
+    if (!parser->chunked)
+        return body_begins(c, bytes, head, size, &body);
+    /* Chunks that are all here are put together where they stand. */
+    parsed = parser_chunks(&body, bytes + head, size - head, bytes + head, &used, &written);
+    if (parsed == PARSED_REFUSED)
+        return give_up(c, refuse_body(c, framing_kind(&body), body.why));
+    if (parsed == PARSED_DONE) {
+        *ret_used = head + used;
+        return serve_whole(c, bytes, head, written);
+    }
+    if (c->carry)
+        c->carry->length = head + written;
+    enum eaten eaten = body_begins(c, bytes, head, head + written, &body);
+    if (eaten == EATEN_MORE)
+        c->carry->body = written;
+    if (eaten == EATEN_MORE && written > c->carry->body_max) {
+        head_again(c);
+        return give_up(c, refuse_body(c, ERROR_KIND_TOO_LARGE, "the body is longer than this path takes"));
+    }
+    return eaten;
+}
+
+static enum eaten eat_length(struct connection *c, size_t *ret_used)
+{
+    struct carry *carry = c->carry;
+    size_t whole = carry->head + (size_t)carry->parser.length;
+    if (carry->length < whole)
+        return EATEN_MORE;
+    head_again(c);
+    c->phase = PHASE_HEAD;
+    *ret_used = whole;
+    return serve_whole(c, carry->bytes, carry->head, whole - carry->head);
+}
+
+static enum eaten eat_chunks(struct connection *c, size_t *ret_used)
+{
+    struct carry *carry = c->carry;
+    size_t raw = carry->head + carry->body, used, written;
+    enum parsed parsed = parser_chunks(&carry->parser, carry->bytes + raw, carry->length - raw,
+                                       carry->bytes + raw, &used, &written);
+    if (parsed == PARSED_MORE && carry->body + written <= carry->body_max) {
+        carry->body += written;
+        carry->length = carry->head + carry->body;
+        if (carry_reserve(c, carry->length + BEHIND_BODY))
+            return EATEN_MORE;
+        head_again(c);
+        return give_up(c, refuse_body(c, ERROR_KIND_OVERLOADED, "too many large requests are being read"));
+    }
+    head_again(c);
+    if (parsed == PARSED_REFUSED)
+        return give_up(c, refuse_body(c, framing_kind(&carry->parser), carry->parser.why));
+    carry->body += written;
+    if (carry->body > carry->body_max)
+        return give_up(c, refuse_body(c, ERROR_KIND_TOO_LARGE, "the body is longer than this path takes"));
+    c->phase = PHASE_HEAD;
+    *ret_used = raw + used;
+    return serve_whole(c, carry->bytes, carry->head, carry->body);
+}
+
+static enum eaten eat(struct connection *c, char *bytes, size_t size, size_t *ret_used)
+{
+    switch (c->phase) {
+    case PHASE_LENGTH:
+        return eat_length(c, ret_used);
+    case PHASE_CHUNKS:
+        return eat_chunks(c, ret_used);
+    default:
+        return eat_head(c, bytes, size, ret_used);
+    }
+}
+
+/* All that stands at `bytes`, which is the carry's when there is one. False: no more of this connection is read as a
+ * request. */
+static bool eat_all(struct connection *c, char *bytes, size_t size)
+{
+    size_t at = 0;
+    uint32_t served = 0;
+    for (;;) {
+        size_t used = 0;
+        if (size > at && !c->began)
+            c->began = actor_now();
+        enum eaten eaten = size > at ? eat(c, bytes + at, size - at, &used) : EATEN_MORE;
+        if (eaten == EATEN_LAST)
+            return false;
+        if (eaten == EATEN_MORE)
+            break;
+        at += used;
+        if (c->carry) {
+            size = carry_end(c, used);
+            bytes = c->turn->in;
+            at = 0;
+        }
+        if (++served % FRONT_PIPELINE_MAX == 0)
+            actor_yield();
+    }
+    if (c->phase != PHASE_HEAD || size == at)
+        return true;
+    if (!c->carry) {
+        carry_begin(c, bytes + at, size - at);
+        return true;
+    }
+    return c->carry->length < c->carry->capacity || carry_reserve(c, c->carry->length + CARRY_FIRST);
+}
+
+/* ---- reading ---- */
+
+/* As recv: 0 is the end, -1 with EAGAIN that there is no more now. *ret_dry: the socket has been emptied. */
+static ssize_t receive(struct connection *c, char *bytes, size_t room, bool *ret_dry)
+{
+    ssize_t n;
+    if (!c->tls) {
+        do
+            n = recv(c->fd, bytes, room, 0);
+        while (n < 0 && errno == EINTR);
+        *ret_dry = n >= 0 && (size_t)n < room && !c->hangup;
+        return n;
+    }
+    char cipher[CIPHER_SIZE];
+    size_t size = 0, given = 0;
+    for (;;) {
+        enum tls_result result = tls_receive(c->tls, cipher, given, bytes, room, &size);
+        if (!send_pending(c, actor_now() + limits_of(c)->write_ns) || result == TLS_FAILED) {
+            errno = EPROTO;
+            return -1;
+        }
+        if (result != TLS_WANT)
+            return result == TLS_OK ? (ssize_t)size : 0;
+        do
+            n = recv(c->fd, cipher, sizeof(cipher), 0);
+        while (n < 0 && errno == EINTR);
+        if (n <= 0)
+            return n;
+        given = (size_t)n;
+    }
+}
+
+/* A body must keep coming; the time it has grows with what came. */
+static uint64_t body_deadline(const struct connection *c)
+{
+    const struct front_limits *l = limits_of(c);
+    uint64_t rate = l->body_rate ? l->body_rate : 1;
+    return c->carry->body_began + l->body_grace_ns + c->carry->received * NS_PER_S / rate;
+}
+
+static uint64_t deadline_of(const struct connection *c)
+{
+    switch (c->phase) {
+    case PHASE_LENGTH:
+    case PHASE_CHUNKS:
+        return body_deadline(c);
+    case PHASE_CLOSING:
+        return c->began; /* when it is over */
+    default:
+        return c->began ? c->began + limits_of(c)->head_ns : c->rested + limits_of(c)->idle_ns;
+    }
+}
+
+/* What is still coming after the last answer is dropped. */
+static enum actor_step drop_all(struct connection *c)
+{
+    char dropped[4096];
+    ssize_t n;
+    while ((n = recv(c->fd, dropped, sizeof(dropped), 0)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno == EAGAIN || errno == EWOULDBLOCK ? ACTOR_CONTINUE : ACTOR_STOP;
+        c->lingered += (uint32_t)n;
+        if (c->lingered > CONNECTION_LINGER_BYTES)
+            return ACTOR_STOP;
+    }
     return ACTOR_STOP;
 }
 
-/* ---- bytes ---- */
-
-static const char *why_refused(const struct connection *c)
+static enum actor_step too_slow(struct connection *c)
 {
-    switch (c->refusal) {
-    case 413:
-        return "the body is longer than 65536 bytes";
-    case 414:
-        return "the request target is longer than 2048 bytes";
-    case 431:
-        return "the header is longer than 16384 bytes";
-    default:
-        return c->refusal ? "one Host header is needed, HTTP/1.0 or 1.1, and no upgrade"
-                          : llhttp_get_error_reason(&c->parser);
-    }
+    static const char why[] = "the request did not arrive in time";
+    if (c->phase == PHASE_CLOSING || !c->began)
+        return ACTOR_STOP;
+    if (c->phase == PHASE_HEAD)
+        return refuse(c, NULL, ERROR_KIND_REQUEST_TIMEOUT, why);
+    head_again(c);
+    front_plan(c->front, &c->turn->q, true, &c->turn->plan);
+    c->turn->plan.match.surface = routes_surface(c->front->routes); /* the contracts have no code for 408 */
+    return refuse(c, &c->turn->q, ERROR_KIND_REQUEST_TIMEOUT, why);
 }
 
-static enum actor_step feed(struct connection *c, const char *bytes, size_t length)
+/* False: the actor ends. */
+static bool read_all(struct connection *c)
 {
-    while (length > 0) {
-        if (!c->began)
-            c->began = actor_now();
-        llhttp_errno_t e = llhttp_execute(&c->parser, bytes, length);
-        if (e == HPE_OK)
-            return ACTOR_CONTINUE;
-        if (e != HPE_PAUSED || !c->complete)
-            return refuse_and_stop(c, c->refusal ? c->refusal : 400, why_refused(c));
-        size_t used = (size_t)(llhttp_get_error_pos(&c->parser) - bytes);
-        bytes += used;
-        length -= used;
-        if (!serve(c))
-            return ACTOR_STOP;
-        llhttp_resume(&c->parser);
-    }
-    return ACTOR_CONTINUE;
-}
-
-static enum actor_step read_all(struct connection *c)
-{
-    char bytes[READ_SIZE];
     for (;;) {
-        ssize_t length = read(c->fd, bytes, sizeof(bytes));
-        if (length < 0 && errno == EINTR)
-            continue;
-        if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-            break;
-        if (length <= 0 || feed(c, bytes, (size_t)length) != ACTOR_CONTINUE)
-            return ACTOR_STOP;
-        /* Bytes that trickle in don't buy time: a request has from its first byte on. */
-        if (c->began && actor_now() - c->began > c->args.idle_ns)
-            return refuse_and_stop(c, 408, "the request did not arrive in time");
+        struct carry *carry = c->carry;
+        char *base = carry ? carry->bytes : c->turn->in;
+        size_t have = carry ? carry->length : 0, room = (carry ? carry->capacity : (size_t)IN_SIZE) - have;
+        bool dry = false;
+        if (c->phase == PHASE_LENGTH) {
+            ASSERT(carry);
+            room = carry->head + (size_t)carry->parser.length - have;
+        } else if (room > IN_SIZE) { /* what may come behind the request must fit onto the stack: carry_end */
+            room = IN_SIZE;
+        }
+        ASSERT(room > 0);
+        ssize_t n = receive(c, base + have, room, &dry);
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return true;
+        if (n <= 0)
+            return false;
+        if (carry) {
+            carry->length += (size_t)n;
+            carry->received += (size_t)n;
+        }
+        if (!eat_all(c, base, have + (size_t)n))
+            return c->phase == PHASE_CLOSING;
+        if (c->ending && !c->began)
+            return false;
+        /* Bytes that trickle in don't buy time. */
+        if (c->began && actor_now() > deadline_of(c))
+            return too_slow(c) == ACTOR_CONTINUE;
+        if (dry && !c->stirred)
+            return true;
+        c->stirred = false;
     }
-    actor_idle_timeout((c->began ? c->began : actor_now()) + c->args.idle_ns);
-    return ACTOR_CONTINUE;
+}
+
+static bool turn(struct connection *c)
+{
+    struct turn t;
+    t.out_length = 0;
+    c->turn = &t;
+    bool go_on = read_all(c);
+    if (!c->broken)
+        connection_flush(c, actor_now() + limits_of(c)->write_ns);
+    c->turn = NULL;
+    return go_on && !c->broken;
+}
+
+static enum actor_step on_ready(struct connection *c, const struct message_ready *ready)
+{
+    enum actor_step step = ACTOR_CONTINUE;
+    uint32_t requests = c->requests;
+    actor_guard_begin();
+    idle_end(c);
+    actor_guard_end();
+    c->hangup |= (ready->events & WATCH_HANGUP) != 0;
+    if (c->phase == PHASE_CLOSING)
+        step = drop_all(c);
+    else if (!turn(c))
+        step = ACTOR_STOP;
+    else if (c->phase == PHASE_CLOSING)
+        step = drop_all(c);
+    if (c->requests != requests)
+        c->rested = actor_now();
+    if (step == ACTOR_CONTINUE && !c->began && c->phase == PHASE_HEAD) {
+        actor_guard_begin();
+        idle_begin(c);
+        actor_guard_end();
+    }
+    if (step == ACTOR_CONTINUE)
+        actor_idle_timeout(deadline_of(c));
+    return step;
+}
+
+static enum actor_step on_timeout(struct connection *c)
+{
+    struct turn t;
+    if (c->phase == PHASE_CLOSING || !c->began)
+        return ACTOR_STOP;
+    t.out_length = 0;
+    c->turn = &t;
+    enum actor_step step = too_slow(c);
+    c->turn = NULL;
+    if (step == ACTOR_CONTINUE)
+        actor_idle_timeout(deadline_of(c));
+    return step;
 }
 
 /* ---- the actor ---- */
 
+/* A handler has crashed, or its actor was ended, and nothing of its answer has gone out (CTL-283). The actor is over, but not its
+ * stack: who buries it begins at the top, and the turn's buffers lie between that and the request. What was in those is not
+ * trusted: with other answers still in them the client hears nothing, rather than something that belongs elsewhere. */
+static void apologise(struct connection *c)
+{
+    char text[RESPONSE_LAST_MAX], cipher[RESPONSE_LAST_MAX + 256];
+    const struct turn *t = c->turn;
+    if (!t || !c->serving || c->broken || t->out_length || t->r.head_sent)
+        return;
+    const char *bytes = text;
+    size_t size = response_last_words(&t->r, text);
+    if (c->tls) {
+        size = tls_send(c->tls, text, size) == TLS_OK ? tls_pending(c->tls, cipher, sizeof(cipher)) : 0;
+        bytes = cipher;
+    }
+    (void)!send(c->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void leave(void *arg)
+{
+    struct connection *c = arg;
+    if (!c->tls)
+        apologise(c);
+    idle_end(c);
+    atomic_fetch_sub_explicit(&c->front->connections, 1, memory_order_relaxed);
+    peers_leave(c->peer);
+}
+
+static void close_tls(void *arg)
+{
+    struct connection *c = arg;
+    apologise(c);
+    tls_close(c->tls);
+}
+
+/* Too many of this address: told, and closed. Over TLS it would take a handshake to say so. */
+_Noreturn static void turn_away(struct connection *c, bool tls)
+{
+    static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
+                               "Connection: close\r\n\r\n";
+    if (!tls)
+        (void)!send(c->fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    TELEMETRY(HTTP_REFUSED, 1, DIM(REASON, "peer"));
+    actor_refuse(reason_error(CONNECTION_PEER_FULL));
+}
+
+static void begin_tls(struct connection *c)
+{
+    struct tls_context *context = tls_context_here();
+    actor_guard_begin();
+    c->tls = context ? tls_open(context) : NULL;
+    actor_guard_end();
+    if (!c->tls || !actor_own(close_tls, c))
+        actor_refuse(reason_error(CONNECTION_NO_TLS));
+}
+
 static enum actor_step connection_init(void *state, const void *args, size_t args_size)
 {
     struct connection *c = state;
+    struct connection_args a;
+    struct sockaddr_storage from = {0};
+    socklen_t from_size = sizeof(from);
     int on = 1;
-    ASSERT(args_size == sizeof(c->args));
-    memcpy(&c->args, args, sizeof(c->args));
+    ASSERT(args_size == sizeof(a));
+    memcpy(&a, args, sizeof(a));
+    c->front = a.front;
+    c->pid = actor_self();
     do
-        c->fd = accept4(c->args.listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        c->fd = accept4(a.listening, (struct sockaddr *)&from, &from_size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     while (c->fd < 0 && (errno == EINTR || errno == ECONNABORTED));
     if (c->fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return ACTOR_IGNORE;
@@ -322,16 +862,27 @@ static enum actor_step connection_init(void *state, const void *args, size_t arg
         close(c->fd);
         actor_refuse(reason_error(ENOMEM));
     }
+    c->peer = PEER_NONE;
+    if (!peers_enter(&from, limits_of(c)->peer_max, &c->peer))
+        turn_away(c, a.tls);
+    c->address_size = (uint8_t)peers_key(&from, c->address);
+    atomic_fetch_add_explicit(&c->front->connections, 1, memory_order_relaxed);
+    if (!actor_own(leave, c)) {
+        leave(c);
+        actor_refuse(reason_error(ENOMEM));
+    }
+    if (a.tls)
+        begin_tls(c);
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on,
                      sizeof(on)); /* unix sockets have none, and need none */
     c->watch = actor_watch(c->fd, WATCH_READ);
     if (!c->watch)
         actor_refuse(reason_error(errno));
-    c->mark = actor_arena_mark();
-    forget_request(c);
-    llhttp_init(&c->parser, HTTP_REQUEST, &settings);
-    c->parser.data = c;
-    actor_idle_timeout(actor_now() + c->args.idle_ns);
+    actor_guard_begin();
+    idle_begin(c);
+    actor_guard_end();
+    c->rested = actor_now();
+    actor_idle_timeout(deadline_of(c));
     return ACTOR_CONTINUE;
 }
 
@@ -340,12 +891,40 @@ static enum actor_step connection_handle(void *state, struct message *m)
     struct connection *c = state;
     switch (m->type) {
     case MESSAGE_READY:
-        return read_all(c);
+        return on_ready(c, (const void *)m->payload);
     case MESSAGE_TIMEOUT:
-        return c->began ? refuse_and_stop(c, 408, "the request did not arrive in time") : ACTOR_STOP;
+        return on_timeout(c);
+    case MESSAGE_EXIT: /* not the supervisor's, which ends us by way of connection_terminate */
+        return ACTOR_STOP;
     default:
-        TELEMETRY(MESSAGE_UNKNOWN, 1, DIM(CLASS, connection_class.name));
+        actor_unknown(m);
+        actor_idle_timeout(deadline_of(c));
         return ACTOR_CONTINUE;
+    }
+}
+
+static bool is_ready(const struct message *m, void *arg)
+{
+    (void)arg;
+    return m->type == MESSAGE_READY;
+}
+
+/* The server stops: a request that has begun to arrive is taken in and answered, in its own time and for as long as the
+ * supervisor waits. */
+static void connection_terminate(void *state, const struct reason *why)
+{
+    static const struct message_ready look = {.events = WATCH_READ};
+    struct connection *c = state;
+    c->ending = true;
+    if (why->kind != REASON_SHUTDOWN)
+        return;
+    /* What has come and wasn't announced yet counts as well. */
+    enum actor_step step = c->phase == PHASE_CLOSING ? ACTOR_CONTINUE : on_ready(c, &look);
+    while (step == ACTOR_CONTINUE && (c->began || c->phase == PHASE_CLOSING)) {
+        struct message *m = actor_receive(is_ready, NULL, deadline_of(c));
+        step = m ? on_ready(c, (const void *)m->payload) : on_timeout(c);
+        if (m)
+            message_free(m);
     }
 }
 
@@ -354,7 +933,9 @@ const struct actor_class connection_class = {
     .state_size = sizeof(struct connection),
     .init = connection_init,
     .handle = connection_handle,
-    .stack_size = 256 * 1024, /* the answer's buffer, a read's, and the tree's recursion */
+    .terminate = connection_terminate,
+    .trap_exits = true,
+    .stack_size = 256 * 1024, /* a turn: 50 KiB; TLS another 20; a handler has the rest */
     .arena_quota =
-        2u << 20, /* 64 KiB for each level of the tree that is being shown, LIVING_DEPTH_MAX of them */
+        4u << 20, /* what is left of a request: 2 x 60 KB; 64 KiB for each level of the tree being shown */
 };

@@ -1,46 +1,56 @@
-/* Connections: one actor per connection, from accept to close. A request that crashes its handler closes that
- * connection and nothing else.
+/* Connections: one actor per connection, from accept to close. A request that crashes its handler is answered 500, unless
+ * some of its answer, or another one's, was on its way; that connection is closed, and nothing else.
  *
- * The actor accepts in its init (nobody waiting: it says ignore and leaves no trace), parses with llhttp,
- * hands each whole request to the handler it was given and goes on, pipelined or kept alive, until the client
- * or a limit ends it. Between requests it holds no stack. Bodies are counted and dropped: no route here takes
- * one.
+ * The actor accepts in its init (nobody waiting: it says ignore and leaves no trace). Each time bytes have come it reads
+ * them onto its stack, serves every request that is whole, in order, and sends the answers together. What is left of a
+ * request goes into the actor's arena, what is large into a body of http/body.h. Between requests it holds neither stack
+ * nor buffer.
  *
- * Limits: CONNECTION_TARGET_MAX bytes of request target (414), CONNECTION_HEAD_MAX bytes of target, header
- * names and values in all (431), CONNECTION_BODY_MAX bytes of body (413), idle_ns between bytes of nothing
- * and for a request to arrive whole (408), the same again for the client to take the answer. Whatever llhttp
- * doesn't take is 400. After a refusal the connection is closed.
+ * A response that can't be finished, a framing that isn't certain and every refusal before a handler close the
+ * connection: answered, shut down, and what the client still sends is dropped for CONNECTION_LINGER_MS or
+ * CONNECTION_LINGER_BYTES, so that the answer isn't lost to a reset.
+ *
+ * When the server drains, the supervisor asks its children to end: an idle connection closes, a busy one finishes the
+ * request it is at and says Connection: close.
+ *
+ * Limits: those of http/parser.h, and struct front_limits.
  */
 #ifndef COPPICE_HTTP_CONNECTION_H
 #define COPPICE_HTTP_CONNECTION_H
 
-#include <llhttp.h>
+#include <sys/uio.h>
 
-#include "http/response.h"
+#include "http/front.h"
 #include "runtime/actor.h"
 
-#define CONNECTION_TARGET_MAX 2048u
-#define CONNECTION_HEAD_MAX   16384u
-#define CONNECTION_BODY_MAX   65536u
-
-/* Borrowed for the call of the handler. */
-struct request {
-    llhttp_method_t method;
-    char *path;        /* as sent, up to the '?'; may be changed by the handler */
-    const char *query; /* behind the '?', or "" */
-    bool cross_site;   /* a browser sends it on behalf of a page from elsewhere */
-};
-/* Begins the response, and need not end it. May block. */
-typedef void request_handler(const void *context, const struct request *request, struct response *response);
+#define CONNECTION_LINGER_MS 2000
+#define CONNECTION_LINGER_BYTES \
+    (16u << 20) /* of a proxy that sends a large body on before it reads a refusal */
 
 struct connection_args {
-    int listening;      /* stays open for the process's life */
-    bool loopback_only; /* the Host header must name this machine, so that no page reaches us by its own
-                           domain */
-    uint64_t idle_ns;
-    request_handler *handler;
-    const void *context; /* borrowed, for the process's life */
+    int listening; /* stays open for the process's life */
+    bool tls;
+    struct front *front;
 };
 extern const struct actor_class connection_class;
+
+/* What init is refused with; the listener goes on (http/listener.c). */
+enum { CONNECTION_PEER_FULL = 1, CONNECTION_NO_TLS };
+
+/* By the listener, when there is no room: asks the connection of this scheduler that has been idle for longest, and for
+ * CONNECTION_SHED_MS at least, to close. False: there is none. */
+#define CONNECTION_SHED_MS 1000
+bool connection_shed(void);
+
+/* ---- for http/response.c alone ---- */
+
+/* Puts bytes behind those that wait to be sent. False: the connection is of no use any more. */
+bool connection_write(struct connection *c, const struct iovec *pieces, size_t count, uint64_t deadline);
+/* Sends everything that waits. */
+bool connection_flush(struct connection *c, uint64_t deadline);
+/* Lets the actor wait for messages in the middle of an answer: false when the client has gone or the server drains. */
+enum error connection_wait(struct connection *c, message_match *match, void *arg,
+                           struct message **ret_message, uint64_t deadline);
+struct front *connection_front(struct connection *c);
 
 #endif

@@ -2,11 +2,14 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* One node on the way: what its supervisor says of it, what its scheduler says, and what it says itself when
  * it is a supervisor. */
 struct node {
+    const struct node *above; /* NULL for the root */
     const char *id;
+    uint64_t place;
     const struct child_info *child; /* NULL for the root */
     const struct living_row *row;
     actor_pid pid;
@@ -19,12 +22,18 @@ struct node {
 /* A way to show nodes. `last`: no sibling follows. Children come between begin and end. */
 struct view {
     void (*begin)(struct view *v, const struct node *n, size_t depth, bool last);
-    void (*end)(struct view *v, const struct node *n);
+    void (*end)(struct view *v, const struct node *n); /* may be NULL */
     const struct living_rows *rows;
     size_t children;
+    bool all;         /* not only the newest `children`, which is then the size of a page */
+    bool uninspected; /* what supervisors say is enough */
+    bool stopped;
+    uint32_t visited;
     struct json *json;
     struct json_sink *sink;
     uint32_t open; /* text: bit d is set while siblings follow at depth d */
+    living_visitor visit;
+    void *context;
 };
 
 const struct living_row *living_row_of(const struct living_rows *rows, const char *name)
@@ -48,12 +57,24 @@ const struct living_row *living_row_of(const struct living_rows *rows, const cha
 
 /* ---- walking ---- */
 
+static uint64_t place_of(uint64_t above, const char *id)
+{
+    uint64_t hash = above ^ UINT64_C(0xcbf29ce484222325);
+    for (; *id; id++)
+        hash = (hash ^ (unsigned char)*id) * UINT64_C(0x100000001b3);
+    return hash ? hash : 1;
+}
+
 static void look(const struct view *v, struct node *n)
 {
     n->row = living_row_of(v->rows, n->id);
+    n->place = !n->above                     ? place_of(0, n->id)
+               : n->id[0] && n->above->place ? place_of(n->above->place, n->id)
+                                             : 0;
     if (!n->pid)
         return;
-    n->inspected = actor_inspect(n->pid, &n->actor, actor_deadline_ms(LIVING_ANSWER_MS)) == OK;
+    if (!v->uninspected)
+        n->inspected = actor_inspect(n->pid, &n->actor, actor_deadline_ms(LIVING_ANSWER_MS)) == OK;
     if (n->supervises)
         n->answered = supervisor_inspect(n->pid, &n->supervisor, actor_deadline_ms(LIVING_ANSWER_MS)) == OK;
 }
@@ -61,11 +82,30 @@ static void look(const struct view *v, struct node *n)
 STATIC_ASSERT(LIVING_CHILDREN_MAX * sizeof(struct child_info) <= MESSAGE_PAYLOAD_MAX - 1024,
               "an answer is one message");
 
-static void fetch(const struct view *v, struct node *n, struct child_info *infos)
+/* The children from `first` on, newest first. */
+static bool fetch(const struct view *v, struct node *n, size_t first, struct child_info *infos)
 {
-    if (supervisor_which_children(n->pid, 0, infos, v->children, &n->shown, &n->total,
-                                  actor_deadline_ms(LIVING_ANSWER_MS)) != OK)
-        n->answered = false;
+    n->shown = 0;
+    return supervisor_which_children(n->pid, first, infos, v->children, &n->shown, &n->total,
+                                     actor_deadline_ms(LIVING_ANSWER_MS)) == OK;
+}
+
+static void walk(struct view *v, struct node *n, size_t depth, bool last);
+
+/* Those of one page. They come newest first; those that were started in an order are shown in it. */
+static void walk_page(struct view *v, struct node *n, const struct child_info *infos, struct node *child,
+                      size_t depth)
+{
+    for (size_t i = 0; i < n->shown && !v->stopped; i++) {
+        const struct child_info *c = &infos[n->supervisor.strategy == DYNAMIC ? i : n->shown - 1 - i];
+        memset(child, 0, sizeof(*child));
+        child->above = n;
+        child->child = c;
+        child->pid = c->pid;
+        child->supervises = c->type == CHILD_SUPERVISOR;
+        child->id = c->id;
+        walk(v, child, depth + 1, i + 1 == n->shown);
+    }
 }
 
 /* A child that ended while it was being looked at appears with what is left of it. */
@@ -73,26 +113,24 @@ static void walk(struct view *v, struct node *n, size_t depth, bool last)
 {
     struct arena_mark mark = actor_arena_mark();
     struct child_info *infos = NULL;
+    struct node *child = NULL;
     look(v, n);
     if (n->answered && depth < LIVING_DEPTH_MAX) {
         infos = actor_alloc(v->children * sizeof(*infos));
-        fetch(v, n, infos);
+        child = actor_alloc(sizeof(*child));
+        n->answered = fetch(v, n, 0, infos);
     }
     v->begin(v, n, depth, last);
-    size_t shown = infos ? n->shown : 0;
-    for (size_t i = 0; i < shown; i++) {
-        /* They come newest first; those that were started in an order are shown in it. */
-        const struct child_info *c = &infos[n->supervisor.strategy == DYNAMIC ? i : shown - 1 - i];
-        struct node *child = memset(actor_alloc(sizeof(*child)), 0, sizeof(*child));
-        child->child = c;
-        child->pid = c->pid;
-        child->supervises = c->type == CHILD_SUPERVISOR;
-        struct arena_mark below = actor_arena_mark();
-        child->id = c->id;
-        walk(v, child, depth + 1, i + 1 == shown);
-        actor_arena_reset(below);
-    }
-    v->end(v, n);
+    if (v->all && ++v->visited >= LIVING_VISITS_MAX)
+        v->stopped = true;
+    if (infos)
+        walk_page(v, n, infos, child, depth);
+    for (size_t first = n->shown; v->all && infos && !v->stopped && n->shown == v->children;
+         first += n->shown)
+        if (fetch(v, n, first, infos))
+            walk_page(v, n, infos, child, depth);
+    if (v->end)
+        v->end(v, n);
     actor_arena_reset(mark);
 }
 
@@ -281,15 +319,9 @@ static void text_begin(struct view *v, const struct node *n, size_t depth, bool 
     json_sink_text(v->sink, "\n");
 }
 
-static void text_end(struct view *v, const struct node *n)
-{
-    (void)v;
-    (void)n;
-}
-
 void living_write_text(const struct living_rows *rows, struct json_sink *sink, size_t children)
 {
-    struct view v = {.begin = text_begin, .end = text_end, .rows = rows, .children = children, .sink = sink};
+    struct view v = {.begin = text_begin, .rows = rows, .children = children, .sink = sink};
     char line[160];
     snprintf(line, sizeof(line), "%-*s %-18s %-11s %7s %8s  %-11s %-10s %s\n", NAME_COLUMNS, "NAME", "PID",
              "STATE", "MAILBOX", "RESTARTS", "BUDGET USED", "CHILDREN", "LAST EXIT");
@@ -301,4 +333,294 @@ void living_write_text(const struct living_rows *rows, struct json_sink *sink, s
             json_sink_text(sink, rows->rows[i].name);
             json_sink_text(sink, "\n");
         }
+}
+
+/* ---- Graphviz ---- */
+
+static void dot_text(struct json_sink *sink, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            json_sink_text(sink, "\\");
+        json_sink_bytes(sink, (unsigned char)*text < ' ' ? "?" : text, 1);
+    }
+}
+
+static void dot_begin(struct view *v, const struct node *n, size_t depth, bool last)
+{
+    char line[160];
+    (void)depth;
+    (void)last;
+    /* Who is not running now has no pid; the hash of where it stands is as good a name. */
+    snprintf(line, sizeof(line), "  \"%llx\" [label=\"", (unsigned long long)(n->pid ? n->pid : n->place));
+    json_sink_text(v->sink, line);
+    dot_text(v->sink, name_of(n));
+    snprintf(line, sizeof(line), "\\n%s, mailbox %u, restarts %llu\"%s%s];\n", state_of(n),
+             n->inspected ? n->actor.mailbox_depth : 0,
+             (unsigned long long)(n->child ? n->child->restarts : 0), n->supervises ? ", shape=box" : "",
+             strcmp(state_of(n), "running") == 0 ? "" : ", color=red");
+    json_sink_text(v->sink, line);
+    if (!n->above)
+        return;
+    snprintf(line, sizeof(line), "  \"%llx\" -> \"%llx\";\n", (unsigned long long)n->above->pid,
+             (unsigned long long)(n->pid ? n->pid : n->place));
+    json_sink_text(v->sink, line);
+}
+
+void living_write_dot(const struct living_rows *rows, struct json_sink *sink, size_t children)
+{
+    struct view v = {.begin = dot_begin, .rows = rows, .children = children, .sink = sink};
+    json_sink_text(sink,
+                   "digraph coppice {\n  rankdir=LR;\n  node [shape=ellipse, fontname=\"monospace\"];\n");
+    walk_all(&v);
+    json_sink_text(sink, "}\n");
+}
+
+/* ---- visitors ---- */
+
+static int64_t left_of(const struct supervisor_info *s)
+{
+    return s->intensity > s->budget_used ? (int64_t)(s->intensity - s->budget_used) : 0;
+}
+
+static void visit_begin(struct view *v, const struct node *n, size_t depth, bool last)
+{
+    const struct node *supervisor = n->supervises ? n : n->above;
+    const struct living_node node = {
+        .name = name_of(n),
+        .class_name = n->child ? n->child->class_name : supervisor_class.name,
+        .registered = n->inspected ? n->actor.name : "",
+        .state = n->inspected && strcmp(n->actor.status, "SUSPENDED") == 0 ? "suspended" : state_of(n),
+        .last_exit = n->child ? n->child->last_reason : "",
+        .pid = n->pid,
+        .supervisor = n->above ? n->above->pid : 0,
+        .place = n->place,
+        .restarts = n->child ? n->child->restarts : 0,
+        .mailbox_depth = n->inspected ? n->actor.mailbox_depth : 0,
+        .arena_bytes = n->inspected ? n->actor.arena_bytes : 0,
+        .budget_left = supervisor && supervisor->answered ? left_of(&supervisor->supervisor) : -1,
+        .restart = n->child ? n->child->restart : RESTART_PERMANENT,
+        .supervises = n->supervises,
+        .dynamic = n->above && n->above->answered && n->above->supervisor.strategy == DYNAMIC,
+    };
+    (void)depth;
+    (void)last;
+    v->stopped = !v->visit(v->context, &node);
+}
+
+bool living_visit(const struct living_rows *rows, bool inspect, living_visitor visit, void *context)
+{
+    struct view v = {.begin = visit_begin,
+                     .rows = rows,
+                     .children = LIVING_CHILDREN_MAX,
+                     .all = true,
+                     .uninspected = !inspect,
+                     .visit = visit,
+                     .context = context};
+    walk_all(&v);
+    return !v.stopped;
+}
+
+struct wanted {
+    uint64_t place;
+    actor_pid pid;
+};
+
+static bool find_place(void *context, const struct living_node *n)
+{
+    struct wanted *w = context;
+    if (n->place == w->place)
+        w->pid = n->pid;
+    return n->place != w->place;
+}
+
+actor_pid living_find(const struct living_rows *rows, const char *path)
+{
+    char id[sizeof(((struct child_info *)NULL)->id)];
+    struct wanted wanted = {.place = 0};
+    for (const char *at = path;; at++) {
+        size_t length = strcspn(at, ">");
+        if (length == 0 || length >= sizeof(id))
+            return 0;
+        memcpy(id, at, length);
+        id[length] = 0;
+        wanted.place = place_of(wanted.place, id);
+        at += length;
+        if (!*at)
+            break;
+    }
+    (void)living_visit(rows, false, find_place, &wanted);
+    return wanted.pid;
+}
+
+/* ---- lists ---- */
+
+struct item {
+    char name[96], last_exit[96];
+    const char *class_name, *state;
+    actor_pid pid, supervisor;
+    uint64_t restarts, memory, key; /* key: what the list is ordered by */
+    uint32_t mailbox;
+    int64_t budget_left;
+    bool supervises;
+};
+
+enum { LIST_BLOCK = 200, LIST_BLOCKS = (LIVING_LIST_MAX + LIST_BLOCK - 1) / LIST_BLOCK };
+
+struct list {
+    const struct living_filter *filter;
+    struct item *blocks[LIST_BLOCKS];
+    uint16_t *order; /* positions in items, the largest key first; those of one key as they came */
+    uint32_t count, matched, visited;
+    bool complete;
+};
+
+STATIC_ASSERT(LIVING_LIST_MAX <= UINT16_MAX, "positions are 16 bits");
+STATIC_ASSERT(LIST_BLOCK * sizeof(struct item) <= 60000, "a block is one piece of an arena");
+
+static struct item *item_at(const struct list *l, uint32_t position)
+{
+    return &l->blocks[position / LIST_BLOCK][position % LIST_BLOCK];
+}
+
+static bool fits(const struct living_filter *f, const struct living_node *n)
+{
+    return (!f->name[0] || strstr(n->name, f->name)) &&
+           (!f->class_name[0] || strcmp(n->class_name, f->class_name) == 0) &&
+           (!f->state[0] || strcasecmp(n->state, f->state) == 0);
+}
+
+static uint64_t key_of(enum living_order order, const struct living_node *n)
+{
+    switch (order) {
+    case LIVING_BY_MAILBOX:
+        return n->mailbox_depth;
+    case LIVING_BY_RESTARTS:
+        return n->restarts;
+    case LIVING_BY_MEMORY:
+        return n->arena_bytes;
+    default:
+        return 0;
+    }
+}
+
+static void item_set(struct item *i, const struct living_node *n, uint64_t key)
+{
+    *i = (struct item){.class_name = n->class_name,
+                       .state = n->state,
+                       .pid = n->pid,
+                       .supervisor = n->supervisor,
+                       .restarts = n->restarts,
+                       .memory = n->arena_bytes,
+                       .key = key,
+                       .mailbox = n->mailbox_depth,
+                       .budget_left = n->budget_left,
+                       .supervises = n->supervises};
+    snprintf(i->name, sizeof(i->name), "%s", n->name);
+    snprintf(i->last_exit, sizeof(i->last_exit), "%s", n->last_exit);
+}
+
+static bool list_take(void *context, const struct living_node *n)
+{
+    struct list *l = context;
+    uint32_t most = l->filter->limit, at;
+    uint64_t key = key_of(l->filter->order, n);
+    l->visited++;
+    if (!fits(l->filter, n))
+        return true;
+    l->matched++;
+    if (l->count == most && item_at(l, l->order[most - 1])->key >= key)
+        return true;
+    uint16_t place = l->count == most ? l->order[most - 1] : (uint16_t)l->count;
+    l->count += l->count < most;
+    item_set(item_at(l, place), n, key);
+    for (at = l->count - 1; at && item_at(l, l->order[at - 1])->key < key; at--)
+        l->order[at] = l->order[at - 1];
+    l->order[at] = place;
+    return true;
+}
+
+static void list_fill(struct list *l, const struct living_rows *rows, const struct living_filter *filter)
+{
+    *l = (struct list){.filter = filter, .order = actor_alloc(filter->limit * sizeof(*l->order))};
+    for (uint32_t i = 0; i * LIST_BLOCK < filter->limit; i++)
+        l->blocks[i] = actor_alloc(LIST_BLOCK * sizeof(struct item));
+    l->complete = living_visit(rows, true, list_take, l);
+}
+
+static void item_write(struct json *j, const struct item *i)
+{
+    json_object_begin(j);
+    JSON_MEMBER(j, "name", string, i->name);
+    json_key(j, "pid");
+    if (i->pid)
+        json_hex_string(j, i->pid);
+    else
+        json_null(j);
+    JSON_MEMBER(j, "type", string, i->supervises ? "supervisor" : "worker");
+    JSON_MEMBER(j, "class", string, i->class_name);
+    JSON_MEMBER(j, "state", string, i->state);
+    JSON_MEMBER(j, "mailbox_depth", uint, i->mailbox);
+    JSON_MEMBER(j, "restarts", uint, i->restarts);
+    json_key(j, "restart_budget_left");
+    if (i->budget_left >= 0)
+        json_int(j, i->budget_left);
+    else
+        json_null(j);
+    JSON_MEMBER(j, "memory_bytes", uint, i->memory);
+    JSON_MEMBER(j, "last_exit", string, i->last_exit[0] ? i->last_exit : NULL);
+    json_key(j, "supervisor");
+    if (i->supervisor)
+        json_hex_string(j, i->supervisor);
+    else
+        json_null(j);
+    json_object_end(j);
+}
+
+void living_write_list(const struct living_rows *rows, struct json *json, const struct living_filter *filter)
+{
+    struct arena_mark mark = actor_arena_mark();
+    struct list l;
+    list_fill(&l, rows, filter);
+    json_object_begin(json);
+    json_key(json, "actors");
+    json_array_begin(json);
+    for (uint32_t i = 0; i < l.count; i++)
+        item_write(json, item_at(&l, l.order[i]));
+    json_array_end(json);
+    JSON_MEMBER(json, "matched", uint, l.matched);
+    JSON_MEMBER(json, "visited", uint, l.visited);
+    JSON_MEMBER(json, "complete", bool, l.complete);
+    json_object_end(json);
+    actor_arena_reset(mark);
+}
+
+void living_write_list_text(const struct living_rows *rows, struct json_sink *sink,
+                            const struct living_filter *filter)
+{
+    struct arena_mark mark = actor_arena_mark();
+    char line[400];
+    struct list l;
+    list_fill(&l, rows, filter);
+    snprintf(line, sizeof(line), "%-*s %-18s %-11s %7s %8s %10s %11s  %s\n", NAME_COLUMNS, "NAME", "PID",
+             "STATE", "MAILBOX", "RESTARTS", "MEMORY", "BUDGET LEFT", "LAST EXIT");
+    json_sink_text(sink, line);
+    for (uint32_t n = 0; n < l.count; n++) {
+        const struct item *i = item_at(&l, l.order[n]);
+        char pid[24] = "-", left[24] = "-";
+        if (i->pid)
+            snprintf(pid, sizeof(pid), "0x%llx", (unsigned long long)i->pid);
+        if (i->budget_left >= 0)
+            snprintf(left, sizeof(left), "%lld", (long long)i->budget_left);
+        snprintf(line, sizeof(line), "%-*s %-18s %-11s %7u %8llu %10llu %11s  %s\n", NAME_COLUMNS, i->name,
+                 pid, i->state, i->mailbox, (unsigned long long)i->restarts, (unsigned long long)i->memory,
+                 left, i->last_exit);
+        json_sink_text(sink, line);
+    }
+    if (l.matched > l.count || !l.complete) {
+        snprintf(line, sizeof(line), "%u of %u that match; %u were looked at%s\n", l.count, l.matched,
+                 l.visited, l.complete ? "" : ", which isn't all");
+        json_sink_text(sink, line);
+    }
+    actor_arena_reset(mark);
 }

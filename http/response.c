@@ -1,27 +1,44 @@
 #include "http/response.h"
 
-#include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
+#include <strings.h>
+
+#include "http/connection.h"
+#include "http/timestamp.h"
 
 #define STATUSES(X)                           \
     X(200, "OK")                              \
+    X(201, "Created")                         \
+    X(202, "Accepted")                        \
+    X(204, "No Content")                      \
+    X(304, "Not Modified")                    \
     X(400, "Bad Request")                     \
+    X(401, "Unauthorized")                    \
     X(403, "Forbidden")                       \
     X(404, "Not Found")                       \
     X(405, "Method Not Allowed")              \
+    X(406, "Not Acceptable")                  \
     X(408, "Request Timeout")                 \
     X(409, "Conflict")                        \
+    X(411, "Length Required")                 \
+    X(412, "Precondition Failed")             \
     X(413, "Content Too Large")               \
     X(414, "URI Too Long")                    \
+    X(415, "Unsupported Media Type")          \
+    X(417, "Expectation Failed")              \
     X(421, "Misdirected Request")             \
+    X(422, "Unprocessable Content")           \
+    X(423, "Locked")                          \
+    X(428, "Precondition Required")           \
+    X(429, "Too Many Requests")               \
     X(431, "Request Header Fields Too Large") \
     X(500, "Internal Server Error")           \
     X(503, "Service Unavailable")             \
-    X(504, "Gateway Timeout")
+    X(504, "Gateway Timeout")                 \
+    X(507, "Insufficient Storage")
 
 const char *response_title(int status)
 {
@@ -36,39 +53,160 @@ const char *response_title(int status)
     }
 }
 
-/* One descriptor can be armed once: the connection's own watch gives way to the writer's and comes back after
- * it. */
-static bool wait_until_writable(struct response *r)
+/* ---- the head ---- */
+
+enum { HEAD_MAX = RESPONSE_HEADERS_MAX + 1536 };
+
+struct head {
+    size_t length;
+    char text[HEAD_MAX];
+};
+
+static void put(struct head *h, const char *bytes, size_t size)
 {
-    actor_unwatch(*r->watch);
-    *r->watch = 0;
-    bool writable = actor_wait_fd(r->fd, WATCH_WRITE, r->deadline) == OK;
-    *r->watch = actor_watch(r->fd, WATCH_READ);
-    return writable && *r->watch;
+    ASSERT(size <= HEAD_MAX - h->length);
+    memcpy(h->text + h->length, bytes, size);
+    h->length += size;
 }
 
-static void send_all(struct response *r, struct iovec *pieces, size_t count)
+static void put_text(struct head *h, const char *text)
 {
-    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = count};
-    while (!r->failed && message.msg_iovlen > 0) {
-        ssize_t sent = sendmsg(r->fd, &message, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0) {
-            r->failed = (errno != EAGAIN && errno != EWOULDBLOCK) || !wait_until_writable(r);
-            continue;
-        }
-        size_t done = (size_t)sent;
-        while (message.msg_iovlen > 0 && done >= message.msg_iov->iov_len) {
-            done -= message.msg_iov->iov_len;
-            message.msg_iov++;
-            message.msg_iovlen--;
-        }
-        if (message.msg_iovlen > 0) {
-            message.msg_iov->iov_base = (char *)message.msg_iov->iov_base + done;
-            message.msg_iov->iov_len -= done;
-        }
+    put(h, text, strlen(text));
+}
+#define PUT(h, literal) put((h), (literal), sizeof(literal) - 1)
+
+static void put_number(struct head *h, uint64_t number)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while (number /= 10);
+    put(h, digits + at, sizeof(digits) - at);
+}
+
+static void two(char *at, unsigned number)
+{
+    at[0] = (char)('0' + number / 10);
+    at[1] = (char)('0' + number % 10);
+}
+
+/* "Sun, 06 Nov 1994 08:49:37 GMT"; days counted from 1 March of year 0, so that leap days come last. */
+static void date_format(uint64_t seconds, char text[30])
+{
+    static const char days[] = "ThuFriSatSunMonTueWed", months[] = "MarAprMayJunJulAugSepOctNovDecJanFeb";
+    uint64_t day = seconds / 86400, shifted = day + 719468, era = shifted / 146097, of_era = shifted % 146097;
+    unsigned second = (unsigned)(seconds % 86400);
+    uint64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    unsigned of_year = (unsigned)(of_era - (365 * year + year / 4 - year / 100)),
+             month = (5 * of_year + 2) / 153;
+    unsigned number = (unsigned)(year + era * 400 + (month >= 10));
+    memcpy(text, "Thu, 00 Mar 0000 00:00:00 GMT", 30);
+    memcpy(text, &days[day % 7 * 3], 3);
+    two(text + 5, of_year - (153 * month + 2) / 5 + 1);
+    memcpy(text + 8, &months[month * 3], 3);
+    two(text + 12, number / 100);
+    two(text + 14, number % 100);
+    two(text + 17, second / 3600);
+    two(text + 20, second / 60 % 60);
+    two(text + 23, second % 60);
+}
+
+/* Written anew once a second on each thread. */
+static void put_date(struct head *h)
+{
+    static _Thread_local uint64_t when;
+    static _Thread_local char line[38];
+    uint64_t now = timestamp_wall() / NS_PER_S;
+    if (now != when) {
+        memcpy(line, "Date: ", 6);
+        date_format(now, line + 6);
+        memcpy(line + 35, "\r\n", 3);
+        when = now;
     }
+    put(h, line, 37);
+}
+
+/* The first line for what is answered most; others are put together. */
+static void put_status(struct head *h, int status)
+{
+    if (status == 200) {
+        PUT(h, "HTTP/1.1 200 OK\r\n");
+        return;
+    }
+    PUT(h, "HTTP/1.1 ");
+    put_number(h, (uint64_t)status);
+    PUT(h, " ");
+    put_text(h, response_title(status));
+    PUT(h, "\r\n");
+}
+
+static void put_ids(struct head *h, const struct request *q)
+{
+    char parent[TRACE_PARENT_TEXT + 1];
+    if (!q || q->trace.request_id_length == 0)
+        return;
+    PUT(h, "X-Request-Id: ");
+    put(h, q->trace.request_id, q->trace.request_id_length);
+    trace_write_parent(&q->trace, parent);
+    PUT(h, "\r\ntraceparent: ");
+    put(h, parent, TRACE_PARENT_TEXT);
+    PUT(h, "\r\n");
+}
+
+static bool has_header(const struct response *r, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = r->headers, *end = at + r->headers_length; at < end;) {
+        if (strncasecmp(at, name, length) == 0 && at[length] == ':')
+            return true;
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+        at = next ? next + 1 : end;
+    }
+    return false;
+}
+
+/* What a browser must not do with any answer of ours; no handler can say otherwise (CTL-150 to CTL-154). */
+static void put_security(struct head *h, const struct front *front)
+{
+    PUT(h, "X-Content-Type-Options: nosniff\r\nReferrer-Policy: strict-origin-when-cross-origin\r\n");
+    if (front->embeddable)
+        PUT(h, "X-Frame-Options: SAMEORIGIN\r\n");
+    else
+        PUT(h, "X-Frame-Options: DENY\r\n");
+    if (front->secure)
+        PUT(h, "Strict-Transport-Security: max-age=31536000; includeSubDomains\r\n");
+}
+
+/* length: of the body; or it isn't known: in chunks, or up to the end of the connection. */
+static void head_write(const struct response *r, struct head *h, bool known, uint64_t length)
+{
+    h->length = 0;
+    put_status(h, r->status);
+    put_date(h);
+    if (r->type) {
+        PUT(h, "Content-Type: ");
+        put_text(h, r->type);
+        PUT(h, "\r\n");
+    }
+    if (known && r->status != 204 && r->status != 304) {
+        PUT(h, "Content-Length: ");
+        put_number(h, length);
+        PUT(h, "\r\n");
+    } else if (!known && r->chunked) {
+        PUT(h, "Transfer-Encoding: chunked\r\n");
+    }
+    put_ids(h, r->request);
+    put(h, r->headers, r->headers_length);
+    if (!r->headers_length || !has_header(r, "Cache-Control"))
+        PUT(h, "Cache-Control: no-store\r\n");
+    put_security(h, connection_front(r->connection));
+    if (!r->keep_alive)
+        PUT(h, "Connection: close\r\n\r\n");
+    else if (r->http10)
+        PUT(h, "Connection: keep-alive\r\n\r\n");
+    else
+        PUT(h, "\r\n");
 }
 
 static struct iovec piece(const char *bytes, size_t length)
@@ -76,39 +214,46 @@ static struct iovec piece(const char *bytes, size_t length)
     return (struct iovec){.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
 }
 
-static size_t head(struct response *r, char *text, size_t size, const char *framing)
+/* ---- the body ---- */
+
+/* The length won't be known. */
+static void open_end(struct response *r, struct head *h)
 {
-    int length = snprintf(text, size,
-                          "HTTP/1.1 %d %s\r\nContent-Type: %s\r\n%sCache-Control: no-store\r\n"
-                          "X-Content-Type-Options: nosniff\r\n%s%s%s%s%s\r\n",
-                          r->status, response_title(r->status), r->type, framing, r->header ? r->header : "",
-                          r->header ? ": " : "", r->header ? r->header_value : "", r->header ? "\r\n" : "",
-                          r->keep_alive ? "Connection: keep-alive\r\n" : "Connection: close\r\n");
-    ASSERT(length > 0 && (size_t)length < size);
-    return (size_t)length;
+    r->chunked = !r->http10;
+    r->keep_alive = r->keep_alive && r->chunked;
+    head_write(r, h, false, 0);
+    r->head_sent = true;
 }
 
-/* The buffer is full: the length won't be known. */
+/* From now on, for the next bytes: a client that takes a buffer of them in that time may take as many as there are. */
+static void allow_time(struct response *r)
+{
+    const struct front_limits *limits =
+        atomic_load_explicit(&connection_front(r->connection)->limits, memory_order_acquire);
+    r->deadline = actor_now() + limits->write_ns;
+}
+
 static bool flush_chunk(void *context, const char *bytes, size_t length)
 {
     struct response *r = context;
-    char text[512], size[24];
+    allow_time(r);
+    struct head h = {.length = 0};
+    char size[24];
     struct iovec pieces[4];
     size_t count = 0;
     if (!r->head_sent) {
-        r->chunked = !r->http10;
-        r->keep_alive = r->keep_alive && r->chunked;
-        size_t n = head(r, text, sizeof(text), r->chunked ? "Transfer-Encoding: chunked\r\n" : "");
-        pieces[count++] = piece(text, n);
-        r->head_sent = true;
+        open_end(r, &h);
+        pieces[count++] = piece(h.text, h.length);
     }
-    if (!r->bodyless && r->chunked)
-        pieces[count++] = piece(size, (size_t)snprintf(size, sizeof(size), "%zx\r\n", length));
-    if (!r->bodyless)
+    if (!r->bodyless) {
+        r->sent_bytes += length;
+        if (r->chunked)
+            pieces[count++] = piece(size, (size_t)snprintf(size, sizeof(size), "%zx\r\n", length));
         pieces[count++] = piece(bytes, length);
-    if (!r->bodyless && r->chunked)
-        pieces[count++] = piece("\r\n", 2);
-    send_all(r, pieces, count);
+        if (r->chunked)
+            pieces[count++] = piece("\r\n", 2);
+    }
+    r->failed = !connection_write(r->connection, pieces, count, r->deadline);
     return !r->failed;
 }
 
@@ -117,42 +262,219 @@ void response_begin(struct response *r, int status, const char *type)
     ASSERT(r->status == 0);
     r->status = status;
     r->type = type;
-    json_sink_init(&r->sink, r->buffer, sizeof(r->buffer), flush_chunk, r);
+    json_sink_init(&r->sink, r->body, sizeof(r->body), flush_chunk, r);
+}
+
+void response_header(struct response *r, const char *name, const char *format, ...)
+{
+    static const char *const ours[] = {
+        "X-Content-Type-Options", "X-Frame-Options", "Referrer-Policy",           "Content-Length",
+        "Transfer-Encoding",      "Connection",      "Strict-Transport-Security", "Content-Type"};
+    char *at = r->headers + r->headers_length;
+    size_t room = sizeof(r->headers) - r->headers_length;
+    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+        ASSERT(strcasecmp(name, ours[i]) != 0);
+    int n = snprintf(at, room, "%s: ", name);
+    ASSERT(n > 0 && (size_t)n < room);
+    va_list list;
+    va_start(list, format);
+    int m = vsnprintf(at + n, room - (size_t)n, format, list);
+    va_end(list);
+    ASSERT(m >= 0 && (size_t)(n + m) + 3 <= room);
+    for (int i = n; i < n + m; i++)
+        ASSERT((unsigned char)at[i] >= ' ' || at[i] == '\t');
+    memcpy(at + n + m, "\r\n", 3);
+    r->headers_length += (uint32_t)(n + m + 2);
 }
 
 bool response_end(struct response *r)
 {
-    char text[512], framing[48];
     ASSERT(r->status != 0);
+    allow_time(r); /* the handler may have waited for long */
     if (r->head_sent) {
-        json_sink_flush(&r->sink);
-        if (r->chunked && !r->bodyless)
-            send_all(r, (struct iovec[]){piece("0\r\n\r\n", 5)}, 1);
+        if (json_sink_flush(&r->sink) == JSON_OK && r->chunked && !r->bodyless)
+            r->failed |= !connection_write(
+                r->connection, &(struct iovec){.iov_base = (void *)(uintptr_t) "0\r\n\r\n", .iov_len = 5}, 1,
+                r->deadline);
     } else {
-        snprintf(framing, sizeof(framing), "Content-Length: %zu\r\n", r->sink.length);
-        size_t length = head(r, text, sizeof(text), framing);
+        struct head h = {.length = 0};
+        bool empty = r->bodyless || r->status == 204 || r->status == 304;
+        head_write(r, &h, true, r->sink.length);
         r->head_sent = true;
-        send_all(r, (struct iovec[]){piece(text, length), piece(r->buffer, r->bodyless ? 0 : r->sink.length)},
-                 2);
+        r->sent_bytes = empty ? 0 : r->sink.length;
+        struct iovec pieces[] = {piece(h.text, h.length), piece(r->body, empty ? 0 : r->sink.length)};
+        r->failed |= !connection_write(r->connection, pieces, 2, r->deadline);
     }
     return !r->failed && r->sink.status == JSON_OK && r->keep_alive;
 }
 
-void response_problem(struct response *r, int status, const char *format, ...)
+/* ---- streams ---- */
+
+void response_stream(struct response *r, int status, const char *type)
+{
+    response_begin(r, status, type);
+    r->streaming = true;
+    allow_time(r);
+    if (!has_header(r, "X-Accel-Buffering"))
+        response_header(r, "X-Accel-Buffering", "no");
+    struct head h = {.length = 0};
+    open_end(r, &h);
+    struct iovec head = piece(h.text, h.length);
+    r->failed = !connection_write(r->connection, &head, 1, r->deadline) ||
+                !connection_flush(r->connection, r->deadline);
+}
+
+bool response_flush(struct response *r)
+{
+    allow_time(r);
+    if (json_sink_flush(&r->sink) != JSON_OK)
+        r->failed = true;
+    r->failed = r->failed || !connection_flush(r->connection, r->deadline);
+    return !r->failed;
+}
+
+enum error response_wait(struct response *r, message_match *match, void *arg, struct message **ret_message,
+                         uint64_t deadline)
+{
+    return r->failed ? ERR_DOWN : connection_wait(r->connection, match, arg, ret_message, deadline);
+}
+
+/* ---- errors ---- */
+
+struct detail {
+    const struct catalogue_row *row;
+    const char *text;
+    void (*write)(struct json *json, void *context);
+    void *context;
+};
+
+static void write_ids(struct json *json, const struct request *q)
+{
+    char trace[TRACE_ID_TEXT + 1] = "";
+    if (q)
+        trace_write_id(&q->trace, trace);
+    json_key(json, "request_id");
+    json_string_n(json, q ? q->trace.request_id : "", q ? q->trace.request_id_length : 0);
+    JSON_MEMBER(json, "trace_id", string, trace);
+}
+
+/* {"error": {...}} of the control contract (CTL-246). */
+static void write_envelope(struct json *json, const struct response *r, const struct detail *d)
+{
+    json_object_begin(json);
+    json_key(json, "error");
+    json_object_begin(json);
+    JSON_MEMBER(json, "code", string, d->row->code);
+    JSON_MEMBER(json, "message", string, d->text);
+    JSON_MEMBER(json, "http_status", int, d->row->status);
+    JSON_MEMBER(json, "retryable", bool, d->row->retryable);
+    write_ids(json, r->request);
+    if (r->job_id[0])
+        JSON_MEMBER(json, "job_id", string, r->job_id);
+    json_key(json, "details");
+    json_object_begin(json);
+    if (d->write)
+        d->write(json, d->context);
+    json_object_end(json);
+    json_object_end(json);
+    json_object_end(json);
+}
+
+/* The code as a URN has it: RFA_JOB_NOT_FOUND is urn:problem:rfa-job-not-found (AMB-J-62). */
+static void write_type(char *text, size_t size, const char *code)
+{
+    size_t length = (size_t)snprintf(text, size, "urn:problem:");
+    for (; *code && length + 1 < size; code++)
+        text[length++] = (char)(*code == '_' ? '-' : *code >= 'A' && *code <= 'Z' ? *code + 32 : *code);
+    text[length] = 0;
+}
+
+/* RFC 9457. */
+static void write_problem(struct json *json, const struct response *r, const struct detail *d)
+{
+    char type[96], instance[TRACE_REQUEST_MAX + 16];
+    const struct request *q = r->request;
+    write_type(type, sizeof(type), d->row->code);
+    bool known = q && q->trace.request_id_length;
+    snprintf(instance, sizeof(instance), "urn:request:%.*s", known ? q->trace.request_id_length : 6,
+             known ? q->trace.request_id : "unread");
+    json_object_begin(json);
+    JSON_MEMBER(json, "type", string, type);
+    JSON_MEMBER(json, "title", string, d->row->title);
+    JSON_MEMBER(json, "status", int, d->row->status);
+    JSON_MEMBER(json, "detail", string, d->text);
+    JSON_MEMBER(json, "instance", string, instance);
+    JSON_MEMBER(json, "code", string, d->row->code);
+    write_ids(json, q);
+    if (d->row->action[0])
+        JSON_MEMBER(json, "action", string, d->row->action);
+    if (d->write)
+        d->write(json, d->context);
+    json_object_end(json);
+}
+
+void response_error_with(struct response *r, enum error_code code, const char *detail,
+                         void (*write)(struct json *json, void *context), void *context)
+{
+    const struct catalogue_row *row = catalogue_row(code);
+    const struct detail d = {
+        .row = row, .text = detail && detail[0] ? detail : row->title, .write = write, .context = context};
+    bool envelope = surface_shape(r->surface) == SHAPE_ENVELOPE;
+    struct json json;
+    r->error = code;
+    if ((row->status == 503 || row->status == 429) && !has_header(r, "Retry-After"))
+        response_header(r, "Retry-After", "1");
+    if (row->status == 401 && !has_header(r, "WWW-Authenticate"))
+        response_header(r, "WWW-Authenticate", "Bearer realm=\"coppice\"");
+    response_begin(r, row->status, envelope ? RESPONSE_JSON : "application/problem+json");
+    json_init(&json, &r->sink);
+    if (envelope)
+        write_envelope(&json, r, &d);
+    else
+        write_problem(&json, r, &d);
+    /* Not json_end: it would flush, and a short answer goes out in one piece with its length. */
+}
+
+void response_error(struct response *r, enum error_code code, const char *format, ...)
 {
     char detail[512];
-    struct json json;
     va_list list;
     va_start(list, format);
     vsnprintf(detail, sizeof(detail), format, list);
     va_end(list);
-    response_begin(r, status, "application/problem+json");
-    json_init(&json, &r->sink);
-    json_object_begin(&json);
-    JSON_MEMBER(&json, "type", string, "about:blank");
-    JSON_MEMBER(&json, "title", string, response_title(status));
-    JSON_MEMBER(&json, "status", int, status);
-    JSON_MEMBER(&json, "detail", string, detail);
-    json_object_end(&json);
-    /* Not json_end: it would flush, and a short answer goes out in one piece with its length. */
+    response_error_with(r, code, detail, NULL, NULL);
+}
+
+/* ---- the last words ---- */
+
+size_t response_last_words(const struct response *r, char text[RESPONSE_LAST_MAX])
+{
+    const struct catalogue_row *row = catalogue_row(catalogue_code(r->surface, ERROR_KIND_INTERNAL));
+    const struct detail d = {.row = row, .text = "a fault of the server ended this request"};
+    bool envelope = surface_shape(r->surface) == SHAPE_ENVELOPE;
+    char body[1024];
+    struct head h = {.length = 0};
+    struct json_sink sink;
+    struct json json;
+    json_sink_init(&sink, body, sizeof(body), NULL, NULL);
+    json_init(&json, &sink);
+    if (envelope)
+        write_envelope(&json, r, &d);
+    else
+        write_problem(&json, r, &d);
+    put_status(&h, row->status);
+    PUT(&h, "Content-Type: ");
+    put_text(&h, envelope ? RESPONSE_JSON : "application/problem+json");
+    PUT(&h, "\r\nContent-Length: ");
+    put_number(&h, sink.length);
+    PUT(&h, "\r\n");
+    put_ids(&h, r->request);
+    PUT(&h, "Cache-Control: no-store\r\n");
+    put_security(&h, connection_front(r->connection));
+    PUT(&h, "Connection: close\r\n\r\n");
+    if (!r->bodyless)
+        put(&h, body, sink.length);
+    ASSERT(h.length <= RESPONSE_LAST_MAX);
+    memcpy(text, h.text, h.length);
+    return h.length;
 }

@@ -1,43 +1,82 @@
-/* Responses: written as a stream into the connection, without knowing their length beforehand.
+/* Responses: a head and a body, written as a stream into the connection.
  *
- * begin, write into the sink, end. What fits into RESPONSE_BUFFER goes out in one piece with its
- * Content-Length; longer ones go out chunk by chunk (to HTTP/1.0 clients: until the connection closes). A
- * client who doesn't take the bytes makes the writer wait, up to the deadline; then the response has failed
- * and the connection is closed.
+ *     response_begin(r, 200, RESPONSE_JSON);
+ *     response_header(r, "Location", "/v1/jobs/%s", id);      any number that fits RESPONSE_HEADERS_MAX
+ *     json_init(&json, &r->sink); ...                         the body, into r->sink
+ *
+ * The front ends it. What fits into RESPONSE_BODY_MAX goes out with its Content-Length, together with the other
+ * answers of the same read; longer ones go out chunk by chunk (to HTTP/1.0 clients: until the connection closes). A
+ * client that doesn't take the bytes makes the writer wait, for write_ns with each RESPONSE_BODY_MAX of them; then the
+ * response has failed and the connection is closed. The handler's security headers can't be weaker than the front's: those
+ * are written last, by response_end alone, and a handler's header of the same name is refused by assertion.
+ *
+ * Event streams: response_stream, then response_flush after each event and response_wait between them.
  *
  * Used by the connection's actor only, while it handles one request; lives on its stack.
  */
 #ifndef COPPICE_HTTP_RESPONSE_H
 #define COPPICE_HTTP_RESPONSE_H
 
+#include "http/catalogue.h"
 #include "runtime/actor.h"
 #include "runtime/json.h"
 
-#define RESPONSE_BUFFER  8192u
-#define RESPONSE_JSON    "application/json"
-#define RESPONSE_TEXT    "text/plain; charset=utf-8"
-#define RESPONSE_METRICS "text/plain; version=0.0.4; charset=utf-8"
+struct connection;
+struct request;
+
+#define RESPONSE_BODY_MAX    8192u
+#define RESPONSE_HEADERS_MAX 1024u
+#define RESPONSE_JSON        "application/json"
+#define RESPONSE_TEXT        "text/plain; charset=utf-8"
+#define RESPONSE_EVENTS      "text/event-stream"
 
 struct response {
-    int fd;            /* borrowed, non-blocking */
-    uint64_t *watch;   /* the connection's watch of fd: taken away while the writer waits, and put back */
-    uint64_t deadline; /* of the whole response */
-    bool http10, bodyless, keep_alive;
-    int status; /* 0: not begun */
-    const char *type;
-    const char *header, *header_value; /* one more header line, or NULL */
-    bool head_sent, chunked, failed;
+    struct connection *connection; /* borrowed */
+    const struct request *request; /* borrowed; NULL: refused before there was one */
+    uint64_t deadline;             /* for the client to take the next bytes */
+    bool http10, bodyless;         /* bodyless: HEAD, 204, 304 */
+    bool keep_alive;
+    bool head_sent, chunked, streaming, failed;
+    int status;            /* 0: not begun */
+    const char *type;      /* NULL: no body */
+    enum surface surface;  /* whose path it is: the shape of an error */
+    enum error_code error; /* ERROR_NONE, or which row of the catalogue this answer is */
+    char job_id[40];       /* of the job an error is about, for the control envelope (CTL-252); or empty */
+    uint32_t headers_length;
+    uint64_t sent_bytes; /* of the body, for the access log */
     struct json_sink sink;
-    char buffer[RESPONSE_BUFFER];
+    char headers[RESPONSE_HEADERS_MAX];
+    char body[RESPONSE_BODY_MAX];
 };
 
-/* The caller has set the fields up to keep_alive and zeroed the rest (the buffer needn't be). */
 void response_begin(struct response *r, int status, const char *type);
-/* Sends what is left. False: the connection is of no use any more. */
+/* One more header line. Control characters in the value are an assertion: values from outside are checked before. */
+__attribute__((format(printf, 3, 4))) void response_header(struct response *r, const char *name,
+                                                           const char *format, ...);
+/* A whole response from the error catalogue, in the shape of the surface that owns the request's path. `format` says what
+ * is wrong with this request; it must not repeat secrets or payload. */
+__attribute__((format(printf, 3, 4))) void response_error(struct response *r, enum error_code code,
+                                                          const char *format, ...);
+/* The same with more members: `write` is called inside the control envelope's "details" object, or at the top level of
+ * problem details; it may write members. */
+void response_error_with(struct response *r, enum error_code code, const char *detail,
+                         void (*write)(struct json *json, void *context), void *context);
+
+/* Sends the head now and everything in the sink with each response_flush: for answers of unknown length that trickle.
+ * Events: 200, RESPONSE_EVENTS, no-store, X-Accel-Buffering: no. */
+void response_stream(struct response *r, int status, const char *type);
+bool response_flush(struct response *r); /* false: the client is gone, or slower than allowed; stop */
+/* Waits until the deadline or until a message for the handler matches (*ret_message, may be NULL to want none). ERR_DOWN:
+ * the client closed or the server drains; ERR_TIMEOUT: time to say ":" again. */
+enum error response_wait(struct response *r, message_match *match, void *arg, struct message **ret_message,
+                         uint64_t deadline);
+
+/* By the front. True: the connection stays open. */
 bool response_end(struct response *r);
-/* A whole response: RFC 9457 problem details. The title follows from the status. */
-__attribute__((format(printf, 3, 4))) void response_problem(struct response *r, int status,
-                                                            const char *format, ...);
 const char *response_title(int status);
+/* By the connection, when the handler of this response has crashed: the bytes of a 500 instead of it. Calls nothing of the
+ * runtime, so it has no Date. Its size. */
+#define RESPONSE_LAST_MAX 2048u
+size_t response_last_words(const struct response *r, char text[RESPONSE_LAST_MAX]);
 
 #endif

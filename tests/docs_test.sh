@@ -35,14 +35,6 @@ expect_some() {
 
 pages=$(find README.md docs actors chaos tests -name '*.md' | sort)
 
-# fenced PATTERN: what stands in the README's blocks whose opening line matches
-fenced() {
-    awk -v opening="$1" '
-        /^```/ && inside { inside = found = 0; next }
-        /^```/ { inside = 1; found = $0 ~ opening; next }
-        inside && found' README.md
-}
-
 # --- links ------------------------------------------------------------------------------------------------------------
 
 # The anchor that a heading gets: lower case, no punctuation, blanks to dashes.
@@ -113,62 +105,60 @@ while read -r page target; do
 done <"$tmp/targets" >"$tmp/wrong"
 expect_nothing 'every make target that is named exists' "$tmp/wrong"
 
-"$program" help >"$tmp/help" && awk '/^Commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }' "$tmp/help" >"$tmp/commands"
+# The commands that there are, as "noun verb" or as one word.
+"$program" help >"$tmp/help" && awk '
+    /^Commands:/ { on = 1; next } on && NF == 0 { exit }
+    on { line = substr($0, 3, 19); n = split(line, word, " "); print word[1] (n > 1 && word[2] ~ /^[a-z]/ ? " " word[2] : "") }' \
+    "$tmp/help" >"$tmp/commands"
 expect_some 'coppice help lists commands' "$tmp/commands"
-sed -nE 's/^([^|]*)\| *(build\/)?coppice ([a-z]+)( .*)?$/\1 \3/p' "$tmp/code" >"$tmp/named"
+sed -nE 's/^([^|]*)\| *(\$ )?([A-Z_]+=[^ ]+ )?(build\/)?coppice ([a-z]+)( ([a-z]+))?( .*)?$/\1 \5 \7/p' "$tmp/code" >"$tmp/named"
 expect_some 'coppice commands' "$tmp/named"
-while read -r page command; do
-    grep -qx "$command" "$tmp/commands" || echo "$page: coppice $command"
+while read -r page noun verb; do
+    grep -qxE -- "$noun|$noun $verb" "$tmp/commands" || echo "$page: coppice $noun $verb"
 done <"$tmp/named" >"$tmp/wrong"
 expect_nothing 'every command that is named exists' "$tmp/wrong"
 
-while read -r command; do "$program" help "$command"; done <"$tmp/commands" >"$tmp/options"
-for page in README.md docs/operator.md; do
-    grep -oE -- '--[a-z][a-z-]+' "$page" | sort -u | sed "s|^|$page |"
-done | grep -vE -- ' --(cflags|libs|unix-socket)$' >"$tmp/named"
+# shellcheck disable=SC2086 # a command of two words is two arguments
+while read -r command; do "$program" help $command; done <"$tmp/commands" >"$tmp/options"
+for page in README.md docs/operator.md docs/operating.md docs/http.md docs/security.md; do
+    grep -oE -- '(^|[ `(])--[a-z][a-z-]+' "$page" | sed 's/^[ `(]//' | sort -u | sed "s|^|$page |"
+done | grep -vE -- ' --(cflags|libs|unix-socket|now|check|env)$' >"$tmp/named"
 while read -r page option; do
     grep -qE -- "^ *(--no-)?$option( |\$)" "$tmp/options" || grep -qE -- "^ *--${option#--no-}( |\$)" "$tmp/options" ||
         echo "$page: $option"
 done <"$tmp/named" >"$tmp/wrong"
 expect_nothing 'every option that is named exists' "$tmp/wrong"
 
-# The other way round: an operator finds every option and every variable in the manual.
-grep -oE -- '^  --[a-z-]+' "$tmp/options" | tr -d ' ' | sort -u >"$tmp/all"
-expect_some 'options' "$tmp/all"
-while read -r option; do
-    grep -qF -- "\`$option\`" docs/operator.md || echo "$option"
-done <"$tmp/all" >"$tmp/wrong"
-expect_nothing 'docs/operator.md has every option' "$tmp/wrong"
+sed -nE 's/^ *X\([A-Z_]+, "(OTEL_[A-Z_]+)"\).*/\1/p' http/otlp.h >"$tmp/named"
+expect_some 'variables of the exporter' "$tmp/named"
+while read -r variable; do
+    grep -qF -- "\`$variable\`" docs/operating.md || echo "$variable"
+done <"$tmp/named" >"$tmp/wrong"
+expect_nothing 'docs/operating.md has every variable of the exporter' "$tmp/wrong"
 
-# Defaults in the table of options are those of the program.
-"$program" help serve | awk '
-    /^  --/ { name = $1 } / default .*; COPPICE_/ { sub(/.*; default /, ""); split($0, a, "; "); print name, a[1], a[2] }' >"$tmp/defaults"
-expect_some 'defaults of options' "$tmp/defaults"
-while read -r option default variable; do
-    grep -qF -- "| \`$option\` | \`$variable\` | \`$default\` |" docs/operator.md || echo "$option: default $default, variable $variable"
-done <"$tmp/defaults" >"$tmp/wrong"
-expect_nothing 'docs/operator.md has the defaults and the variables' "$tmp/wrong"
+# --- tables that the program makes ------------------------------------------------------------------------------------
 
-# Routes in the manual are those that are served, and the other way round.
-sed -nE 's/^ *\{\.path = "([^"]+)".*/\1/p; s/^#define CHAOS_PREFIX "([^"]+)"/\1/p' http/operator.c | sort >"$tmp/declared"
-sed -nE 's/^\| `(GET|POST) ([^`{]+).*/\2/p' docs/operator.md | sort >"$tmp/documented"
-expect_some 'routes' "$tmp/declared"
-diff "$tmp/declared" "$tmp/documented" >"$tmp/wrong"
-expect_nothing 'docs/operator.md has the routes of http/operator.c' "$tmp/wrong"
+# Settings, flags, commands, routes, metrics, statuses, the tree.
+COPPICE=$program CC=$compiler .ci/docs-tables --check >"$tmp/wrong" 2>&1
+expect_nothing 'no table is stale (.ci/docs-tables writes them anew)' "$tmp/wrong"
+cat README.md docs/*.md | sed -n 's/^<!-- table: \(.*\) -->$/\1/p' | sort >"$tmp/placed"
+for table in commands flags limits metrics routes-client routes-operator settings statuses tree; do
+    grep -qx "$table" "$tmp/placed" || echo "$table"
+done >"$tmp/wrong"
+expect_nothing 'each of these tables is on a page' "$tmp/wrong"
 
-# --- the tree ---------------------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------------
 
-# Both as lines "depth name intensity partition key".
-fenced '^```text tree' | awk '
-    { line = $0; depth = 0; while (sub(/^(├─ |└─ |│  |   )/, "", line)) depth++
-      n = split(line, word, / +/); key = ""; for (i = 3; i <= n; i++) key = key " " word[i]; print depth, word[1], word[2] key }' >"$tmp/drawn"
-"$program" topology >"$tmp/table"
-awk 'NR == 1 { at = index($0, "PARTITION"); width = index($0, "SUBSYSTEM") - at; next }
-    { match($0, /^ */); key = substr($0, at, width); gsub(/ +/, " ", key); sub(/ $/, "", key); print RLENGTH / 2, $1, $3, key }' \
-    "$tmp/table" >"$tmp/declared"
-expect_some 'the declared tree' "$tmp/declared"
-diff "$tmp/declared" "$tmp/drawn" >"$tmp/wrong"
-expect_nothing 'the tree in README.md is the declared one' "$tmp/wrong"
+"$program" contract show errors >"$tmp/codes"
+for page in $pages; do
+    grep -oE '\b(AUTH|REQ|JOB|DLQ|CONTRACT|RATE|POLICY|BUDGET|APPROVAL|INFRA|INTERNAL|OPS)_[0-9]{3}_[A-Z_]+|\bRFA_[A-Z]+_[A-Z_]+' "$page" |
+        sed "s|^|$page |"
+done | sort -u >"$tmp/named"
+expect_some 'codes of errors' "$tmp/named"
+while read -r page code; do
+    grep -qw -- "$code" "$tmp/codes" || echo "$page: $code"
+done <"$tmp/named" >"$tmp/wrong"
+expect_nothing 'every error code that is named is in the catalogue' "$tmp/wrong"
 
 # --- stories ----------------------------------------------------------------------------------------------------------
 
@@ -184,31 +174,36 @@ expect_nothing 'TOP-168: every story page depends on Story 00' "$tmp/wrong"
 
 # Every row of the topology belongs to a story, and no page names a row that is not there.
 sed -nE 's/^- `([^`]+)`.*/\1/p' docs/stories/[0-9]*.md | sort >"$tmp/owned"
-awk '{ print $2 }' "$tmp/declared" | sort >"$tmp/rows"
+"$program" topology | awk 'NR > 1 { print $1 }' | sort >"$tmp/rows"
+expect_some 'rows of the topology' "$tmp/rows"
 diff "$tmp/rows" "$tmp/owned" >"$tmp/wrong"
 expect_nothing 'every row of the topology belongs to exactly one story page' "$tmp/wrong"
 
 # --- limits -----------------------------------------------------------------------------------------------------------
 
 # | `expression` | value | declared in | ... |, printed by a program that includes what the table names.
-sed -nE 's/^\| `([^`|]+)` \| ([0-9,]+) \| ([a-z]+\/[a-z_]+\.h) \|.*/\3|\1|\2/p' docs/runtime.md >"$tmp/limits"
-expect_some 'limits' "$tmp/limits"
-awk -F '|' '
-    { if (!seen[$1]++) includes = includes "#include \"" $1 "\"\n"
-      plain = $3; gsub(",", "", plain)
-      body = body "    if ((unsigned long long)(" $2 ") != " plain "ull)\n" \
-          "        printf(\"%s is %llu, and " $3 " in docs/runtime.md\\n\", \"" $2 "\", (unsigned long long)(" $2 "));\n" }
-    END { printf "#include <stdio.h>\n%sint main(void)\n{\n%s}\n", includes, body }' "$tmp/limits" >"$tmp/limits.c"
-if $compiler -std=gnu17 -I. -o "$tmp/print" "$tmp/limits.c" >"$tmp/wrong" 2>&1; then
-    "$tmp/print" >"$tmp/wrong"
-fi
-expect_nothing 'the limits in docs/runtime.md are those of the headers' "$tmp/wrong"
-# And each is declared where the table says so.
-while IFS='|' read -r header expression _; do
-    word=$(echo "$expression" | sed -E 's/sizeof\((struct [a-z_]+)\)/\1/; s/ - [0-9]+//')
-    grep -qF -- "$word" "$header" || echo "$header does not declare $word"
-done <"$tmp/limits" >"$tmp/wrong"
-expect_nothing 'the limits are declared where docs/runtime.md says' "$tmp/wrong"
+for page in docs/runtime.md docs/store.md docs/http.md; do
+    sed -nE 's/^\| `([^`|]+)` \| ([0-9,]+) \| ([a-z]+\/[a-z_]+\.h) \|.*/\3|\1|\2/p' $page >"$tmp/limits"
+    expect_some "limits of $page" "$tmp/limits"
+    awk -F '|' -v page=$page '
+        { if (!seen[$1]++) includes = includes "#include \"" $1 "\"\n"
+          plain = $3; gsub(",", "", plain)
+          body = body "    if ((unsigned long long)(" $2 ") != " plain "ull)\n" \
+              "        printf(\"%s is %llu, and " $3 " in " page "\\n\", \"" $2 "\", (unsigned long long)(" $2 "));\n" }
+        END { printf "#include <stdio.h>\n%sint main(void)\n{\n%s}\n", includes, body }' "$tmp/limits" >"$tmp/limits.c"
+    # shellcheck disable=SC2046 # a list of options
+    if $compiler -std=gnu17 -I. -isystem build/deps/llhttp $(pkg-config --cflags lmdb libllhttp 2>/dev/null) -o "$tmp/print" "$tmp/limits.c" \
+        >"$tmp/wrong" 2>&1; then
+        "$tmp/print" >"$tmp/wrong"
+    fi
+    expect_nothing "the limits in $page are those of the headers" "$tmp/wrong"
+    # And each is declared where the table says so.
+    while IFS='|' read -r header expression _; do
+        word=$(echo "$expression" | sed -E 's/sizeof\((struct [a-z_]+)\)/\1/; s/ - [0-9]+//')
+        grep -qF -- "$word" "$header" || echo "$header does not declare $word"
+    done <"$tmp/limits" >"$tmp/wrong"
+    expect_nothing "the limits are declared where $page says" "$tmp/wrong"
+done
 
 # --- decisions --------------------------------------------------------------------------------------------------------
 

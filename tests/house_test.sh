@@ -72,7 +72,7 @@ has() {
 
 good_tree() {
     fresh
-    for floor in runtime store actors http config tests/store chaos docs; do mkdir -p $floor; done
+    for floor in runtime store actors http config tests/store chaos docs packaging; do mkdir -p $floor; done
     : >Makefile
     : >README.md
     : >LICENSE
@@ -86,6 +86,8 @@ good_tree() {
 
 good_tree
 accepts 'layers: a good tree' "$checks/lint-layers" .
+mkdir build coppice-data
+accepts 'layers: what a build and a server leave' "$checks/lint-layers" .
 
 # layer_refused FILE INCLUDE PATTERN
 layer_refused() {
@@ -327,6 +329,11 @@ if grep -q '^fuzz.good.executions 7 count$' "$tmp/out"; then pass; else fail 'fu
 refuses 'fuzz: a finding is a failure, and shown' 'a crash' "$checks/fuzz" 1 ./good_fuzz ./bad_fuzz
 last_line 'fuzz: findings are counted' '1 passed, 1 failed' "$checks/fuzz" 1 ./good_fuzz ./bad_fuzz
 last_line 'fuzz: a program that is not there' '0 passed, 1 failed' "$checks/fuzz" 1 ./absent_fuzz
+# shellcheck disable=SC2016 # for the scripts, not for here
+printf '#!/bin/sh\necho "stat::number_of_executed_units: ${1#-max_total_time=}"\n' | tee long_fuzz >short_fuzz
+chmod +x long_fuzz short_fuzz
+last_line 'fuzz: some longer than others' '2 passed, 0 failed' "$checks/fuzz" 60 ./long_fuzz 5 ./short_fuzz
+if grep -q '^fuzz.long.executions 60 ' "$tmp/out" && grep -q '^fuzz.short.executions 5 ' "$tmp/out"; then pass; else fail 'fuzz: for how long'; fi
 
 # --- .ci/run sums what the steps say ----------------------------------------------------------------------------------
 
@@ -337,7 +344,8 @@ cat >.ci/deps <<'C'
 #!/bin/sh
 true
 C
-chmod +x .ci/deps
+cp .ci/deps .ci/contract
+chmod +x .ci/deps .ci/contract
 file Makefile <<'M'
 test:
 	@echo 'many words'; echo '5 passed, 0 failed'
@@ -475,10 +483,20 @@ file store/file.c <<'C'
 int file_answer(void);
 int file_answer(void) { return 42; }
 C
+echo 'int same_answer(void); int same_answer(void) { return 5; }' | file http/file.c
+echo 'int gone_answer(void); int gone_answer(void) { return 6; }' | file http/gone.c
 file config/main.c <<'C'
 #include <stdio.h>
-int main(int argc, char **argv) { return printf("coppice %s %s\n", COPPICE_VERSION, argc > 1 ? argv[1] : "") < 0; }
+#include <string.h>
+int main(int argc, char **argv)
+{
+    if (argc > 2 && strcmp(argv[2], "list") == 0) return puts("coppice.1\ncoppice-api.7") < 0;
+    return printf("coppice %s %s\n", COPPICE_VERSION, argc > 1 ? argv[1] : "") < 0;
+}
 C
+echo 'ExecStart=@prefix@/bin/coppice serve' | file packaging/coppice.service
+echo 'ListenStream=7000' | file packaging/coppice.socket
+echo '{}' | file packaging/coppice.json
 file tests/runtime/where_test.c <<'C'
 #include "acutest.h"
 #include "runtime/where.h"
@@ -496,7 +514,8 @@ file tests/store/file_test.c <<'C'
 #include "acutest.h"
 #include "runtime/where.h"
 int file_answer(void);
-static void above(void) { TEST_CHECK(file_answer() == 42 && !where_is_runtime((void (*)(void))file_answer)); }
+int same_answer(void);
+static void above(void) { TEST_CHECK(file_answer() == 42 && same_answer() == 5 && !where_is_runtime((void (*)(void))file_answer)); }
 TEST_LIST = {{"above", above}, {NULL, NULL}};
 C
 file tests/bench/runtime_bench.c <<'C'
@@ -518,12 +537,22 @@ house_counts() {
     house test | grep 'passed, .* failed$'
 }
 last_line 'make: a changed header is noticed, in code and test' '4 passed, 1 failed' house_counts
+members() {
+    ar t "build/$compiler/libhouse.a" | grep -v '^deps-' | sort | xargs
+}
+if [ "$(members)" = 'http-file.o http-gone.o store-file.o' ]; then pass; else fail "make: two files of one name in an archive: $(members)"; fi
+rm http/gone.c
+accepts 'make: a file is removed' house
+if [ "$(members)" = 'http-file.o store-file.o' ]; then pass; else fail "make: a removed file leaves its archive: $(members)"; fi
 rm -r runtime/where.h runtime/where.c tests/runtime tests/store
-accepts 'make: a removed file is noticed' house
+accepts 'make: a removed header is noticed' house
 accepts 'make: install' house install DESTDIR="$tmp/tree/dest" PREFIX=/opt
-for installed in bin/coppice lib/libcoppice.a include/coppice/runtime/guard.h lib/pkgconfig/coppice.pc share/doc/coppice/LICENSE; do
+for installed in bin/coppice lib/libcoppice.a include/coppice/runtime/guard.h lib/pkgconfig/coppice.pc share/doc/coppice/LICENSE \
+    share/man/man1/coppice.1 share/man/man7/coppice-api.7 share/bash-completion/completions/coppice share/zsh/site-functions/_coppice \
+    share/fish/vendor_completions.d/coppice.fish lib/systemd/system/coppice.socket share/doc/coppice/examples/coppice.json; do
     if [ -e "dest/opt/$installed" ]; then pass; else fail "make install: $installed is missing"; fi
 done
+accepts 'make install: the unit starts what was installed' grep -qx 'ExecStart=/opt/bin/coppice serve' dest/opt/lib/systemd/system/coppice.service
 refuses 'make: a relative PREFIX' "PREFIX is 'here'" house install PREFIX=here
 accepts 'make: clean' house clean
 if [ ! -e "build/$compiler" ] && [ -e build/deps ]; then pass; else fail 'make clean: removes what was built and nothing else'; fi

@@ -66,16 +66,167 @@ unset COPPICE_SCHEDULER
 check "output into nothing" sh -c 'case $(cat "$1") in 0 | 141) ;; *) exit 1 ;; esac' sh "$tmp/status"
 check "output into nothing is quiet" is "$(cat "$tmp/stderr")" ''
 
+# What can't be written is told, also when one of the three isn't there: its number is nobody else's then.
+check "output onto a full disk" sh -c '"$1" version >/dev/full 2>"$2"; test $? = 1' sh "$COPPICE" "$tmp/stderr"
+check "it is said" err "standard output: No space left on device"
+check "output that is closed" sh -c '"$1" version >&- 2>"$2"; test $? = 1' sh "$COPPICE" "$tmp/stderr"
+check "it is said as well" err "standard output: Bad file descriptor"
+check "TERM=dumb is no terminal to draw on" sh -c '
+    command -v script >/dev/null || exit 0
+    TERM=dumb script -qec "$1 top" "$2" </dev/null >/dev/null; test $? = 64' sh "$COPPICE" "$tmp/typescript"
+
+# --- what is printed without a server ---
+check "help of a noun" runs 0 help keys
+check "help of a noun names its verbs" out "keys revoke KID"
+check "help behind a noun" runs 0 keys --help
+check "a noun alone" runs 64 keys
+check "a noun alone says what there is" err "list, rotate, revoke, bootstrap, history, issue"
+check "a wrong verb" runs 64 keys lst
+check "a wrong verb has a neighbour" err "did you mean keys list?"
+check "acl" runs 0 acl
+check "acl names routes and who may" out "POST    /dlq/items/{event_id}:reprocess"
+check "acl as JSON" runs 0 acl --json
+check "acl as JSON has roles" out '"roles":["owner","infra-approver"'
+for shell in bash zsh fish; do
+    check "completion for $shell" runs 0 completion $shell
+    check "it knows commands" out backup
+    check "and options" out operator-listen
+    if command -v $shell >/dev/null; then check "$shell reads it" $shell -n "$tmp/stdout"; fi
+done
+check "completion for nobody" runs 64 completion csh
+"$COPPICE" completion bash >"$tmp/completion"
+completes() { # completes WANTED WORD...: what bash makes of the last word
+    wanted=$1
+    shift
+    is "$(bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _coppice; echo "${COMPREPLY[*]}"' bash "$tmp/completion" coppice "$@")" "$wanted"
+}
+check "a command" completes "completion" comple
+check "a verb" completes "rotate revoke" keys r
+check "an option" completes "--operator-listen" tree --operator-l
+check "a value" completes "stage" config check --environment s
+check "a level" completes "warn" log level w
+check "a role" completes "viewer" token issue --role v
+for page in $("$COPPICE" manual list); do
+    check "manual page $page" runs 0 manual "$page"
+    check "manual page $page has its sections" sh -c 'grep -q "^.SH NAME" "$1" && grep -q "^.SH SEE ALSO" "$1"' sh "$tmp/stdout"
+    if command -v groff >/dev/null; then
+        check "manual page $page is sound" is "$(groff -man -ww -Tutf8 "$tmp/stdout" 2>&1 >/dev/null)" ''
+    fi
+done
+check "a page that there is none of" runs 64 manual coppice.9
+check "every setting is in coppice.json(5)" sh -c '"$1" config show | cut -d" " -f1 | while read -r key; do
+    "$1" manual coppice.json.5 | grep -q -F "\\fB$(printf %s "$key" | sed "s/-/\\\\-/g")\\fR" || { echo "$key"; exit 1; }; done' sh "$COPPICE"
+check "top without a terminal" runs 64 top </dev/null
+check "top says what works" err "--once"
+check "kill without a reason" runs 64 kill deduper
+check "kill without a yes" runs 64 kill deduper --reason x </dev/null
+check "kill says so" err "needs --yes"
+check "-- ends the options" runs 64 tree -- --json
+check "and what follows is an argument" err "tree takes no argument '--json'"
+
 # Nothing is started by a refusal: the address stays free.
 check "a server" start
 first=$server
-check "coppice tree" runs 0 tree --operator-listen "$at"
-check "coppice tree draws" out "└─ front"
-check "coppice tree as JSON" runs 0 tree --json --operator-listen "$at"
+ask() { # ask STATUS COMMAND...: of that server
+    status=$1
+    shift
+    runs "$status" "$@" --operator-listen "$at" --store-dir "$tmp/store"
+}
+check "coppice tree" ask 0 tree
+check "coppice tree draws" out "├─ front"
+check "coppice tree as JSON" ask 0 tree --json
 check "coppice tree as JSON has the rows" out '"contract":"ST-OCM-000"'
-check "the address is taken" runs 69 serve --operator-listen "$at"
+check "coppice stats" ask 0 stats
+check "coppice stats has figures" out "messages handled"
+check "coppice top --once" ask 0 top --once
+check "it has a line per actor" out "  deduper "
+check "its lines have 80 columns" sh -c '! grep -q "^.\{81\}" "$1"' sh "$tmp/stdout"
+check "and no escapes" sh -c '! grep -q "$(printf "\033")" "$1"' sh "$tmp/stdout"
+# on_a_terminal KEYS COMMAND: with a terminal of its own, these keys are pressed; what is drawn goes to $tmp/screen
+on_a_terminal() {
+    printf "$1" | TERM=xterm timeout 60 script -qec "stty rows 24 cols 80; $2" /dev/null >"$tmp/screen"
+}
+if command -v script >/dev/null; then
+    check "top on a terminal" on_a_terminal '?qs/dedup\rq' "'$COPPICE' top --operator-listen $at --store-dir '$tmp/store'"
+    check "it has a screen of its own" has "$(head -c 100 "$tmp/screen" | cat -v)" '^[[?1049h^[[?25l'
+    check "with help" has "$(cat -v "$tmp/screen")" 'space   stop the clock'
+    check "and a filter" has "$(cat -v "$tmp/screen")" 'by handled/s, only dedup'
+    check "which it gives back" has "$(tail -c 20 "$tmp/screen" | cat -v)" '^[[?25h^[[?1049l'
+    : >"$tmp/screen" # what stands there is of the one before
+    TERM=xterm script -qfec "echo \$\$ >'$tmp/pid'; exec '$COPPICE' top --operator-listen $at --store-dir '$tmp/store'" /dev/null \
+        >"$tmp/screen" </dev/null &
+    watching=$!
+    while kill -0 $watching && ! grep -q 1049h "$tmp/screen"; do :; done
+    kill -TERM "$(cat "$tmp/pid")"
+    wait $watching
+    check "top that is ended gives it back as well" has "$(tail -c 60 "$tmp/screen" | cat -v)" '^[[?25h^[[?1049l'
+    NO_COLOR=1 on_a_terminal 'q' "'$COPPICE' top --operator-listen $at --store-dir '$tmp/store'"
+    check "NO_COLOR is heard" lacks "$(cat -v "$tmp/screen")" '^[[7m'
+    on_a_terminal 'n\n' "'$COPPICE' kill deduper --reason x --operator-listen $at --store-dir '$tmp/store' || echo kept"
+    check "kill asks" has "$(cat "$tmp/screen")" "End deduper? [y/N]"
+    check "after it has shown what would be hit" has "$(cat "$tmp/screen")" "predicted"
+    check "no is no" has "$(cat "$tmp/screen")" "kept"
+fi
+check "a dry run" ask 0 kill deduper --dry-run
+check "a dry run predicts" out "outcome   predicted"
+check "kill" ask 0 kill deduper --yes --reason 'game day' --json
+check "kill says who came" out '"successor":"0x'
+check "audit list" ask 0 audit list
+check "the kill is there, and why" out "game day"
+check "the dry run is not" is "$(grep -c actor.kill "$tmp/stdout")" 1
+check "audit list by severity" ask 0 audit list --severity SEV1
+check "CTL-118 the first key is" out "key.bootstrapped"
+check "the kill is not" lacks "$(cat "$tmp/stdout")" actor.kill
+check "events so far" ask 0 events --no-follow
+check "events say what happened" out "supervisor.restart"
+check "events as JSON" ask 0 events --no-follow --json
+check "a line each" sh -c '! grep -v "^{\"event\":" "$1"' sh "$tmp/stdout"
+check "keys list" ask 0 keys list
+check "CTL-119 it says when the next rotation is" out "next rotation at"
+check "keys rotate" ask 0 keys rotate --reason x --json
+check "CTL-112 without a private half" lacks "$(cat "$tmp/stdout")" '"d":'
+check "keys history" ask 0 keys history
+check "it shows the retired one" out retiring
+check "token issue" ask 0 token issue --subject me --role owner
+check "CTL-104 a token, alone, with a kid" sh -c 'cut -d. -f1 "$1" | tr -d "\n" | base64 -d 2>/dev/null | grep -q "\"kid\":\""' sh "$tmp/stdout"
+check "token issue without a subject" ask 64 token issue --role owner
+check "token issue with a role that there is none of" ask 78 token issue --subject me --role king
+check "and which roles there are" err "--role is 'king'; it must be owner, infra-approver"
+check "keys revoke asks" ask 64 keys revoke x
+check "keys revoke of nobody" ask 1 keys revoke x --yes
+check "CTL-117 nothing without the token" runs 1 keys list --operator-listen "$at" --store-dir "$tmp/elsewhere"
+check "CTL-117 and what helps" err "--token-file"
+check "with the token's file" runs 0 keys list --operator-listen "$at" --token-file "$tmp/store/operator.token"
+check "at the listener of clients" runs 1 keys list --url "http://$client" --token-file "$tmp/store/operator.token"
+check "that is said" err "is that the operators' listener"
+check "with a URL" runs 0 keys list --url "http://$at" --token-file "$tmp/store/operator.token"
+check "with a file that isn't there" runs 78 keys list --operator-listen "$at" --token-file "$tmp/none"
+echo nonsense >"$tmp/wrong"
+check "with another token" runs 1 keys list --operator-listen "$at" --token-file "$tmp/wrong"
+check "which is not repeated" lacks "$(cat "$tmp/stderr")" nonsense
+check "a URL that can't be meant" runs 78 tree --url ftp://x
+check "a name that nobody has" ask 1 kill nobody --yes --reason x
+check "is named by the answer" err "(OPS_404"
+check "the address is taken" runs 69 serve --operator-listen "$at" --http-listen 127.0.0.1:0
 check "the address is taken, and says so" err "is another server running?"
+check "so is the clients'" runs 69 serve --operator-listen 127.0.0.1:0 --http-listen "$client"
+{
+    "$COPPICE" events --operator-listen "$at" --store-dir "$tmp/store" 2>"$tmp/stderr"
+    echo $? >"$tmp/status"
+} >"$tmp/followed" &
+following=$!
+streams() { # until somebody follows
+    while kill -0 $following; do
+        case $("$COPPICE" stats --json --operator-listen "$at" --store-dir "$tmp/store") in
+        *'"streams":1'*) return 0 ;;
+        esac
+    done
+    return 1
+}
+check "events as they happen" streams
 server=$first
 check "SIGTERM ends it with 0" stop
+check "those who follow end with it" wait $following
+check "quietly" is "$(cat "$tmp/stderr")" ''
 check "the variable is heard" sh -c 'COPPICE_OPERATOR_LISTEN=127.0.0.1:1 "$1" tree 2>&1 | grep -q 127.0.0.1:1' sh "$COPPICE"
 finish

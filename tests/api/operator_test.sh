@@ -3,15 +3,23 @@
 # can't be meant.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/api/server.sh
-rows="root telemetry store registry.rooms registry.agents registry.instances bus scheduler workers runs control rooms agents
-    instances deduper runtime ingest outbound sessions operations onboarding replay relay front front.connections front.operator"
+rows="root telemetry store store.writer store.keeper registry.rooms registry.agents registry.instances bus scheduler workers runs control rooms agents
+    instances deduper runtime ingest outbound sessions operations onboarding replay relay front front.operators front.operator front.clients"
 
 check "a server" start --schedulers 2
 
 # --- what is served ---
-check "healthz" is "$(get /healthz)" '{"status":"ok"}'
-check "readyz" has "$(get /readyz)" '{"status":"ready","missing":[],"adapters":{"clock":"set","descriptors":'
-check "stats" has "$(get /stats)" '"schedulers":2,"runtime":{"actors":'
+healthy() { has "$(get /healthz)" '{"status":"ok","timestamp":"'; }
+check "healthz" healthy
+check "readyz" has "$(get /readyz)" '{"status":"ready","checks":{"database":"ok","redis":"ok","event_bus":"ok"},"timestamp":"'
+check "readyz tells operators more" has "$(get '/readyz?verbose')" '"event_bus":"ok","actors":"ok","adapters":"ok","start":"ok","drain":"ok"}'
+check "CTL-524 clients' port has the probes, too" is "$(curl -s -o /dev/null -w '%{http_code}' "http://$client/readyz")" 200
+check "CTL-538 and says no more there" lacks "$(curl -s "http://$client/readyz?verbose")" adapters
+check "nothing else of ours is there" is "$(curl -s -o /dev/null -w '%{http_code}' -H "$bearer" "http://$client/stats")" 404
+check "startupz" has "$(get /startupz)" '{"status":"started","timestamp":"'
+check "without the token there are no stats" is "$(curl -s -o /dev/null -w '%{http_code}' "http://$at/stats")" 401
+check "nor with another one" is "$(curl -s -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer cop_op_nonsense' "http://$at/stats")" 401
+check "stats" has "$(get /stats)" '"schedulers":3,"runtime":{"actors":'
 tree=$(get /stats/tree)
 text=$(get '/stats/tree?format=text')
 for row in $rows; do
@@ -21,23 +29,37 @@ for row in $rows; do
 done
 check "TOP-007 one root" is "$(printf '%s' "$text" | grep -c '^root ')" 1
 check "nothing is missing" has "$tree" '"missing":[]'
-check "TOP-006 every row has all columns" is "$(printf '%s' "$tree" | grep -o '"scaling_rule":"[^"]' | wc -l)" 27
+check "TOP-006 every row has all columns" is "$(printf '%s' "$tree" | grep -o '"scaling_rule":"[^"]' | wc -l)" "$(printf '%s' "$tree" | grep -o '"name":"[^"]*","parent":' | wc -l)"
 check "TOP-026 intensity as n/ms" has "$tree" '"intensity":"20/60s"'
 check "a budget" has "$tree" '"budget":{"restarts":3,"period_ms":10000,"used":0,"left":3}'
-check "long answers come in chunks" has "$(curl -sS -D - -o /dev/null "http://$at/stats/tree")" 'Transfer-Encoding: chunked'
-check "to HTTP/1.0 until the end" has "$(curl -sS -0 -D - -o "$tmp/ten" "http://$at/stats/tree")" 'Connection: close'
+check "long answers come in chunks" has "$(curl -sS -H "$bearer" -D - -o /dev/null "http://$at/stats/tree")" 'Transfer-Encoding: chunked'
+check "to HTTP/1.0 until the end" has "$(curl -sS -H "$bearer" -0 -D - -o "$tmp/ten" "http://$at/stats/tree")" 'Connection: close'
 check "and whole" is "$(tail -c 2 "$tmp/ten")" '}'
 check "metrics" has "$(get /metrics)" 'coppice_actor_restarts_total'
 check "metrics of the build" has "$(get /metrics)" 'coppice_build_info{version="'
-check "HEAD has a length and no body" has "$(curl -sS -I "http://$at/healthz")" 'Content-Length: 16'
-check "HEAD of a long answer ends" has "$(curl -sS -m 5 -I "http://$at/stats/tree")" '200 OK'
-check "three requests on one connection" is "$(curl -sS "http://$at/healthz" "http://$at/stats" "http://$at/healthz" -w '%{num_connects}' | tail -c 1)" 0
+if command -v promtool >/dev/null; then
+    check "promtool has nothing to say of them" sh -c 'curl -sS -H "$1" "http://$2/metrics" | promtool check metrics' sh "$bearer" "$at"
+fi
+openmetrics=$(curl -sS -D - -H "$bearer" -H 'Accept: application/openmetrics-text; version=1.0.0' "http://$at/metrics")
+check "OpenMetrics for who asks" has "$openmetrics" 'Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8'
+check "with its end" is "$(printf '%s' "$openmetrics" | tail -1)" '# EOF'
+check "CTL-028 versions of the contract" has "$(get /metrics)" 'routing_decision_count{version="v1"} 0'
+check "a drawing for Graphviz" has "$(get '/stats/tree?format=dot')" 'digraph coppice {'
+check "those of a class" has "$(get '/stats/tree?class=registry')" '"matched":3,'
+check "those with the most memory" has "$(get '/stats/tree?top=memory&n=2')" '"actors":[{"name":"'
+check "one actor, by name" has "$(get /stats/actors/deduper)" '"child":{"supervisor":"0x100000001","id":"deduper","state":"running"'
+check "a dry run" has "$(curl -sS -H "$bearer" -H 'Content-Type: application/json' -d '{"dry_run":true}' "http://$at/chaos/actors/store:kill")" '"outcome":"predicted"'
+check "HEAD has a length and no body" has "$(curl -sS -I "http://$at/healthz")" 'Content-Length: 55'
+check "HEAD of a long answer ends" has "$(curl -sS -H "$bearer" -m 5 -I "http://$at/stats/tree")" '200 OK'
+check "three requests on one connection" is "$(curl -sS "http://$at/healthz" "http://$at/startupz" "http://$at/healthz" -w '%{num_connects}' | tail -c 1)" 0
 
 # --- kill one: it comes back, and nobody else notices ---
 before=$(pids deduper)
 old=$(pids | grep '^deduper ')
 record=$(kill_actor deduper)
-check "TOP-029 the record says who" has "$record" '"name":"deduper","class":"deduper","reason":"killed"'
+check "TOP-029 the record says who" has "$record" '"name":"deduper","class":"deduper",'
+check "TOP-029 how it ended" has "$record" '"outcome":"recovered","complete":true,'
+check "TOP-029 the record says how" has "$record" '"end_reason":"killed"'
 check "TOP-029 the record says who came" has "$record" '"successor":"0x'
 check "TOP-029 it has a new pid" test "$old" != "$(pids | grep '^deduper ')"
 check "TOP-029 TOP-031 all others keep theirs" is "$(pids deduper)" "$before"
@@ -54,15 +76,75 @@ check "as many as asked for" is "$(get '/stats/events?limit=1' | grep -o '"event
 check "the restart is counted in metrics" has "$(get /metrics)" 'coppice_actor_restarts_total{supervisor="root"} 2'
 pid=$(pids | sed -n 's/^telemetry //p')
 check "a pid is as good as a name" has "$(kill_actor "$pid")" '"name":"telemetry"'
-check "the same pid is nobody's now" is "$(status POST "/chaos/actors/$pid:kill")" 404
-check "TOP-030 the process lives after three kills" is "$(get /healthz)" '{"status":"ok"}'
+why="{\"reason\":\"a test\"}"
+json='Content-Type: application/json'
+check "the same pid is nobody's now" is "$(status POST "/chaos/actors/$pid:kill" -H "$json" -d "$why")" 404
+check "TOP-030 the process lives after three kills" healthy
 check "a name with escapes" has "$(kill_actor 'front%2Eoperator')" '"name":"front.operator"'
-check "the listener's death turns nobody away" is "$(get /healthz)" '{"status":"ok"}'
+check "the listener's death turns nobody away" healthy
 check "SIGTERM ends it with 0" stop
+
+# --- the store: what is shown, what is kept of each kill, and that its actors come back ---
+check "a server with its store" start
+check "readyz says how the store is" has "$(get /readyz)" '"database":"ok"'
+check "stats say whose it is" has "$(get /stats)" '"store":{"identity":"'
+check "and how it is" has "$(get /stats)" '"state":"open","commits":'
+check "and what is in it" has "$(get /stats)" '"rows":{"meta":3,"audits":'
+kill_actor deduper >/dev/null
+check "a kill leaves an entry" has "$(get '/stats/audits?limit=1')" '"who":"operator","verb":"actor.kill","target":"deduper","reason":"a test","outcome":"recovered"'
+check "a kill of nobody" is "$(status POST /chaos/actors/nobody%22:kill -H "$json" -d "$why")" 404
+check "leaves one, too" has "$(get '/stats/audits?limit=1')" '"target":"nobody\"","reason":"a test","outcome":"404"'
+before=$(pids 'store.writer')
+old=$(pids | grep '^store.writer ')
+check "killing the writer" has "$(kill_actor store.writer)" '"name":"store.writer","class":"store.writer",'
+check "it is another one" test "$old" != "$(pids | grep '^store.writer ')"
+check "its kill is kept by the next one" has "$(get '/stats/audits?limit=1')" '"target":"store.writer","reason":"a test","outcome":"recovered"'
+check "nobody else has noticed" is "$(pids 'store.writer')" "$before"
+before=$(pids 'store.keeper')
+check "killing the keeper" has "$(kill_actor store.keeper)" '"name":"store.keeper","class":"store.keeper",'
+check "nobody else has noticed that" is "$(pids 'store.keeper')" "$before"
+check "commands go on" has "$(get '/stats/audits?limit=1')" '"target":"store.keeper","reason":"a test","outcome":"recovered"'
+check "and it is ready" has "$(get /readyz)" '"status":"ready","checks":{"database":"ok"'
+ids() { grep -o '"id":"[^"]*"'; }
+all=$(get '/stats/audits?limit=100')
+check "all entries fit on a large page" has "$all" '"next":null'
+: >"$tmp/pages"
+after=
+for page in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+    answer=$(get "/stats/audits?limit=3${after:+&after=$after}")
+    printf '%s\n' "$answer" | ids >>"$tmp/pages"
+    after=$(member next "$answer")
+    [ "$after" != null ] || break
+done
+check "pages end" is "$after" null
+check "there were several of them" test "$page" -gt 1
+check "pages hold the same, each once, in the same order" is "$(cat "$tmp/pages")" "$(printf '%s' "$all" | ids)"
+check "as many as asked for" is "$(get '/stats/audits?limit=2' | ids | wc -l)" 2
+token=$(member next "$(get '/stats/audits?limit=1')")
+check "a token is good" is "$(status GET "/stats/audits?after=$token")" 200
+first=$(printf '%s' "$token" | cut -c1)
+other=A
+[ "$first" != A ] || other=B
+check "one that was changed is not" is "$(status GET "/stats/audits?after=$other${token#?}")" 400
+check "it is said" has "$(cat "$tmp/body")" 'after is no token of this list'
+check "nor one in the middle" is "$(status GET "/stats/audits?after=$(printf '%s' "$token" | sed 's/^\(.\{20\}\)./\1~/')")" 400
+check "nor one that was cut" is "$(status GET "/stats/audits?after=${token%?}")" 400
+check "nor one with more behind it" is "$(status GET "/stats/audits?after=${token}A")" 400
+check "nor anything else" is "$(status GET '/stats/audits?after=1')" 400
+check "nor one of great length" is "$(status GET "/stats/audits?after=$(printf '%0300d' 0)")" 400
+check "that is said" has "$(cat "$tmp/body")" 'after is longer than 255 bytes'
+check "nor a long limit beside it" is "$(status GET "/stats/audits?limit=$(printf '%016d' 3)")" 400
+check "no entries asked for" is "$(status GET '/stats/audits?limit=0')" 400
+check "too many asked for" is "$(status GET '/stats/audits?limit=101')" 400
+check "it can be stopped" stop
+check "the same server again" start
+check "the entries are still there" is "$(get '/stats/audits?limit=100')" "$all"
+check "and its tokens are good" is "$(status GET "/stats/audits?after=$token")" 200
+check "it can be stopped again" stop
 
 # --- more than a domain's budget ends that domain alone ---
 check "a server for the front's budget" start
-before=$(pids 'front|front.connections|front.operator')
+before=$(pids 'front[^ ]*|api_keys|keys')
 front=$(pids | grep '^front ')
 n=0
 while [ $n -lt 30 ]; do
@@ -73,9 +155,9 @@ check "TOP-067 thirty kills are absorbed" is "$(pids | grep '^front ')" "$front"
 kill_actor front.operator >/dev/null 2>&1 # the connection goes with its domain
 check "TOP-067 the next one is an escalation" await '"msg":"supervisor.escalation"'
 check "TOP-067 TOP-098 the domain is named" has "$line" '"domain":"front"'
-check "TOP-067 it is back" is "$(get /healthz)" '{"status":"ok"}'
+check "TOP-067 it is back" healthy
 check "TOP-067 with a new pid" test "$front" != "$(pids | grep '^front ')"
-check "TOP-067 TOP-098 all other domains keep theirs" is "$(pids 'front|front.connections|front.operator')" "$before"
+check "TOP-067 TOP-098 all other domains keep theirs" is "$(pids 'front[^ ]*|api_keys|keys')" "$before"
 check "TOP-098 the root has spent one" has "$(get '/stats/tree?format=text' | grep '^root ')" '1 of 3/10s'
 check "TOP-096 TOP-099 exhaustion is an event" has "$(get /stats/events)" '"event":"failure.restart_exhausted"'
 check "it can still be stopped" stop
@@ -93,7 +175,7 @@ check "TOP-030 TOP-068 with status 70" ends_with 70
 # --- an adapter that fails ---
 check "TOP-076 TOP-078 an adapter that fails ends the process" sh -c '
     ulimit -n 128
-    "$1" serve --operator-listen 127.0.0.1:0 --descriptors 4096 2>"$2/err"
+    "$1" serve --operator-listen 127.0.0.1:0 --http-listen 127.0.0.1:0 --descriptors 4096 --store-dir "$2/room" 2>"$2/err"
     [ $? = 70 ]' sh "$COPPICE" "$tmp"
 check "TOP-078 after three restarts" is "$(grep -c '"msg":"supervisor.restart".*"child":"runtime"' "$tmp/err")" 3
 check "TOP-077 TOP-079 each failure is an event with all dimensions" is \
@@ -103,15 +185,17 @@ check "TOP-077 TOP-079 each failure is an event with all dimensions" is \
 check "a server for bad requests" start
 raw() { curl -s -m 10 "telnet://$at"; }
 answer() { raw | head -1 | tr -d '\r'; }
-long=$(printf '%02050d' 0)
-huge=$(printf '%017000d' 0)
+long=$(printf '%09000d' 0)
+huge=$(printf '%033000d' 0)
 check "nothing there" is "$(status GET /nowhere)" 404
 check "problem details" has "$(tr -d '\r' <"$tmp/head")" 'Content-Type: application/problem+json'
-check "the problem names the path" has "$(cat "$tmp/body")" "\"status\":404,\"detail\":\"there is nothing at '/nowhere'\""
+check "the problem names the path" has "$(cat "$tmp/body")" '"status":404,"detail":"there is nothing at this path"'
 check "POST where GET is meant" is "$(status POST /stats)" 405
 check "it says what is allowed" has "$(cat "$tmp/head")" 'Allow: GET, HEAD'
 check "GET where POST is meant" is "$(status GET /chaos/actors/bus:kill)" 405
-check "nobody of that name" is "$(status POST /chaos/actors/nobody:kill)" 404
+check "no reason" is "$(status POST /chaos/actors/bus:kill)" 400
+check "it is named" has "$(cat "$tmp/body")" 'reason is missing'
+check "nobody of that name" is "$(status POST /chaos/actors/nobody:kill -H "$json" -d "$why")" 404
 check "no such verb" is "$(status POST /chaos/actors/bus:hug)" 404
 check "no verb" is "$(status POST /chaos/actors/bus)" 404
 check "a bad escape" is "$(status POST /chaos/actors/b%zz:kill)" 400
@@ -119,26 +203,30 @@ check "a hidden slash" is "$(status POST /chaos/actors/a%2Fb:kill)" 400
 check "a bad number" is "$(status GET '/stats/tree?children=0')" 400
 check "a number too large" is "$(status GET '/stats/tree?children=201')" 400
 check "a bad format" is "$(status GET '/stats/tree?format=dance')" 400
+check "a format that begins well" is "$(status GET '/stats/tree?format=text-or-more')" 400
+check "a number that is too long, whatever it is" is "$(status GET "/stats/tree?children=$(printf '%020d' 7)")" 400
+check "a position that is too long" is "$(status GET "/stats/events?since=$(printf '%080d' 0)-0-0")" 400
 check "a bad position" is "$(status GET '/stats/events?since=yesterday')" 400
 check "a page from elsewhere may not kill" is "$(status POST /chaos/actors/bus:kill -H 'Origin: http://evil.example')" 403
 check "nor without an origin" is "$(status POST /chaos/actors/bus:kill -H 'Sec-Fetch-Site: cross-site')" 403
-check "our own page may" is "$(status POST /chaos/actors/bus:kill -H "Origin: http://$at")" 200
+check "our own page may" is "$(status POST /chaos/actors/bus:kill -H "Origin: http://$at" -H "$json" -d "$why")" 200
 check "a foreign host name" is "$(status GET /healthz -H 'Host: evil.example')" 421
 check "a host name that begins like ours" is "$(status GET /healthz -H 'Host: 127.0.0.1.evil.example')" 421
-check "a host name that begins like ours in IPv6" is "$(status GET /healthz -H 'Host: [::1].evil.example')" 421
+check "a host name that begins like ours in IPv6" is "$(status GET /healthz -H 'Host: [::1].evil.example')" 400
 check "our own in IPv6" is "$(status GET /healthz -H 'Host: [::1]:7070')" 200
 check "localhost" is "$(status GET /healthz -H 'Host: localhost:1')" 200
 check "a target that is too long" is "$(status GET "/$long")" 414
 check "a header that is too long" is "$(status GET /healthz -H "X: $huge")" 431
-check "a body that is too long" is "$(head -c 65537 /dev/zero | status POST /chaos/actors/nobody:kill --data-binary @-)" 413
-check "a body as long as may be" is "$(head -c 65536 /dev/zero | status POST /chaos/actors/nobody:kill --data-binary @- -H Expect:)" 404
+check "a body that is too long" is "$(head -c 65537 /dev/zero | status POST /chaos/actors/nobody:kill --data-binary @- -H "$json")" 413
+check "a body that isn't JSON" is "$(printf 'x' | status POST /chaos/actors/nobody:kill --data-binary @- -H "$json")" 400
+check "nor says what it is" is "$(printf 'x' | status POST /chaos/actors/nobody:kill --data-binary @-)" 415
 check "no HTTP at all" is "$(printf 'hello\r\n\r\n' | answer)" 'HTTP/1.1 400 Bad Request'
 check "no host" is "$(printf 'GET /healthz HTTP/1.1\r\n\r\n' | answer)" 'HTTP/1.1 400 Bad Request'
 check "two hosts" is "$(printf 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n' | answer)" 'HTTP/1.1 400 Bad Request'
 check "length and chunks" is "$(printf 'POST /chaos/actors/x:kill HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n' | answer)" 'HTTP/1.1 400 Bad Request'
-check "an upgrade" is "$(printf 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n' | answer)" 'HTTP/1.1 400 Bad Request'
-check "two requests at once" is "$(printf 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /stats HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' | raw | grep -c '^HTTP/1.1 200')" 2
-check "chunks" is "$(printf 'POST /chaos/actors/x:kill HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n' | answer)" 'HTTP/1.1 404 Not Found'
+check "an upgrade that nobody takes up" is "$(printf 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n' | answer)" 'HTTP/1.1 200 OK'
+check "two requests at once" is "$(printf 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /startupz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' | raw | grep -c '^HTTP/1.1 200')" 2
+check "chunks" is "$(printf 'POST /chaos/actors/x:kill HTTP/1.1\r\nHost: localhost\r\n%s\r\n%s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n7\r\n{"reaso\r\n8\r\nn":"no"}\r\n0\r\n\r\n' "$bearer" "$json" | answer)" 'HTTP/1.1 404 Not Found'
 check "and it can be stopped" stop
 
 # --- connections that stay ---
@@ -162,46 +250,46 @@ check "an idle connection is closed without a word" is "$(with_connections 'open
 # Two hundred trees asked for and not one byte taken: the writer waits, gives up, and nobody else notices.
 check "a client who doesn't read is cut off" with_connections '
     open 3
-    for n in {1..200}; do printf "GET /stats/tree HTTP/1.1\r\nHost: localhost\r\n\r\n"; done >&3
-    other() { curl -s "http://$at/stats/tree?format=text" | grep -c " connection \|─ connection"; }
+    for n in {1..200}; do ask GET /stats/tree; done >&3
+    other() { get "/stats/tree?format=text" | grep -c " connection \|─ connection"; }
     until [ "$(other)" = 2 ]; do :; done
     until [ "$(other)" = 1 ]; do :; done'
 check "and it can be stopped" stop
 
 check "a server for a connection to be killed" start
 with_connections '
-    asks() { printf "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" >&3 && read -r -t 5 line <&3 && echo "$line"; }
+    alive() { printf "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" >&3 && read -r -t 5 line <&3 && echo "$line"; }
     open 3
-    asks
-    pid=$(curl -s "http://$at/stats/tree?format=text" | grep "─ connection" | tail -1 | tr -s " " | sed "s/.* \(0x[0-9a-f]*\) .*/\1/")
-    curl -s -X POST "http://$at/chaos/actors/$pid:kill"
+    alive
+    pid=$(get "/stats/tree?format=text" | grep "─ connection" | tail -1 | tr -s " " | sed "s/.* \(0x[0-9a-f]*\) .*/\1/")
+    curl -s -H "$bearer" -H "Content-Type: application/json" -d "{\"reason\":\"a test\"}" "http://$at/chaos/actors/$pid:kill"
     echo
     cat <&3 >/dev/null
     echo closed' >"$tmp/held"
 # One who reads late: the writer waits, and afterwards the connection hears what is asked next.
 with_connections '
     open 3
-    for n in {1..200}; do printf "GET /stats/tree HTTP/1.1\r\nHost: localhost\r\n\r\n"; done >&3
-    waits() { curl -s "http://$at/stats/tree" | grep -q "\"waiting_for\":\"fd\""; }
+    for n in {1..200}; do ask GET /stats/tree; done >&3
+    waits() { get /stats/tree | grep -q "\"waiting_for\":\"fd\""; }
     until waits; do :; done
     cat <&3 &
-    idles() { curl -s "http://$at/stats/tree" | grep -q "\"class\":\"connection\"[^{]*\"status\":\"IDLE\""; }
+    idles() { get /stats/tree | grep -q "\"class\":\"connection\"[^{]*\"status\":\"IDLE\""; }
     until idles; do :; done
     printf "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" >&3
     wait' | grep -c '^HTTP/1.1 200' >"$tmp/late"
 check "who reads late gets everything" is "$(cat "$tmp/late")" 201
 check "it is served before" has "$(cat "$tmp/held")" 'HTTP/1.1 200 OK'
-check "killing its actor" has "$(cat "$tmp/held")" '"class":"connection","reason":"killed"},"successor":null'
+check "killing its actor" has "$(cat "$tmp/held")" '"end_reason":"killed","successor":null'
 check "closes it" has "$(cat "$tmp/held")" closed
 check "and counts nobody's budget" lacks "$(get /stats/tree)" '"used":1'
 check "it can be stopped" stop
 
 # --- descriptors used up: whoever comes then is told, and nothing spins or dies ---
-printf '#!/bin/sh\nulimit -n 64\nexec "%s" "$@"\n' "$COPPICE" >"$tmp/limited"
+printf '#!/bin/sh\nulimit -n 96\nexec "%s" "$@"\n' "$COPPICE" >"$tmp/limited"
 chmod +x "$tmp/limited"
 plenty=$COPPICE
 COPPICE=$tmp/limited
-check "D8 a server with 64 descriptors" start --descriptors 64 --operator-connections 256
+check "D8 a server with 96 descriptors" start --descriptors 96 --operator-connections 256
 COPPICE=$plenty
 with_connections '
     n=10
@@ -220,21 +308,34 @@ until [ "$(status GET /healthz)" = 200 ]; do :; done # until the server has seen
 check "D8 then there is room again, and nobody has died" lacks "$(get /stats/tree)" '"used":1'
 check "D8 it can be stopped" stop
 
+# The contracts: each form has an ETag of its own.
+check "contracts: a server" start
+check "the JSON form" is "$(status GET /openapi/ops.json)" 200
+etag=$(tr -d '\r' <"$tmp/head" | sed -n 's/^ETag: //p')
+check "has an ETag" test -n "$etag"
+check "which is known" is "$(status GET /openapi/ops.json -H "If-None-Match: $etag")" 304
+check "and not the YAML form's" is "$(status GET /openapi/ops.yaml -H "If-None-Match: $etag")" 200
+check "any will do" is "$(status GET /openapi/ops.yaml -H 'If-None-Match: *')" 304
+check "another won't" is "$(status GET /openapi/ops.json -H 'If-None-Match: "0123"')" 200
+check "contracts: the end" stop
+
+
 # --- a unix socket ---
 socket=$tmp/operator.sock
 ask() { curl -sS -m 10 --unix-socket "$socket" http://localhost/healthz; }
 check "a server on a unix socket" start --operator-listen "unix:$socket"
+check "no token is asked for there" has "$(curl -sS --unix-socket "$socket" http://localhost/stats)" '{"version":"'
 check "it says where" is "$at" "unix:$socket"
 check "only its owner may connect" is "$(stat -c %a "$socket")" 600
-check "it serves" is "$(ask)" '{"status":"ok"}'
+check "it serves" has "$(ask)" '{"status":"ok"'
 check "coppice tree finds it" sh -c '"$1" tree --operator-listen "unix:$2" | grep -q "^root "' sh "$COPPICE" "$socket"
 check "a second server is refused" sh -c '"$1" serve --operator-listen "unix:$2" 2>/dev/null; [ $? = 69 ]' sh "$COPPICE" "$socket"
-check "and has left the first alone" is "$(ask)" '{"status":"ok"}'
+check "and has left the first alone" has "$(ask)" '{"status":"ok"'
 kill -9 "$server"
 wait "$server" 2>/dev/null
 check "a killed one leaves its socket" test -S "$socket"
 check "which the next one replaces" start --operator-listen "unix:$socket"
-check "and serves on" is "$(ask)" '{"status":"ok"}'
+check "and serves on" has "$(ask)" '{"status":"ok"'
 check "a stop" stop
 check "removes it" test ! -e "$socket"
 echo precious >"$socket"

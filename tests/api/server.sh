@@ -11,8 +11,11 @@ case $COPPICE in
 /*) ;;
 *) COPPICE=$PWD/$COPPICE ;;
 esac
-unset COPPICE_SCHEDULERS COPPICE_OPERATOR_LISTEN COPPICE_GUARDIAN COPPICE_LOG_LEVEL
+unset COPPICE_SCHEDULERS COPPICE_HTTP_LISTEN COPPICE_OPERATOR_LISTEN COPPICE_GUARDIAN COPPICE_LOG_LEVEL
 tmp=$(mktemp -d)
+# What a sanitizer has found would be lost in the server's log.
+[ -z "${ASAN_OPTIONS:-}" ] || export ASAN_OPTIONS="$ASAN_OPTIONS:log_path=$tmp/sanitizer"
+[ -z "${TSAN_OPTIONS:-}" ] || export TSAN_OPTIONS="$TSAN_OPTIONS:log_path=$tmp/sanitizer"
 passed=0
 failed=0
 server=
@@ -26,7 +29,7 @@ check() {
     else
         failed=$((failed + 1))
         echo "FAILED: $name: $*"
-        head -c 2000 "$tmp/out" | sed 's/^/    /'
+        head -c 6000 "$tmp/out" | sed 's/^/    /'
     fi
 }
 
@@ -36,7 +39,8 @@ finish() {
     exit
 }
 
-# start ARGUMENT...: sets server (its pid), started (the line it says so with) and at (where operators connect).
+# start ARGUMENT...: sets server (its pid), line (what it says that with), at (where operators connect), client (where
+# clients do) and bearer (a header with the operator's token).
 start() {
     [ -z "$server" ] || ! kill -0 "$server" 2>/dev/null || {
         echo "the last server was left running"
@@ -45,10 +49,12 @@ start() {
     exec 9>&-
     rm -f "$tmp/log"
     mkfifo "$tmp/log"
-    "$COPPICE" serve --operator-listen 127.0.0.1:0 "$@" 2>"$tmp/log" &
+    "$COPPICE" serve --operator-listen 127.0.0.1:0 --http-listen 127.0.0.1:0 --http-check-answers \
+        --store-dir "$tmp/store" "$@" 2>"$tmp/log" &
     server=$!
     exec 9<"$tmp/log"
-    await '"msg":"started"' && at=$(member operator "$line")
+    await '"msg":"started"' && at=$(member operator "$line") && client=$(member client "$line") &&
+        bearer="Authorization: Bearer $(cat "$tmp/store/operator.token")"
 }
 
 # await TEXT: reads what the server writes until a line holds the text; sets line. False: it ended first.
@@ -71,7 +77,10 @@ member() {
 ends_with() {
     wait "$server"
     status=$?
-    [ "$status" = "$1" ] || echo "status is $status"
+    [ "$status" = "$1" ] || {
+        echo "status is $status"
+        cat "$tmp"/sanitizer.* 2>/dev/null
+    }
     [ "$status" = "$1" ]
 }
 
@@ -81,18 +90,23 @@ stop() {
 }
 
 get() {
-    curl -sS -m 20 "http://$at$1"
+    curl -sS -m 20 -H "$bearer" "http://$at$1"
+}
+
+# chaos VERB TARGET: with a reason
+chaos() {
+    curl -sS -m 20 -H "$bearer" -H 'Content-Type: application/json' -d '{"reason":"a test"}' "http://$at/chaos/actors/$2:$1"
 }
 
 kill_actor() {
-    curl -sS -m 20 -X POST "http://$at/chaos/actors/$1:kill"
+    chaos kill "$1"
 }
 
 # status METHOD PATH ARGUMENT...: the HTTP status alone
 status() {
     method=$1 path=$2
     shift 2
-    curl -s -m 20 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' -X "$method" "$@" "http://$at$path"
+    curl -s -m 20 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' -H "$bearer" -X "$method" "$@" "http://$at$path"
 }
 
 is() {
@@ -113,9 +127,12 @@ lacks() {
     ! has "$1" "$2" >/dev/null
 }
 
-# with_connections SCRIPT: bash runs it, in which `open NUMBER` connects that descriptor to the server.
+# with_connections SCRIPT: bash runs it, in which `open NUMBER` connects that descriptor to the server, `ask METHOD PATH`
+# writes a request with the token, and `get PATH` is an answer's body.
 with_connections() {
-    timeout 30 bash -c 'open() { eval "exec $1<>/dev/tcp/${at%:*}/${at##*:}"; }
+    bearer=$bearer timeout 30 bash -c 'open() { eval "exec $1<>/dev/tcp/${at%:*}/${at##*:}"; }
+        ask() { printf "%s %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n%s\r\n" "$1" "$2" "$bearer" "${3:-}"; }
+        get() { curl -s -H "$bearer" "http://$at$1"; }
         at=$1; '"$1" bash "$at"
 }
 

@@ -32,7 +32,12 @@ static pid_t serve(int *ret_log)
 {
     int ends[2];
     pid_t pid;
-    char *argv[] = {program, "serve", "--operator-listen", "127.0.0.1:0", NULL}, *envp[] = {NULL};
+    static char store[sizeof(program) + 16]; /* made by the first start, which warms up */
+    snprintf(store, sizeof(store), "%s.boot-store", program);
+    char *argv[] = {program,       "serve",         "--operator-listen",
+                    "127.0.0.1:0", "--http-listen", "127.0.0.1:0",
+                    "--store-dir", store,           NULL};
+    char *envp[] = {NULL};
     posix_spawn_file_actions_t actions;
     if (pipe2(ends, O_CLOEXEC) != 0 || posix_spawn_file_actions_init(&actions) != 0 ||
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO) != 0 ||

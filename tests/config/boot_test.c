@@ -7,14 +7,15 @@
 #include "config/plan.h"
 #include "runtime/runtime.h"
 
-static struct options options;
+static struct settings settings;
+static struct sockets sockets;
 static char text[512];
 
 /* The defaults, on one scheduler, so that one thread does everything and a plain variable can watch it. */
 static void set_up(void)
 {
     char *argv[] = {"coppice", "serve", "--schedulers=1", NULL}, *environment[] = {NULL};
-    TEST_ASSERT(options_parse(&options, 3, argv, environment, text, sizeof(text)) == 0);
+    TEST_ASSERT_(settings_load(&settings, 3, argv, environment, text, sizeof(text)) == 0, "%s", text);
     log_open(LOG_ERROR);
 }
 
@@ -34,8 +35,7 @@ static struct topology_row *broken(const char *name)
 
 static void refused(const char *says)
 {
-    const struct boot boot = {
-        .options = &options, .rows = rows, .rows_count = topology_count, .listening = -1};
+    const struct boot boot = {.settings = &settings, .rows = rows, .rows_count = topology_count};
     text[0] = 0;
     TEST_CHECK(boot_check(&boot, text, sizeof(text)) == ERR_INVALID);
     TEST_CHECK_(strstr(text, says) != NULL, "'%s' says '%s'", text, says);
@@ -45,7 +45,7 @@ static void test_a_row_that_lacks_an_item_does_not_boot(void)
 {
     set_up();
     broken("rooms")->owner = "";
-    refused("row 12 \"rooms\": owner is empty; it must name the process that owns the subsystem (TOP-160)");
+    refused("row 19 \"rooms\": owner is empty; it must name the process that owns the subsystem (TOP-160)");
     broken("agents")->supervisor = NULL;
     refused("\"agents\": supervisor is empty");
     broken("outbound")->max_restarts = 0;
@@ -66,8 +66,7 @@ static void test_a_row_that_lacks_an_item_does_not_boot(void)
 
 static void test_what_is_whole_passes(void)
 {
-    const struct boot boot = {
-        .options = &options, .rows = topology_rows, .rows_count = topology_count, .listening = -1};
+    const struct boot boot = {.settings = &settings, .rows = topology_rows, .rows_count = topology_count};
     set_up();
     TEST_CHECK(boot_check(&boot, text, sizeof(text)) == OK);
 }
@@ -173,7 +172,7 @@ static const struct topology_slo slo = {.capability = "Containment",
 
 static int serve(const struct topology_row *table, size_t count)
 {
-    struct boot boot = {.options = &options, .rows = table, .rows_count = count, .listening = -1};
+    struct boot boot = {.settings = &settings, .rows = table, .rows_count = count, .sockets = &sockets};
     set_up();
     memset(diary, 0, sizeof(diary));
     TEST_CHECK(boot_check(&boot, text, sizeof(text)) == OK);

@@ -187,21 +187,56 @@ static void test_help_is_asked_for_in_many_ways(void)
 /* Every row of the table, each with its default, its variable and what is right. */
 static void test_help_names_every_option(void)
 {
-    static char page[16384];
+    static char page[131072];
+    static const char *const topics[] = {
+#define X(id, name, argument, prose) name,
+        COMMANDS(X)
+#undef X
+    };
     struct json_sink sink;
     json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
-    options_write_help(&sink, "serve");
-    options_write_help(&sink, "tree");
-    options_write_help(&sink, "topology");
+    for (size_t i = 0; i < sizeof(topics) / sizeof(*topics); i++)
+        options_write_help(&sink, topics[i]);
     TEST_CHECK(sink.status == JSON_OK);
     page[sink.length] = 0;
-#define X(field, key, kind, commands, min, max, preset, unit, prose)       \
-    TEST_CHECK_(strstr(page, prose) != NULL, "the help explains %s", key); \
-    TEST_CHECK_(strstr(page, "default " preset) != NULL, "the help names the default of %s", key);
+#define X(field, key, kind, commands, min, max, marks, preset, unit, prose)         \
+    TEST_CHECK_(strstr(page, prose) != NULL, "the help explains %s", key);          \
+    TEST_CHECK_(strstr(page, *preset ? "default " preset : "default none") != NULL, \
+                "the help names the default of %s", key);
     OPTIONS(X)
 #undef X
     TEST_CHECK(strstr(page, "--operator-listen <address>") != NULL);
     TEST_CHECK(strstr(page, "COPPICE_GUARDIAN_INTENSITY") != NULL);
+    TEST_CHECK(strstr(page, "coppice backup DIR: ") != NULL && strstr(page, "coppice check: ") != NULL);
+}
+
+static void test_arguments_of_commands(void)
+{
+    TEST_CHECK(parse(ARGS("backup", "there", "--store-dir", "here"), NO_ENVIRONMENT) == 0);
+    TEST_CHECK(options.command == COMMAND_BACKUP && !options.verify);
+    TEST_CHECK(strcmp(options.argument, "there") == 0 && strcmp(options.store_dir, "here") == 0);
+    TEST_CHECK(parse(ARGS("backup", "--verify", "there"), ENV("COPPICE_STORE_DIR=other")) == 0);
+    TEST_CHECK(options.verify && strcmp(options.argument, "there") == 0 &&
+               strcmp(options.store_dir, "other") == 0);
+    TEST_CHECK(parse(ARGS("check"), NO_ENVIRONMENT) == 0 && !options.argument);
+    TEST_CHECK(parse(ARGS("backup", "--help"), NO_ENVIRONMENT) == 0 && options.command == COMMAND_HELP);
+    CHECK_REFUSED(EXIT_USAGE, ARGS("backup"), NO_ENVIRONMENT, "needs an argument", "coppice backup DIR");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("replay", "--json"), NO_ENVIRONMENT, "coppice replay JOURNAL");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("restore", "a", "b"), NO_ENVIRONMENT, "one DIR", "'b' is one too many");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("restore", ""), NO_ENVIRONMENT, "DIR of restore is empty");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("check", "x"), NO_ENVIRONMENT, "check takes no argument 'x'");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("export"), NO_ENVIRONMENT, "coppice export --jsonl");
+    TEST_CHECK(parse(ARGS("export", "--jsonl"), NO_ENVIRONMENT) == 0);
+}
+
+static void test_a_text_that_is_nothing_by_default_may_be_nothing(void)
+{
+    TEST_CHECK(parse(ARGS("serve", "--store-record="), NO_ENVIRONMENT) == 0 && *options.store_record == 0);
+    TEST_CHECK(parse(ARGS("serve", "--store-record", "x"), NO_ENVIRONMENT) == 0 && *options.store_record);
+    CHECK_REFUSED(EXIT_CONFIG, ARGS("serve", "--store-dir="), NO_ENVIRONMENT, "--store-dir is ''");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("serve", "--store-record"), NO_ENVIRONMENT, "such as --store-record file");
+    CHECK_REFUSED(EXIT_CONFIG, ARGS("serve", "--store-map-max", "1MiB"), NO_ENVIRONMENT,
+                  "--store-map-max is 1048576B", "at least --store-map");
 }
 
 TEST_LIST
@@ -217,5 +252,8 @@ TEST_LIST
      test_variables_nearly_known_are_refused_and_others_left_alone},
     {"help is asked for in many ways", test_help_is_asked_for_in_many_ways},
     {"help names every option", test_help_names_every_option},
+    {"arguments of commands", test_arguments_of_commands},
+    {"a text that is nothing by default may be nothing",
+     test_a_text_that_is_nothing_by_default_may_be_nothing},
     {NULL, NULL},
 };

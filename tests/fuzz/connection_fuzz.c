@@ -18,8 +18,9 @@
 #include "tests/fuzz/bytes.h"
 
 static struct address address;
-static struct options options;
-static char folder[] = "/tmp/coppice-fuzz-XXXXXX", listen_at[128];
+static struct settings settings;
+static struct sockets sockets;
+static char folder[] = "/tmp/coppice-fuzz-XXXXXX", listen_at[128], clients_at[128], store_dir[128];
 
 static void *serve(void *arg)
 {
@@ -28,30 +29,40 @@ static void *serve(void *arg)
     return NULL;
 }
 
-static void remove_socket(void)
+static void remove_all(void)
 {
-    address_remove(&address);
-    rmdir(folder);
+    char command[256];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ASSERT(system(command) == 0);
 }
 
 static void start(void)
 {
-    static struct boot boot = {.options = &options};
-    static char *argv[] = {
-        "coppice",     "serve", "--schedulers",    "2", "--containment=false", "--operator-listen", listen_at,
-        "--log-level", "error", "--operator-idle", "2s"};
+    static struct boot boot = {.settings = &settings, .sockets = &sockets};
+    static char *argv[] = {"coppice",           "serve",
+                           "--schedulers=2",    "--containment=false",
+                           "--operator-listen", listen_at,
+                           "--http-listen",     clients_at,
+                           "--store-dir",       store_dir,
+                           "--store-map=64MiB", "--store-step=1MiB",
+                           "--log-level=error", "--http-access-log=false",
+                           "--operator-idle=2s"};
     char *none[] = {NULL}, why[512];
     pthread_t thread;
     ASSERT(mkdtemp(folder));
-    snprintf(listen_at, sizeof listen_at, "unix:%s/socket", folder);
-    int status = options_parse(&options, (int)(sizeof argv / sizeof *argv), argv, none, why, sizeof why);
-    ASSERT(status == 0 && address_parse(options.operator_listen, &address, why, sizeof why));
+    snprintf(listen_at, sizeof listen_at, "unix:%s/operator", folder);
+    snprintf(clients_at, sizeof clients_at, "unix:%s/clients", folder);
+    snprintf(store_dir, sizeof store_dir, "%s/store", folder);
+    int status = settings_load(&settings, (int)(sizeof argv / sizeof *argv), argv, none, why, sizeof why);
+    ASSERT(status == 0 && address_parse(listen_at, &address, why, sizeof why));
     log_open(LOG_ERROR);
     boot.rows = topology_rows;
     boot.rows_count = topology_count;
-    boot.listening = address_listen(&address, why, sizeof why);
-    ASSERT(boot.listening >= 0);
-    atexit(remove_socket);
+    boot.argc = (int)(sizeof argv / sizeof *argv);
+    boot.argv = argv;
+    status = sockets_open(&sockets, clients_at, listen_at, 2, why, sizeof why);
+    ASSERT(status == 0);
+    atexit(remove_all);
     status = pthread_create(&thread, NULL, serve, &boot);
     ASSERT(status == 0);
 }
@@ -73,11 +84,11 @@ static void hear(int fd, bool heads)
 {
     static char answer[65536];
     llhttp_t parser;
-    llhttp_settings_t settings;
+    llhttp_settings_t hooks;
     llhttp_errno_t e = HPE_OK;
     ssize_t n;
-    llhttp_settings_init(&settings);
-    llhttp_init(&parser, HTTP_RESPONSE, &settings);
+    llhttp_settings_init(&hooks);
+    llhttp_init(&parser, HTTP_RESPONSE, &hooks);
     while ((n = read(fd, answer, sizeof answer)) > 0 || (n < 0 && errno == EINTR)) {
         if (n > 0 && e == HPE_OK)
             e = llhttp_execute(&parser, answer, (size_t)n);

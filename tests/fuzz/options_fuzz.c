@@ -18,6 +18,7 @@ static void in_range(uint64_t value, uint64_t min, uint64_t max)
 #define CHECK_SIZE(value, min, max)      in_range(value, min, max)
 #define CHECK_FLAG(value, min, max)      ((void)0)
 #define CHECK_TEXT(value, min, max)      ASSERT((value) != NULL)
+#define CHECK_CHOICE(value, min, max)    ASSERT((value) != NULL)
 #define CHECK_INTENSITY(value, min, max) in_range((value).period_ns, (min)*S, (max)*S)
 #define CHECK_LEVEL(value, min, max)     in_range((value), 0, LOG_LEVEL_COUNT - 1)
 

@@ -201,6 +201,138 @@ INSIDE(test_an_absent_root_is_told)
     HAS(page, "\"tree\":{\"name\":\"top\",\"pid\":null");
 }
 
+static const char *list(struct living_filter filter)
+{
+    struct json_sink sink;
+    struct json json;
+    const struct living_filter whole = {.name = filter.name ? filter.name : "",
+                                        .class_name = filter.class_name ? filter.class_name : "",
+                                        .state = filter.state ? filter.state : "",
+                                        .order = filter.order,
+                                        .limit = filter.limit ? filter.limit : LIVING_LIST_DEFAULT};
+    json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
+    json_init(&json, &sink);
+    living_write_list(&rows, &json, &whole);
+    TEST_CHECK(json_end(&json) == JSON_OK);
+    page[sink.length] = 0;
+    return page;
+}
+
+static size_t count(const char *needle)
+{
+    size_t n = 0;
+    for (const char *at = page; (at = strstr(at, needle)); at++)
+        n++;
+    return n;
+}
+
+/* Beyond what one answer of a supervisor holds, and whatever was asked for of them. */
+INSIDE(test_lists_all_that_fit)
+{
+    char name[16];
+    start_top();
+    for (int i = 0; i < 450; i++) {
+        snprintf(name, sizeof(name), "room:%d", i);
+        start_room(name);
+    }
+    list((struct living_filter){.class_name = "idle"});
+    HAS(page, "\"matched\":452,\"visited\":454,\"complete\":true}");
+    TEST_CHECK(count("\"name\":") == LIVING_LIST_DEFAULT);
+    list((struct living_filter){.name = "room:1", .limit = 500});
+    HAS(page, "\"matched\":111,"); /* 1, 10..19, 100..199 */
+    TEST_CHECK(count("\"name\":") == 111);
+    list((struct living_filter){.name = "room:7", .state = "quarantined"});
+    HAS(page, "{\"actors\":[],\"matched\":0,");
+    list((struct living_filter){.class_name = "supervisor"});
+    HAS(page, "\"matched\":2,");
+    HAS(page, "\"name\":\"rooms\"");
+    HAS(page, "\"restart_budget_left\":20");
+}
+
+/* The largest first, those of one size as they stand in the tree. */
+INSIDE(test_lists_the_largest)
+{
+    start_top();
+    start_room("room:a");
+    start_room("room:b");
+    start_room("room:c");
+    actor_pid b = actor_whereis("room:b"), c = actor_whereis("room:c");
+    actor_suspend(b);
+    actor_suspend(c);
+    for (int i = 0; i < 7; i++)
+        actor_cast(b, 1, "", 0);
+    for (int i = 0; i < 9; i++)
+        actor_cast(c, 1, "", 0);
+    actor_kill(actor_whereis("first"));
+    inside_settle();
+    list((struct living_filter){.order = LIVING_BY_MAILBOX, .limit = 2});
+    HAS(page, "{\"actors\":[{\"name\":\"room:c\"");
+    TEST_CHECK(count("\"name\":") == 2 && strstr(page, "\"name\":\"room:b\"") != NULL);
+    HAS(page, "\"mailbox_depth\":9,");
+    list((struct living_filter){.order = LIVING_BY_RESTARTS, .limit = 1});
+    HAS(page, "{\"actors\":[{\"name\":\"first\"");
+    HAS(page, "\"restarts\":1,");
+    HAS(page, "\"last_exit\":\"killed\"");
+    list((struct living_filter){.state = "suspended"});
+    HAS(page, "\"matched\":2,");
+    list((struct living_filter){.order = LIVING_BY_MEMORY, .limit = 3});
+    TEST_CHECK(count("\"name\":") == 3);
+    actor_resume(b);
+    actor_resume(c);
+}
+
+INSIDE(test_draws_for_graphviz)
+{
+    struct json_sink sink;
+    start_top();
+    start_room("room \"x\\");
+    json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
+    living_write_dot(&rows, &sink, 100);
+    TEST_CHECK(sink.status == JSON_OK);
+    page[sink.length] = 0;
+    HAS(page, "digraph coppice {\n");
+    HAS(page, "[label=\"top\\nrunning, mailbox 0, restarts 0\", shape=box];\n");
+    HAS(page, "[label=\"room \\\"x\\\\\\nrunning, mailbox 0, restarts 0\"];\n");
+    TEST_CHECK(count(" -> ") == 4);
+    TEST_CHECK(strcmp(page + sink.length - 2, "}\n") == 0);
+}
+
+/* A place in the tree is the same over restarts, and nobody else's. */
+struct places {
+    uint64_t place[16];
+    actor_pid pid[16];
+    size_t count;
+};
+
+static bool note_place(void *context, const struct living_node *n)
+{
+    struct places *p = context;
+    TEST_ASSERT(p->count < 16 && n->place != 0);
+    for (size_t i = 0; i < p->count; i++)
+        TEST_CHECK(p->place[i] != n->place);
+    p->place[p->count] = n->place;
+    p->pid[p->count++] = n->pid;
+    return true;
+}
+
+INSIDE(test_places)
+{
+    struct places before = {.count = 0}, after = {.count = 0};
+    size_t changed = 0;
+    start_top();
+    start_room("first/x");
+    TEST_CHECK(living_visit(&rows, false, note_place, &before));
+    actor_kill(actor_whereis("first"));
+    inside_settle();
+    TEST_CHECK(living_visit(&rows, true, note_place, &after));
+    TEST_CHECK(before.count == 5 && after.count == 5);
+    for (size_t i = 0; i < 5; i++) {
+        TEST_CHECK(before.place[i] == after.place[i]);
+        changed += before.pid[i] != after.pid[i];
+    }
+    TEST_CHECK(changed == 1);
+}
+
 TEST_LIST
 = {
     {"rows are found by name", test_rows_are_found_by_name},
@@ -210,5 +342,9 @@ TEST_LIST
     {"what is left out is said", test_says_what_is_left_out},
     {"a silent supervisor stops nothing", test_goes_on_past_the_silent},
     {"an absent root is told", test_an_absent_root_is_told},
+    {"a list of those who fit", test_lists_all_that_fit},
+    {"a list of the largest", test_lists_the_largest},
+    {"a drawing for Graphviz", test_draws_for_graphviz},
+    {"places stay", test_places},
     {NULL, NULL},
 };

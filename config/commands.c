@@ -1,0 +1,491 @@
+#include "config/commands.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/output.h"
+#include "config/people.h"
+
+enum { NODES_MAX = JSON_TEXT_NODES_MAX, BODY_MAX = 2048 };
+
+/* What came of a call that brought no answer. */
+static int failed(const struct client *c, int status, const char *why)
+{
+    if (status == 401)
+        fprintf(stderr,
+                "coppice: %s: %s; --token-file says where the operator's token is, or --store-dir where the "
+                "server's store is\n",
+                c->named, why);
+    else if (status == 404 &&
+             strstr(why, "OPS_404_NO_ROUTE")) /* of a thing that isn't there it would be NOT_FOUND */
+        fprintf(stderr, "coppice: %s: %s; is that the operators' listener, of this version?\n", c->named,
+                why);
+    else if (status)
+        fprintf(stderr, "coppice: %s: %s\n", c->named, why);
+    else
+        fprintf(stderr,
+                "coppice: %s: %s; 'coppice serve' starts a server, --operator-listen or --url says where one "
+                "is\n",
+                c->named, why);
+    return status ? EXIT_FAILURE : EXIT_UNAVAILABLE;
+}
+
+/* The body of the answer into the sink. */
+static int call(const struct options *o, const struct client_request *request, struct json_sink *sink)
+{
+    struct client client;
+    char why[1024];
+    if (!client_open(&client, o, why, sizeof(why)))
+        return output_complain(EXIT_CONFIG, "", why);
+    int status = client_call(&client, request, sink, why, sizeof(why));
+    return status / 100 == 2 ? EXIT_SUCCESS : failed(&client, status, why);
+}
+
+int command_ask(const struct options *o, const struct client_request *request, struct json_text *ret_json)
+{
+    static char body[COMMAND_ANSWER_MAX];
+    static struct json_node nodes[NODES_MAX];
+    struct json_sink sink;
+    struct json_error error;
+    json_sink_init(&sink, body, sizeof(body), NULL, NULL);
+    int status = call(o, request, &sink);
+    if (status)
+        return status;
+    if (sink.status != JSON_OK) {
+        output_complain(EXIT_FAILURE, "", "the answer is larger than what can be looked into");
+        return EXIT_FAILURE;
+    }
+    *ret_json = (struct json_text){.nodes = nodes, .nodes_max = NODES_MAX};
+    const struct json_limits limits = {.elements = 65535, .members = 65535};
+    if (!json_text_read(ret_json, span_of(body, sink.length), &limits, &error)) {
+        output_complain(EXIT_FAILURE, "the answer is not JSON:", error.what);
+        return EXIT_FAILURE;
+    }
+    return 0;
+}
+
+/* As it came, or for people. */
+static int show(const struct options *o, const struct client_request *request)
+{
+    struct json_sink out = output_sink();
+    struct json_text json;
+    if (o->json) {
+        int status = call(o, request, &out);
+        return status ? status : output_done(&out);
+    }
+    int status = command_ask(o, request, &json);
+    if (status)
+        return status;
+    people_write(&out, &json, json_root(&json));
+    return output_done(&out);
+}
+
+/* A JSON object of texts: name, value, name, value, ..., NULL. Empty values are left out. */
+static bool body_of(char *body, size_t size, ...)
+{
+    struct json_sink sink;
+    struct json json;
+    va_list list;
+    json_sink_init(&sink, body, size - 1, NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    va_start(list, size);
+    for (const char *name; (name = va_arg(list, const char *));) {
+        const char *value = va_arg(list, const char *);
+        if (*value)
+            JSON_MEMBER(&json, name, string, value);
+    }
+    va_end(list);
+    json_object_end(&json);
+    bool good = json_end(&json) == JSON_OK;
+    body[sink.length] = 0;
+    return good;
+}
+
+/* "/keys/KID:revoke": head, the escaped argument, tail. */
+static bool target_of(char *target, const char *head, const char *argument, const char *tail)
+{
+    char escaped[CLIENT_TARGET_MAX];
+    if (!client_escape(argument, escaped, sizeof(escaped)))
+        return false;
+    int length = snprintf(target, CLIENT_TARGET_MAX, "%s%s%s", head, escaped, tail);
+    return length > 0 && (size_t)length < CLIENT_TARGET_MAX;
+}
+
+static int too_long(void)
+{
+    return output_complain(EXIT_USAGE, "", "an argument is too long to be sent");
+}
+
+/* Nothing that can't be undone happens without a yes. */
+static bool sure(const struct options *o, const char *question, int *ret_status)
+{
+    if (o->yes)
+        return true;
+    if (!output_interactive()) {
+        *ret_status =
+            output_complain(EXIT_USAGE, command_name(o->command), "needs --yes where nobody can be asked");
+        return false;
+    }
+    *ret_status = EXIT_FAILURE;
+    return output_ask(question);
+}
+
+/* ---- what there is ---- */
+
+int command_tree(const struct options *o)
+{
+    struct json_sink out = output_sink();
+    char target[64];
+    snprintf(target, sizeof(target), "/stats/tree?children=%llu%s", (unsigned long long)o->children,
+             o->json ? "" : "&format=text");
+    int status = call(o, &(struct client_request){.method = "GET", .target = target}, &out);
+    return status ? status : output_done(&out);
+}
+
+int command_stats(const struct options *o)
+{
+    return show(o, &(struct client_request){.method = "GET", .target = "/stats"});
+}
+
+/* ---- what happens ---- */
+
+/* Lines of an event stream; what stands behind "data: " is an event. */
+struct follow {
+    struct json_sink *out;
+    bool json;
+    char line[4096];
+    size_t length;
+    bool cut; /* the line was longer */
+};
+
+static void write_dimensions(struct json_sink *out, const struct json_text *json,
+                             const struct json_node *object)
+{
+    char name[64], value[256];
+    if (!object || object->kind != JSON_OBJECT)
+        return;
+    for (const struct json_node *n = json_first(json, object); n; n = json_after(json, object, n)) {
+        people_text(json, n, name, sizeof(name));
+        people_text(json, json_value_of(n), value, sizeof(value));
+        json_sink_text(out, " ");
+        json_sink_text(out, name);
+        json_sink_text(out, "=");
+        json_sink_text(out, value);
+    }
+}
+
+static void write_event(struct json_sink *out, const char *bytes, size_t size, bool as_json)
+{
+    static struct json_node nodes[256];
+    struct json_text json = {.nodes = nodes, .nodes_max = sizeof(nodes) / sizeof(*nodes)};
+    struct json_error error;
+    char name[128] = "-";
+    if (as_json || !json_text_read(&json, span_of(bytes, size), NULL, &error) ||
+        json_root(&json)->kind != JSON_OBJECT) {
+        json_sink_bytes(out, bytes, size);
+        json_sink_text(out, "\n");
+        return;
+    }
+    const struct json_node *event = json_member(&json, json_root(&json), "event");
+    if (event)
+        people_text(&json, event, name, sizeof(name));
+    json_sink_text(out, name);
+    write_dimensions(out, &json, json_member(&json, json_root(&json), "measurement"));
+    write_dimensions(out, &json, json_member(&json, json_root(&json), "dimensions"));
+    json_sink_text(out, "\n");
+}
+
+static bool follow_bytes(void *context, const char *bytes, size_t length)
+{
+    struct follow *f = context;
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i] == '\n') {
+            if (!f->cut && f->length > 6 && memcmp(f->line, "data: ", 6) == 0)
+                write_event(f->out, f->line + 6, f->length - 6, f->json);
+            f->length = 0;
+            f->cut = false;
+        } else if (f->length < sizeof(f->line)) {
+            f->line[f->length++] = bytes[i];
+        } else {
+            f->cut = true;
+        }
+    }
+    return json_sink_flush(f->out) == JSON_OK;
+}
+
+static int events_so_far(const struct options *o)
+{
+    struct json_sink out = output_sink();
+    struct json_text json;
+    int status = command_ask(o, &(struct client_request){.method = "GET", .target = "/stats/events"}, &json);
+    if (status)
+        return status;
+    const struct json_node *list =
+        json_root(&json)->kind == JSON_OBJECT ? json_member(&json, json_root(&json), "events") : NULL;
+    for (const struct json_node *e = list && list->kind == JSON_ARRAY ? json_first(&json, list) : NULL; e;
+         e = json_after(&json, list, e)) {
+        struct span raw = json_raw_of(&json, e);
+        write_event(&out, raw.bytes, raw.size, o->json);
+    }
+    return output_done(&out);
+}
+
+int command_events(const struct options *o)
+{
+    struct json_sink out = output_sink(), lines;
+    struct follow follow = {.out = &out, .json = o->json};
+    char buffer[4096];
+    if (!o->follow)
+        return events_so_far(o);
+    json_sink_init(&lines, buffer, sizeof(buffer), follow_bytes, &follow);
+    int status =
+        call(o,
+             &(struct client_request){
+                 .method = "GET", .target = "/stats/events", .accept = "text/event-stream", .endless = true},
+             &lines);
+    return status ? status : output_done(&out);
+}
+
+/* Entries of a list that comes in pages: as many as --limit, those that `wanted` takes. */
+static int pages(const struct options *o, const char *path, const char *member,
+                 bool (*wanted)(const struct options *o, const struct json_text *json,
+                                const struct json_node *entry))
+{
+    static char collected[COMMAND_ANSWER_MAX];
+    static struct json_node nodes[NODES_MAX];
+    struct json_sink all, out = output_sink();
+    char head[128], after[600] = "", target[CLIENT_TARGET_MAX];
+    uint64_t left = o->limit;
+    bool more = true, first = true;
+    json_sink_init(&all, collected, sizeof(collected), NULL, NULL);
+    json_sink_text(&all, "[");
+    while (more && left > 0) {
+        struct json_text json;
+        snprintf(head, sizeof(head), "%s?limit=100%s", path, *after ? "&after=" : "");
+        if (!target_of(target, head, after, ""))
+            return too_long();
+        int status = command_ask(o, &(struct client_request){.method = "GET", .target = target}, &json);
+        if (status)
+            return status;
+        const struct json_node *root = json_root(&json);
+        const struct json_node *list = root->kind == JSON_OBJECT ? json_member(&json, root, member) : NULL,
+                               *next = root->kind == JSON_OBJECT ? json_member(&json, root, "next") : NULL;
+        const struct json_node *e = list && list->kind == JSON_ARRAY ? json_first(&json, list) : NULL;
+        for (; e && left > 0; e = json_after(&json, list, e)) {
+            struct span raw = json_raw_of(&json, e);
+            if (e->kind != JSON_OBJECT || (wanted && !wanted(o, &json, e)))
+                continue;
+            json_sink_text(&all, first ? "" : ",");
+            json_sink_bytes(&all, raw.bytes, raw.size);
+            first = false;
+            left--;
+        }
+        more = next && next->kind == JSON_STRING;
+        if (more)
+            people_text(&json, next, after, sizeof(after));
+    }
+    json_sink_text(&all, "]");
+    struct json_text json = {.nodes = nodes, .nodes_max = NODES_MAX};
+    struct json_error error;
+    if (all.status != JSON_OK || !json_text_read(&json, span_of(collected, all.length), NULL, &error))
+        return output_complain(EXIT_FAILURE, "", "that is more than can be printed; --limit makes it less");
+    if (!o->json) {
+        people_write(&out, &json, json_root(&json));
+        return output_done(&out);
+    }
+    json_sink_text(&out, "{\"");
+    json_sink_text(&out, member);
+    json_sink_text(&out, "\":");
+    json_sink_bytes(&out, collected, all.length);
+    json_sink_text(&out, "}\n");
+    return output_done(&out);
+}
+
+/* Entries that say nothing about it are INFO. */
+static bool is_severe(const struct options *o, const struct json_text *json, const struct json_node *entry)
+{
+    const struct json_node *details = json_member(json, entry, "details"), *severity = NULL;
+    char text[16] = "INFO";
+    if (details && details->kind == JSON_OBJECT)
+        severity = json_member(json, details, "severity");
+    if (severity)
+        people_text(json, severity, text, sizeof(text));
+    return !*o->severity || strcmp(text, o->severity) == 0;
+}
+
+int command_audit_list(const struct options *o)
+{
+    return pages(o, "/stats/audits", "audits", is_severe);
+}
+
+/* ---- what is done ---- */
+
+static int kill_with(const struct options *o, bool dry)
+{
+    char target[CLIENT_TARGET_MAX], body[BODY_MAX], reason[BODY_MAX / 2];
+    struct json_sink sink;
+    struct json json;
+    if (!target_of(target, "/chaos/actors/", o->argument, ":kill"))
+        return too_long();
+    snprintf(reason, sizeof(reason), "%s", o->reason);
+    json_sink_init(&sink, body, sizeof(body) - 1, NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    if (*reason)
+        JSON_MEMBER(&json, "reason", string, reason);
+    JSON_MEMBER(&json, "dry_run", bool, dry);
+    json_object_end(&json);
+    if (json_end(&json) != JSON_OK)
+        return too_long();
+    body[sink.length] = 0;
+    return show(o, &(struct client_request){.method = "POST", .target = target, .body = body});
+}
+
+int command_kill(const struct options *o)
+{
+    char question[CLIENT_TARGET_MAX];
+    int status;
+    if (o->dry_run)
+        return kill_with(o, true);
+    if (!*o->reason)
+        return output_complain(EXIT_USAGE, "kill",
+                               "needs --reason, for the audit log; --dry-run shows what would be hit");
+    if (!o->yes && output_interactive() && (status = kill_with(o, true)) != 0)
+        return status;
+    snprintf(question, sizeof(question), "End %.900s?", o->argument);
+    return sure(o, question, &status) ? kill_with(o, false) : status;
+}
+
+static int change(const struct options *o, const char *target)
+{
+    char body[BODY_MAX];
+    if (!body_of(body, sizeof(body), "reason", o->reason, (const char *)NULL))
+        return too_long();
+    return show(o, &(struct client_request){.method = "POST", .target = target, .body = body});
+}
+
+int command_reload(const struct options *o)
+{
+    return change(o, "/config:reload");
+}
+
+int command_log_level(const struct options *o)
+{
+    char body[BODY_MAX];
+    if (!body_of(body, sizeof(body), "level", o->argument, "reason", o->reason, (const char *)NULL))
+        return too_long();
+    return show(o, &(struct client_request){.method = "POST", .target = "/log:level", .body = body});
+}
+
+int command_clock_advance(const struct options *o)
+{
+    char body[BODY_MAX];
+    if (!body_of(body, sizeof(body), "by", o->argument, "reason", o->reason, (const char *)NULL))
+        return too_long();
+    return show(o, &(struct client_request){.method = "POST", .target = "/clock:advance", .body = body});
+}
+
+/* ---- keys and tokens ---- */
+
+int command_keys_list(const struct options *o)
+{
+    return show(o, &(struct client_request){.method = "GET", .target = "/keys"});
+}
+
+int command_keys_history(const struct options *o)
+{
+    return pages(o, "/keys/history", "keys", NULL);
+}
+
+int command_keys_rotate(const struct options *o)
+{
+    return change(o, "/keys:rotate");
+}
+
+int command_keys_bootstrap(const struct options *o)
+{
+    return change(o, "/keys:bootstrap");
+}
+
+/* kind: what is declared invalid, for the question. */
+static int revoke(const struct options *o, const char *head, const char *tail, const char *kind)
+{
+    char target[CLIENT_TARGET_MAX], question[CLIENT_TARGET_MAX + 64];
+    int status;
+    if (!target_of(target, head, o->argument, tail))
+        return too_long();
+    snprintf(question, sizeof(question), "Declare the %s %.900s invalid for ever?", kind, o->argument);
+    return sure(o, question, &status) ? change(o, target) : status;
+}
+
+int command_keys_revoke(const struct options *o)
+{
+    return revoke(o, "/keys/", ":revoke", "key");
+}
+
+int command_token_revoke(const struct options *o)
+{
+    return revoke(o, "/tokens/", ":revoke", "token");
+}
+
+int command_keys_issue(const struct options *o)
+{
+    char target[CLIENT_TARGET_MAX], body[BODY_MAX];
+    if (!*o->client)
+        return output_complain(EXIT_USAGE, "keys issue", "needs --client, whose key it is to be");
+    if (!target_of(target, "/clients/", o->client, "/keys:issue") ||
+        !body_of(body, sizeof(body), "reason", o->reason, (const char *)NULL))
+        return too_long();
+    return show(o, &(struct client_request){.method = "POST", .target = target, .body = body});
+}
+
+int command_token_issue(const struct options *o)
+{
+    char body[BODY_MAX];
+    struct json_sink sink, out = output_sink();
+    struct json json;
+    struct json_text answer;
+    if (!*o->subject || !*o->role)
+        return output_complain(EXIT_USAGE, "token issue", "needs --subject and --role");
+    json_sink_init(&sink, body, sizeof(body) - 1, NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "subject", string, o->subject);
+    JSON_MEMBER(&json, "role", string, o->role);
+    json_key(&json, "projects");
+    json_array_begin(&json);
+    for (const char *at = o->projects; *at;) {
+        size_t length = strcspn(at, ",");
+        json_string_n(&json, at, length);
+        at += length + (at[length] == ',');
+    }
+    json_array_end(&json);
+    JSON_MEMBER(&json, "lifetime_seconds", uint, o->lifetime / S);
+    if (*o->replaces)
+        JSON_MEMBER(&json, "replaces", string, o->replaces);
+    if (*o->reason)
+        JSON_MEMBER(&json, "reason", string, o->reason);
+    json_object_end(&json);
+    if (json_end(&json) != JSON_OK)
+        return too_long();
+    body[sink.length] = 0;
+    const struct client_request request = {.method = "POST", .target = "/tokens", .body = body};
+    if (o->json)
+        return show(o, &request);
+    int status = command_ask(o, &request, &answer);
+    if (status)
+        return status;
+    /* The token alone, so that it can be put into a variable. */
+    static char token[16384];
+    const struct json_node *text =
+        json_root(&answer)->kind == JSON_OBJECT ? json_member(&answer, json_root(&answer), "token") : NULL;
+    if (!text || text->kind != JSON_STRING)
+        return output_complain(EXIT_FAILURE, "", "the answer holds no token");
+    people_text(&answer, text, token, sizeof(token));
+    json_sink_text(&out, token);
+    json_sink_text(&out, "\n");
+    return output_done(&out);
+}

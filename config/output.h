@@ -1,0 +1,27 @@
+/* Output of the command line: data on standard output, everything else on standard error.
+ *
+ * A reader that has gone (coppice tree | head) ends the program quietly. Colours only on a terminal, unless NO_COLOR is
+ * set, TERM is dumb, or --no-color was given. One thread.
+ */
+#ifndef COPPICE_CONFIG_OUTPUT_H
+#define COPPICE_CONFIG_OUTPUT_H
+
+#include "config/options.h"
+
+#define EXIT_UNAVAILABLE 69
+
+/* SIGPIPE is ignored from now on: what it would have said, writes say. Of standard input, output and error those that are
+ * closed become /dev/null. First of all, before anything is opened. */
+void output_open(void);
+struct json_sink output_sink(void); /* one at a time */
+/* Writes the rest. The exit status: 0 also when the reader has gone; else 1, and standard error says why. */
+int output_done(struct json_sink *sink);
+/* "coppice: what text" on standard error; returns the status. `what` may be empty. */
+int output_complain(int status, const char *what, const char *text);
+bool output_color(const struct options *o);
+bool output_drawable(void);    /* a terminal on both sides that knows the usual escapes */
+bool output_interactive(void); /* somebody can be asked: standard input and error are terminals */
+/* Asks, on standard error, and waits for a line: true for y or yes. */
+bool output_ask(const char *question);
+
+#endif

@@ -1,0 +1,301 @@
+#include "config/settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The later one of two for the same client counts. */
+static int collect_overrides(struct settings *s, char *text, size_t text_size)
+{
+    s->overrides_count = 0;
+    for (uint32_t i = 0; i < s->file.count; i++) {
+        const struct file_entry *e = &s->file.entries[i];
+        struct uuid client;
+        uint32_t at = 0;
+        if (!option_client_limit(e->key, &client))
+            continue;
+        while (at < s->overrides_count && memcmp(s->overrides[at].key, &client, sizeof(client)) != 0)
+            at++;
+        if (at == SETTINGS_OVERRIDES_MAX) {
+            snprintf(text, text_size, "%s:%u: limits for more than %u clients", e->path, e->line,
+                     SETTINGS_OVERRIDES_MAX);
+            return EXIT_CONFIG;
+        }
+        s->overrides[at] = (struct limiter_override){.limit = LIMIT_CLIENT,
+                                                     .quota = (uint32_t)strtoul(e->value, NULL, 10),
+                                                     .key_size = sizeof(client)};
+        memcpy(s->overrides[at].key, &client, sizeof(client));
+        if (at == s->overrides_count)
+            s->overrides_count++;
+    }
+    return 0;
+}
+
+int settings_load(struct settings *ret, int argc, char *const argv[], char *const environment[], char *text,
+                  size_t text_size)
+{
+    struct options *o = &ret->options;
+    int status = options_peek(o, argc, argv, environment, text, text_size);
+    if (status)
+        return status;
+    ret->path[0] = 0;
+    ret->file.count = ret->file.files_count = 0;
+    bool reads = option_table[OPTION_config].commands >> o->command & 1;
+    bool server = FOR_SERVER >> o->command & 1;
+    if (reads && *o->config) {
+        if (strlen(o->config) >= sizeof(ret->path)) {
+            snprintf(text, text_size, "--config has more than %zu bytes", sizeof(ret->path) - 1);
+            return EXIT_CONFIG;
+        }
+        memcpy(ret->path, o->config, strlen(o->config) + 1);
+    } else if (!reads || !file_default_path(environment, geteuid() == 0, ret->path, sizeof(ret->path)) ||
+               (!server && access(ret->path, R_OK) != 0 && errno == EACCES)) {
+        ret->path[0] = 0;
+    }
+    if (ret->path[0] && !file_read(&ret->file, ret->path, text, text_size))
+        return EXIT_CONFIG;
+    status = options_parse_with(&ret->file, o, argc, argv, environment, text, text_size);
+    return status ? status : collect_overrides(ret, text, text_size);
+}
+
+void settings_limiter(const struct settings *settings, struct limiter_options *ret)
+{
+    *ret = (struct limiter_options){.overrides = settings->overrides,
+                                    .overrides_count = settings->overrides_count};
+    ret->quota[LIMIT_CLIENT] = (uint32_t)settings->options.limits_requests_per_minute;
+    ret->quota[LIMIT_ADDRESS] = (uint32_t)settings->options.limits_address;
+}
+
+/* ---- for readers ---- */
+
+static bool shown(const struct option *o, const struct options *options, enum source_kind source)
+{
+    return option_is_setting(o) && (o->commands & FOR(SERVE)) &&
+           (source == SOURCE_COUNT || options->sources[o - option_table].kind == source);
+}
+
+static void place_of(const struct option *o, const struct source *source, char *text, size_t size)
+{
+    char name[OPTION_NAME_SIZE] = "";
+    if (source->kind == SOURCE_FILE) {
+        snprintf(text, size, "%s:%u", source->file, source->line);
+        return;
+    }
+    if (source->kind == SOURCE_ENVIRONMENT)
+        option_variable(o, name);
+    else if (source->kind == SOURCE_FLAG)
+        option_flag(o, name);
+    snprintf(text, size, "%s", name);
+}
+
+static void write_value(struct json *json, const struct option *o, const struct options *options)
+{
+    char value[OPTION_VALUE_SIZE];
+    option_show(o, options, value);
+    json_key(json, "value");
+    if (o->kind == KIND_COUNT || o->kind == KIND_FLAG)
+        json_raw(json, value, strlen(value));
+    else
+        json_string(json, value);
+}
+
+void settings_write_json(struct json *json, const struct options *options, enum source_kind source)
+{
+    char place[640];
+    json_object_begin(json);
+    json_key(json, "settings");
+    json_array_begin(json);
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const struct option *o = &option_table[i];
+        if (!shown(o, options, source))
+            continue;
+        place_of(o, &options->sources[i], place, sizeof(place));
+        json_object_begin(json);
+        JSON_MEMBER(json, "key", string, o->key);
+        write_value(json, o, options);
+        JSON_MEMBER(json, "source", string, source_name(options->sources[i].kind));
+        JSON_MEMBER(json, "at", string, place[0] ? place : NULL);
+        JSON_MEMBER(json, "reloadable", bool, o->marks &MARK_RELOAD);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_object_end(json);
+}
+
+void settings_write_text(struct json_sink *sink, const struct options *options, enum source_kind source)
+{
+    char line[1024], value[OPTION_VALUE_SIZE], place[640];
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const struct option *o = &option_table[i];
+        if (!shown(o, options, source))
+            continue;
+        option_show(o, options, value);
+        place_of(o, &options->sources[i], place, sizeof(place));
+        snprintf(line, sizeof(line), "%-34s %-22s %s%s%s\n", o->key, *value ? value : "-",
+                 source_name(options->sources[i].kind), *place ? " " : "", place);
+        json_sink_text(sink, line);
+    }
+}
+
+/* ---- the schema: a key may be written with dots, in nested objects, or both ---- */
+
+static void write_words(struct json *json, const char *words)
+{
+    json_key(json, "enum");
+    json_array_begin(json);
+    while (*words) {
+        size_t length = strcspn(words, "|");
+        json_string_n(json, words, length);
+        words += length + (words[length] == '|');
+    }
+    json_array_end(json);
+}
+
+static void write_levels(struct json *json)
+{
+    json_key(json, "enum");
+    json_array_begin(json);
+    for (int i = 0; i < LOG_LEVEL_COUNT; i++)
+        json_string(json, log_level_name((enum log_level)i));
+    json_array_end(json);
+}
+
+static void write_default(struct json *json, const struct option *o)
+{
+    json_key(json, "default");
+    if (o->kind == KIND_COUNT || o->kind == KIND_FLAG)
+        json_raw(json, o->preset, strlen(o->preset));
+    else
+        json_string(json, o->preset);
+}
+
+static void write_type(struct json *json, const struct option *o)
+{
+    char right[160];
+    option_right(o, right, sizeof(right));
+    JSON_MEMBER(json, "type", string,
+                o->kind == KIND_COUNT  ? "integer"
+                : o->kind == KIND_FLAG ? "boolean"
+                                       : "string");
+    if (o->kind == KIND_COUNT) {
+        JSON_MEMBER(json, "minimum", uint, o->min);
+        JSON_MEMBER(json, "maximum", uint, o->max);
+    } else if (o->kind == KIND_CHOICE) {
+        write_words(json, o->unit);
+    } else if (o->kind == KIND_LEVEL) {
+        write_levels(json);
+    } else if (o->kind == KIND_DURATION) {
+        JSON_MEMBER(json, "pattern", string, "^([0-9]+(ns|us|ms|s|m|h|d))+$");
+    } else if (o->kind == KIND_SIZE) {
+        JSON_MEMBER(json, "pattern", string, "^([0-9]+(B|KiB|MiB|GiB|TiB))+$");
+    }
+    JSON_MEMBER(json, "description", string, o->prose);
+    JSON_MEMBER(json, "$comment", string, right);
+    write_default(json, o);
+}
+
+/* A list of texts is as good as the texts with commas between them. */
+static void write_setting(struct json *json, const struct option *o)
+{
+    json_object_begin(json);
+    if (o->kind != KIND_TEXT) {
+        write_type(json, o);
+        json_object_end(json);
+        return;
+    }
+    json_key(json, "oneOf");
+    json_array_begin(json);
+    json_object_begin(json);
+    write_type(json, o);
+    json_object_end(json);
+    json_object_begin(json);
+    JSON_MEMBER(json, "type", string, "array");
+    json_key(json, "items");
+    json_object_begin(json);
+    JSON_MEMBER(json, "type", string, "string");
+    json_object_end(json);
+    json_object_end(json);
+    json_array_end(json);
+    json_object_end(json);
+}
+
+static bool below(const struct option *o, const char *prefix, size_t length)
+{
+    return option_is_setting(o) && strncmp(o->key, prefix, length) == 0;
+}
+
+/* Does an earlier row have the same first part behind the prefix? */
+static bool part_seen(size_t position, const char *prefix, size_t length, size_t part)
+{
+    const char *key = option_table[position].key;
+    for (size_t i = 0; i < position; i++)
+        if (below(&option_table[i], prefix, length) &&
+            strncmp(option_table[i].key, key, length + part) == 0 &&
+            option_table[i].key[length + part] == '.')
+            return true;
+    return false;
+}
+
+static const struct option *exact(const char *key, size_t length)
+{
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if (option_is_setting(&option_table[i]) && strlen(option_table[i].key) == length &&
+            memcmp(option_table[i].key, key, length) == 0)
+            return &option_table[i];
+    return NULL;
+}
+
+/* As deep as a key has dots: three. */
+static void write_object(struct json *json, const char *prefix, size_t length)
+{
+    json_object_begin(json);
+    if (length == 0) {
+        JSON_MEMBER(json, "$schema", string, "https://json-schema.org/draft/2020-12/schema");
+        JSON_MEMBER(json, "title", string, "Settings of coppice");
+    }
+    JSON_MEMBER(json, "type", string, "object");
+    JSON_MEMBER(json, "additionalProperties", bool, false);
+    json_key(json, "properties");
+    json_object_begin(json);
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const struct option *o = &option_table[i];
+        if (!below(o, prefix, length))
+            continue;
+        const char *rest = o->key + length;
+        size_t part = strcspn(rest, ".");
+        char name[OPTION_NAME_SIZE];
+        snprintf(name, sizeof(name), "%.*s", (int)part, rest);
+        const struct option *same = exact(o->key, length + part);
+        if (rest[part] && !part_seen(i, prefix, length, part)) {
+            json_key(json, name);
+            if (same) { /* "guardian": true, and "guardian": {"intensity": ...} */
+                json_object_begin(json);
+                json_key(json, "anyOf");
+                json_array_begin(json);
+                write_setting(json, same);
+            }
+            write_object(json, o->key, length + part + 1);
+            if (same) {
+                json_array_end(json);
+                json_object_end(json);
+            }
+        }
+        bool shadowed = false; /* the setting stands beside its object already */
+        for (size_t k = 0; k < OPTION_COUNT && !rest[part]; k++)
+            shadowed |=
+                below(&option_table[k], o->key, strlen(o->key)) && option_table[k].key[strlen(o->key)] == '.';
+        if (!shadowed) {
+            json_key(json, rest);
+            write_setting(json, o);
+        }
+    }
+    json_object_end(json);
+    json_object_end(json);
+}
+
+void settings_write_schema(struct json *json)
+{
+    write_object(json, "", 0);
+}

@@ -1,0 +1,38 @@
+/* Settings: the options of this process, with the file that some of them come from.
+ *
+ * Loaded by main, and again by a reload into a second one (config/reload.h). Everything that options borrow lies in the
+ * file's text beside them, in argv or in the environment, so that a struct settings is good for as long as it stands.
+ */
+#ifndef COPPICE_CONFIG_SETTINGS_H
+#define COPPICE_CONFIG_SETTINGS_H
+
+#include "config/file.h"
+#include "config/options.h"
+#include "http/limiter.h"
+
+#define SETTINGS_OVERRIDES_MAX 256u
+
+struct settings {
+    struct options options;
+    char path[512]; /* of the file that was read; empty: none */
+    struct file file;
+    uint32_t overrides_count; /* quotas of single clients */
+    struct limiter_override overrides[SETTINGS_OVERRIDES_MAX];
+};
+
+/* The file that --config or COPPICE_CONFIG names, or the default one if it is there, then everything on top. 0, or the exit
+ * status and why. A default file that this user may not read is refused where settings of the server count, and left
+ * alone by the other commands. Blocks for the disk; allocates (a folder is listed). */
+int settings_load(struct settings *ret, int argc, char *const argv[], char *const environment[],
+                  char *ret_text, size_t text_size);
+
+/* What they say to the limiter; borrows the overrides. */
+void settings_limiter(const struct settings *settings, struct limiter_options *ret);
+
+/* Each setting of the server with its value and where that comes from. source: SOURCE_COUNT for all. */
+void settings_write_json(struct json *json, const struct options *options, enum source_kind source);
+void settings_write_text(struct json_sink *sink, const struct options *options, enum source_kind source);
+/* JSON Schema of the file. */
+void settings_write_schema(struct json *json);
+
+#endif

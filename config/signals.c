@@ -1,0 +1,243 @@
+#define _GNU_SOURCE /* pipe2 */
+#include "config/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/log.h"
+#include "config/notify.h"
+#include "config/reload.h"
+#include "http/front.h"
+#include "http/living.h"
+
+enum { MESSAGE_STOP = 0x100 };
+
+static struct runtime *volatile running;
+static int ends[2] = {-1, -1};
+static _Atomic int stops;        /* how often an end was asked for */
+static _Atomic bool attended;    /* the actor has lived: what is written is read */
+static _Atomic uint64_t stop_at; /* deadline of a drain that has begun; 0: none has */
+
+/* ---- in the handler: nothing but what is async-signal-safe ---- */
+
+static bool pass_on(char what)
+{
+    return write(ends[1], &what, 1) == 1;
+}
+
+static void stop(void)
+{
+    struct runtime *rt = running;
+    if (atomic_fetch_add(&stops, 1) > 0) {
+        runtime_stop(rt); /* twice is at once, whoever was first to ask */
+        runtime_stop(rt);
+    } else if (!atomic_load(&attended) || !pass_on('T')) {
+        runtime_stop(rt);
+    }
+}
+
+static void handle(int signal)
+{
+    int error = errno;
+    if (signal == SIGHUP)
+        (void)pass_on('H');
+    else if (signal == SIGUSR1)
+        (void)pass_on('U');
+    else
+        stop();
+    errno = error;
+}
+
+static const int handled[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+
+bool signals_open(struct runtime *runtime)
+{
+    struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+    running = runtime;
+    atomic_store(&stops, 0);
+    atomic_store(&attended, false);
+    atomic_store(&stop_at, 0);
+    bool piped = pipe2(ends, O_NONBLOCK | O_CLOEXEC) == 0;
+    if (!piped)
+        ends[0] = ends[1] = -1;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof(handled) / sizeof(*handled); i++)
+        sigaction(handled[i], &action, NULL);
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &action, NULL);
+    return piped;
+}
+
+void signals_close(void)
+{
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof(handled) / sizeof(*handled); i++)
+        sigaction(handled[i], &action, NULL);
+    running = NULL;
+    for (int i = 0; i < 2; i++) {
+        if (ends[i] >= 0)
+            close(ends[i]);
+        ends[i] = -1;
+    }
+}
+
+/* ---- the actor ---- */
+
+static void wait_for_stop(void)
+{
+    if (!actor_timer(atomic_load(&stop_at), MESSAGE_STOP, 0))
+        runtime_stop(runtime_self()); /* rather early than never */
+}
+
+static void drain(void)
+{
+    static const char *const names[] = {"client", "operator"};
+    const struct settings *settings = reload_settings();
+    uint64_t delay = settings ? settings->options.http_shutdown_delay : 0;
+    if (atomic_load(&stop_at))
+        return;
+    LOG(LOG_INFO, "signals", "stopping", {"delay_ms", NULL, (int64_t)(delay / NS_PER_MS)});
+    notify_send("STOPPING=1\nSTATUS=draining");
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        struct front *front = front_find(names[i]);
+        if (front)
+            atomic_store(&front->draining, true);
+    }
+    atomic_store(&stop_at, actor_now() + delay);
+    if (delay == 0)
+        runtime_stop(runtime_self());
+    else
+        wait_for_stop();
+}
+
+static void reload(struct reload_report *report)
+{
+    notify_reloading();
+    reload_now(report);
+    reload_tell(report);
+    notify_send(report->done ? "READY=1\nSTATUS=serving"
+                             : "READY=1\nSTATUS=serving; the last reload was refused, see the log");
+}
+
+/* ---- SIGUSR1 ---- */
+
+struct dump {
+    char line[512];
+    size_t length;
+};
+
+static void dump_line(struct dump *d)
+{
+    d->line[d->length] = 0;
+    if (d->length)
+        LOG(LOG_INFO, "tree", d->line, {"signal", "SIGUSR1", 0});
+    d->length = 0;
+}
+
+static bool dump_bytes(void *context, const char *bytes, size_t length)
+{
+    struct dump *d = context;
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i] != '\n')
+            d->line[d->length++] = bytes[i];
+        if (bytes[i] == '\n' || d->length == sizeof(d->line) - 1)
+            dump_line(d);
+    }
+    return true;
+}
+
+static void dump(void)
+{
+    struct front *front = front_find("operator");
+    struct runtime_stats s;
+    struct dump d = {.length = 0};
+    struct json_sink sink;
+    char bytes[1024];
+    runtime_stats(runtime_self(), &s);
+#define FIGURE(name) {#name, NULL, (int64_t)s.name}
+    LOG(LOG_INFO, "stats", "figures of the runtime", FIGURE(schedulers), FIGURE(actors), FIGURE(spawned),
+        FIGURE(ended), FIGURE(crashed), FIGURE(messages_handled), FIGURE(messages_dropped),
+        FIGURE(messages_remote), FIGURE(preemptions), FIGURE(overruns), FIGURE(wakes), FIGURE(polls),
+        FIGURE(turns), FIGURE(stacks), FIGURE(stacks_in_use), FIGURE(message_bytes), FIGURE(record_bytes),
+        FIGURE(actor_bytes), FIGURE(timers), FIGURE(records), {"log_dropped", NULL, (int64_t)log_dropped()});
+#undef FIGURE
+    if (!front || !front->rows)
+        return;
+    struct arena_mark mark = actor_arena_mark();
+    json_sink_init(&sink, bytes, sizeof(bytes), dump_bytes, &d);
+    living_write_text(front->rows, &sink, LIVING_CHILDREN_DEFAULT);
+    json_sink_flush(&sink);
+    dump_line(&d);
+    actor_arena_reset(mark);
+}
+
+static void read_pipe(void)
+{
+    char bytes[64];
+    ssize_t n;
+    struct reload_report report;
+    while ((n = read(ends[0], bytes, sizeof(bytes))) > 0)
+        for (ssize_t i = 0; i < n; i++)
+            switch (bytes[i]) {
+            case 'T':
+                drain();
+                break;
+            case 'H':
+                reload(&report);
+                break;
+            case 'U':
+                dump();
+                break;
+            default:
+                break;
+            }
+}
+
+static enum actor_step signals_init(void *state, const void *args, size_t args_size)
+{
+    (void)state;
+    (void)args;
+    (void)args_size;
+    if (ends[0] >= 0 && !actor_watch(ends[0], WATCH_READ))
+        actor_fail(errno, "the pipe of signals can't be watched");
+    if (atomic_load(&stop_at))
+        wait_for_stop();
+    atomic_store(&attended, ends[0] >= 0);
+    return ACTOR_CONTINUE;
+}
+
+static enum actor_step signals_handle(void *state, struct message *m)
+{
+    struct reload_report report;
+    (void)state;
+    switch (m->type) {
+    case MESSAGE_READY:
+        read_pipe();
+        break;
+    case MESSAGE_STOP:
+        runtime_stop(runtime_self());
+        break;
+    case SIGNALS_RELOAD:
+        reload(&report);
+        actor_reply_bytes(m, SIGNALS_RELOAD, &report, sizeof(report));
+        break;
+    default:
+        actor_unknown(m);
+    }
+    return ACTOR_CONTINUE;
+}
+
+const struct actor_class signals_class = {
+    .name = "signals",
+    .state_size = 1,
+    .init = signals_init,
+    .handle = signals_handle,
+    .stack_size = 256 * 1024, /* a tree is drawn, settings are read */
+    .arena_quota = 4 << 20,
+};

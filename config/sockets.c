@@ -1,0 +1,389 @@
+#define _GNU_SOURCE
+#include "config/sockets.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/options.h"
+
+#define EXIT_UNAVAILABLE 69
+#define EXIT_SYSTEM      71
+#define FIRST_ACTIVATED  3
+#define RIGHT            "ADDRESS:PORT with a port from 0 to 65535, such as 127.0.0.1:8080 or [::]:8080, or unix:/PATH"
+
+/* ---- addresses ---- */
+
+static bool refuse(char *why, size_t size, const char *text, const char *right)
+{
+    snprintf(why, size, "'%.*s'; it must be %s", (int)ADDRESS_TEXT_MAX, text, right);
+    return false;
+}
+
+static bool parse_port(const char *text, in_port_t *ret_port)
+{
+    unsigned port = 0;
+    if (!*text || strlen(text) > 5)
+        return false;
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        port = port * 10 + (unsigned)(*text - '0');
+    }
+    if (port > 65535)
+        return false;
+    *ret_port = htons((in_port_t)port);
+    return true;
+}
+
+static bool parse_four(const char *host, in_port_t port, struct socket_address *a)
+{
+    struct sockaddr_in *v4 = (void *)&a->address.storage;
+    *v4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = port};
+    a->address.size = sizeof(*v4);
+    if (strcmp(host, "localhost") == 0)
+        v4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    else if (strcmp(host, "*") == 0)
+        v4->sin_addr.s_addr = htonl(INADDR_ANY);
+    else if (inet_pton(AF_INET, host, &v4->sin_addr) != 1)
+        return false;
+    a->exposed = ntohl(v4->sin_addr.s_addr) >> 24 != 127;
+    return true;
+}
+
+static bool parse_six(const char *host, in_port_t port, struct socket_address *a)
+{
+    struct sockaddr_in6 *v6 = (void *)&a->address.storage;
+    *v6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = port};
+    a->address.size = sizeof(*v6);
+    if (inet_pton(AF_INET6, host, &v6->sin6_addr) != 1)
+        return false;
+    a->exposed = !IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+    return true;
+}
+
+static bool parse_one(const char *text, struct socket_address *ret, char *why, size_t why_size)
+{
+    struct socket_address a = {0};
+    const char *colon = strrchr(text, ':');
+    char host[INET6_ADDRSTRLEN + 2];
+    in_port_t port;
+    if (strncmp(text, "unix:", 5) == 0) {
+        if (!address_parse(text, &a.address, why, why_size))
+            return false;
+        *ret = a;
+        return true;
+    }
+    if (!colon || (size_t)(colon - text) >= sizeof(host) || !parse_port(colon + 1, &port))
+        return refuse(why, why_size, text, RIGHT);
+    size_t length = (size_t)(colon - text);
+    memcpy(host, text, length);
+    host[length] = 0;
+    bool six = length > 2 && host[0] == '[' && host[length - 1] == ']';
+    if (six)
+        host[length - 1] = 0;
+    if (!(six ? parse_six(host + 1, port, &a) : parse_four(host, port, &a)))
+        return refuse(why, why_size, text, RIGHT);
+    *ret = a;
+    return true;
+}
+
+bool sockets_parse(const char *list, struct socket_address ret[SOCKETS_ADDRESSES_MAX], size_t *ret_count,
+                   char *why, size_t why_size)
+{
+    size_t count = 0;
+    for (;;) {
+        char text[ADDRESS_TEXT_MAX];
+        list += strspn(list, " ");
+        size_t length = strcspn(list, ","), trimmed = length;
+        while (trimmed > 0 && list[trimmed - 1] == ' ')
+            trimmed--;
+        if (count == SOCKETS_ADDRESSES_MAX) {
+            snprintf(why, why_size, "a list of more than %u addresses", SOCKETS_ADDRESSES_MAX);
+            return false;
+        }
+        snprintf(text, sizeof(text), "%.*s", (int)(trimmed < sizeof(text) ? trimmed : sizeof(text) - 1),
+                 list);
+        if (!parse_one(text, &ret[count], why, why_size))
+            return false;
+        count++;
+        if (!list[length])
+            break;
+        list += length + 1;
+    }
+    *ret_count = count;
+    return true;
+}
+
+/* ---- opening ---- */
+
+static int fail(char *why, size_t why_size, const char *what, int error)
+{
+    snprintf(why, why_size, "%s: %s%s", what, strerror(error),
+             error == EADDRINUSE ? "; is another server running? choose another address" : "");
+    return error == EADDRINUSE || error == EADDRNOTAVAIL || error == EACCES ? EXIT_UNAVAILABLE : EXIT_SYSTEM;
+}
+
+static int open_share(const struct address *a, bool shared)
+{
+    int on = 1, fd = socket(a->base.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    bool good = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0;
+    if (good && a->base.sa_family == AF_INET6) /* so that [::] and 0.0.0.0 may stand side by side */
+        good = setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) == 0;
+    if (good && shared)
+        good = setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) == 0;
+    if (good && bind(fd, &a->base, a->size) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+/* Two servers of one user could share an address without noticing, because both allow it. A socket that doesn't allow it
+ * tells. */
+static bool is_free(const struct address *a)
+{
+    int fd = open_share(a, false);
+    if (fd < 0)
+        return false;
+    close(fd);
+    return true;
+}
+
+/* The first share has found the port; the others take the same. */
+static bool same_place(int fd, struct address *a)
+{
+    a->size = sizeof(a->storage);
+    return getsockname(fd, &a->base, &a->size) == 0;
+}
+
+static bool open_shares(struct socket_set *set, uint32_t shares)
+{
+    if (!is_free(&set->address))
+        return false;
+    /* All are bound before one listens: connections go to those that listen, and none may be missing then. */
+    for (uint32_t i = 0; i < shares; i++) {
+        int fd = open_share(&set->address, true);
+        if (fd < 0)
+            return false;
+        set->fds[set->fds_count++] = fd;
+        if (i == 0 && !same_place(fd, &set->address))
+            return false;
+    }
+    for (uint32_t i = 0; i < shares; i++)
+        if (listen(set->fds[i], SOCKETS_BACKLOG) != 0)
+            return false;
+    return true;
+}
+
+static bool copy_shares(struct socket_set *set, uint32_t shares)
+{
+    while (set->fds_count < shares) {
+        int fd = fcntl(set->fds[0], F_DUPFD_CLOEXEC, 0);
+        if (fd < 0)
+            return false;
+        set->fds[set->fds_count++] = fd;
+    }
+    return true;
+}
+
+static int open_set(struct socket_set *set, const struct socket_address *a, uint32_t shares, char *why,
+                    size_t why_size)
+{
+    char what[192];
+    set->address = a->address;
+    set->exposed = a->exposed;
+    if (a->address.local_file) {
+        int fd = address_listen(&a->address, what, sizeof(what));
+        if (fd < 0) {
+            snprintf(why, why_size, "unix:%s: %s", a->address.local.sun_path, what);
+            return EXIT_UNAVAILABLE;
+        }
+        set->fds[set->fds_count++] = fd;
+    }
+    bool good = a->address.local_file ? copy_shares(set, shares) : open_shares(set, shares);
+    if (!good) {
+        int error = errno;
+        struct sockaddr_storage here = a->address.storage;
+        char host[INET6_ADDRSTRLEN] = "?";
+        bool six = here.ss_family == AF_INET6;
+        const struct sockaddr_in *v4 = (void *)&here;
+        const struct sockaddr_in6 *v6 = (void *)&here;
+        if (!a->address.local_file)
+            inet_ntop(here.ss_family, six ? (const void *)&v6->sin6_addr : (const void *)&v4->sin_addr, host,
+                      sizeof(host));
+        snprintf(what, sizeof(what), six ? "[%s]:%u" : "%s:%u", host,
+                 ntohs(six ? v6->sin6_port : v4->sin_port));
+        return fail(why, why_size, what, error);
+    }
+    address_text(set->fds[0], set->text);
+    return 0;
+}
+
+/* ---- socket activation ---- */
+
+static bool number_of(const char *text, long *ret_number)
+{
+    char *end;
+    if (!text || *text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    *ret_number = strtol(text, &end, 10);
+    return errno == 0 && *end == 0;
+}
+
+/* The service manager's descriptor takes the place of an address. */
+static int adopt(struct socket_set *set, int fd, uint32_t shares, char *why, size_t why_size)
+{
+    struct stat s;
+    int listening = 0;
+    socklen_t size = sizeof(listening);
+    if (fstat(fd, &s) != 0 || !S_ISSOCK(s.st_mode) ||
+        getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || !listening) {
+        snprintf(why, why_size,
+                 "descriptor %d of LISTEN_FDS is not a listening socket; it must come from a .socket unit "
+                 "with ListenStream=",
+                 fd);
+        return EXIT_CONFIG;
+    }
+    *set = (struct socket_set){.fds = {fd}, .fds_count = 1, .activated = true};
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 ||
+        !same_place(fd, &set->address) || !copy_shares(set, shares))
+        return fail(why, why_size, "a descriptor of LISTEN_FDS", errno);
+    const struct sockaddr_in *v4 = (void *)&set->address.storage;
+    const struct sockaddr_in6 *v6 = (void *)&set->address.storage;
+    int family = set->address.base.sa_family;
+    set->exposed = family == AF_INET    ? ntohl(v4->sin_addr.s_addr) >> 24 != 127
+                   : family == AF_INET6 ? !IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr)
+                                        : false;
+    address_text(fd, set->text);
+    return 0;
+}
+
+static int adopt_all(struct sockets *s, uint32_t shares, char *why, size_t why_size)
+{
+    long pid, count;
+    const char *names = getenv("LISTEN_FDNAMES");
+    if (!number_of(getenv("LISTEN_PID"), &pid) || pid != getpid() || !number_of(getenv("LISTEN_FDS"), &count))
+        return 0;
+    if (count > (long)SOCKETS_ADDRESSES_MAX + 1) {
+        snprintf(why, why_size, "LISTEN_FDS is '%ld'; it must be at most %u", count,
+                 SOCKETS_ADDRESSES_MAX + 1);
+        return EXIT_CONFIG;
+    }
+    for (int i = 0; i < (int)count; i++) {
+        size_t length = names ? strcspn(names, ":") : 0;
+        bool to_operator = length == 8 && memcmp(names, "operator", 8) == 0;
+        bool to_clients = length == 0 || (length == 6 && memcmp(names, "client", 6) == 0) ||
+                          (length == 7 && memcmp(names, "unknown", 7) == 0);
+        if (!to_operator && !to_clients) {
+            snprintf(
+                why, why_size,
+                "LISTEN_FDNAMES names '%.*s'; each name must be client or operator (FileDescriptorName=)",
+                (int)length, names);
+            return EXIT_CONFIG;
+        }
+        if (to_operator ? s->operator_set.fds_count > 0 : s->clients_count == SOCKETS_ADDRESSES_MAX) {
+            snprintf(why, why_size, "LISTEN_FDNAMES names %s too often", to_operator ? "operator" : "client");
+            return EXIT_CONFIG;
+        }
+        struct socket_set *set = to_operator ? &s->operator_set : &s->clients[s->clients_count++];
+        int status = adopt(set, FIRST_ACTIVATED + i, to_operator ? 1 : shares, why, why_size);
+        if (status)
+            return status;
+        if (names)
+            names += length + (names[length] == ':');
+    }
+    return 0;
+}
+
+/* ---- all of them ---- */
+
+static uint32_t shares_of(uint32_t schedulers)
+{
+    cpu_set_t set;
+    if (schedulers == 0)
+        schedulers = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
+    return schedulers < 1 ? 1 : schedulers > SOCKETS_SHARES_MAX ? SOCKETS_SHARES_MAX : schedulers;
+}
+
+static int open_clients(struct sockets *s, const char *list, uint32_t shares, char *why, size_t why_size)
+{
+    struct socket_address addresses[SOCKETS_ADDRESSES_MAX];
+    char text[512];
+    size_t count;
+    if (!sockets_parse(list, addresses, &count, text, sizeof(text))) {
+        snprintf(why, why_size, "--http-listen is %s", text);
+        return EXIT_CONFIG;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int status = open_set(&s->clients[s->clients_count++], &addresses[i], shares, text, sizeof(text));
+        if (status) {
+            snprintf(why, why_size, "--http-listen: %s", text);
+            return status;
+        }
+    }
+    return 0;
+}
+
+static int open_operator(struct sockets *s, const char *listen, char *why, size_t why_size)
+{
+    struct address address;
+    char text[256];
+    if (!address_parse(listen, &address, text, sizeof(text))) {
+        snprintf(why, why_size, "--operator-listen is %s", text);
+        return EXIT_CONFIG;
+    }
+    int fd = address_listen(&address, text, sizeof(text));
+    if (fd < 0) {
+        snprintf(why, why_size, "--operator-listen is '%s': %s", listen, text);
+        return EXIT_UNAVAILABLE;
+    }
+    s->operator_set = (struct socket_set){.address = address, .fds = {fd}, .fds_count = 1};
+    address_text(fd, s->operator_set.text);
+    return 0;
+}
+
+int sockets_open(struct sockets *ret, const char *http_listen, const char *operator_listen,
+                 uint32_t schedulers, char *ret_why, size_t why_size)
+{
+    *ret = (struct sockets){0};
+    uint32_t shares = shares_of(schedulers);
+    int status = adopt_all(ret, shares, ret_why, why_size);
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_FDNAMES");
+    if (!status && ret->operator_set.fds_count == 0)
+        status = open_operator(ret, operator_listen, ret_why, why_size);
+    if (!status && ret->clients_count == 0)
+        status = open_clients(ret, http_listen, shares, ret_why, why_size);
+    if (status)
+        sockets_close(ret);
+    return status;
+}
+
+static void close_set(struct socket_set *set)
+{
+    if (set->fds_count && !set->activated)
+        address_remove(&set->address);
+    while (set->fds_count)
+        close(set->fds[--set->fds_count]);
+}
+
+void sockets_close(struct sockets *sockets)
+{
+    close_set(&sockets->operator_set);
+    while (sockets->clients_count)
+        close_set(&sockets->clients[--sockets->clients_count]);
+}

@@ -1,0 +1,1823 @@
+// Made by `make contract` from docs/contract; do not edit.
+
+export interface paths {
+    "/healthz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Does the process respond
+         * @description A pure self-check; nothing else is asked.
+         */
+        get: operations["getHealth"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/livez": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Another name of /healthz */
+        get: operations["getLiveness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Can requests be served
+         * @description A check that is degraded leaves it ready; one that is down does not.
+         */
+        get: operations["getReadiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/startupz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Has the start ended */
+        get: operations["getStartup"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Every metric, for Prometheus
+         * @description OpenMetrics when `Accept` asks for it.
+         */
+        get: operations["getMetrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The state of the product in figures */
+        get: operations["getStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/stats/tree": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was declared beside what lives */
+        get: operations["getTree"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/stats/actors/{pid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One actor */
+        get: operations["getActor"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/stats/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Telemetry, as it happens or as it was
+         * @description A stream when `Accept` is `text/event-stream`, from `Last-Event-ID` on when that is given.
+         */
+        get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/stats/audits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who did what to the server */
+        get: operations["listAudits"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/chaos/actors/{target}:kill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A pid as `/stats/tree` shows it, a registered name, or a path of the tree: ids from the root down with `>` between
+                 *     them. A name with a `/` can't be here; its pid can.
+                 */
+                target: components["parameters"]["Target"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End an actor */
+        post: operations["killActor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/chaos/actors/{target}:suspend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A pid as `/stats/tree` shows it, a registered name, or a path of the tree: ids from the root down with `>` between
+                 *     them. A name with a `/` can't be here; its pid can.
+                 */
+                target: components["parameters"]["Target"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let an actor's messages wait */
+        post: operations["suspendActor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/chaos/actors/{target}:resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A pid as `/stats/tree` shows it, a registered name, or a path of the tree: ids from the root down with `>` between
+                 *     them. A name with a `/` can't be here; its pid can.
+                 */
+                target: components["parameters"]["Target"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let a suspended actor go on */
+        post: operations["resumeActor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/chaos/actors/{target}:crash": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A pid as `/stats/tree` shows it, a registered name, or a path of the tree: ids from the root down with `>` between
+                 *     them. A name with a `/` can't be here; its pid can.
+                 */
+                target: components["parameters"]["Target"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let an actor fail, as a fault of its own would */
+        post: operations["crashActor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Every setting, its value, and where it comes from
+         * @description Secrets are shown as `***`.
+         */
+        get: operations["getSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config:reload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read the settings again
+         * @description All or nothing; of what changed, some counts from the next start on.
+         */
+        post: operations["reloadSettings"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is written to the log */
+        get: operations["getLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/log:level": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Write more or less to the log */
+        post: operations["setLogLevel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/clients/{client_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                client_id: components["parameters"]["ClientId"];
+            };
+            cookie?: never;
+        };
+        /** A client and its active key */
+        get: operations["getClient"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/clients/{client_id}/keys:issue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                client_id: components["parameters"]["ClientId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a client a new key
+         * @description Its old one is disabled. For clients that lost theirs.
+         */
+        post: operations["issueApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/clients/{client_id}/keys:revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                client_id: components["parameters"]["ClientId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Revoke a client's key */
+        post: operations["revokeApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The signing keys that haven't ended */
+        get: operations["listSigningKeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/keys/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All signing keys of the forensic window */
+        get: operations["listSigningKeyHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/keys:bootstrap": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make the first signing key */
+        post: operations["bootstrapSigningKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/keys:rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a new signing key now
+         * @description The old one is verified with until the overlap is over.
+         */
+        post: operations["rotateSigningKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/keys/{kid}:revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Of a key of the built-in issuer, or of a configured key set. */
+                kid: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Declare a signing key invalid, with all that it signed */
+        post: operations["revokeSigningKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tokens:issue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Issue a token
+         * @description Also as `POST /tokens`.
+         */
+        post: operations["issueToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tokens:revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Revoke a token, a session, or all tokens of a subject */
+        post: operations["revokeTokens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tokens/{jti}:revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                jti: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Revoke a token of the built-in issuer */
+        post: operations["revokeToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/jwks.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The public keys of the built-in issuer */
+        get: operations["getKeySet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        Health: {
+            /** @enum {string} */
+            status: "ok" | "error";
+            /** Format: date-time */
+            timestamp: string;
+        };
+        Readiness: {
+            /** @enum {string} */
+            status: "ready" | "not_ready";
+            checks: {
+                [key: string]: "ok" | "degraded" | "down";
+            };
+            /** Format: date-time */
+            timestamp: string;
+        };
+        Startup: {
+            /** @enum {string} */
+            status: "started" | "starting";
+            /** Format: date-time */
+            timestamp: string;
+        };
+        Stats: {
+            version: string;
+            environment: string;
+            /** Format: date-time */
+            now: string;
+            process: components["schemas"]["ProcessFigures"];
+            schedulers: number;
+            runtime: {
+                [key: string]: number;
+            };
+            memory: {
+                [key: string]: number;
+            };
+            queues: {
+                mailboxes: components["schemas"]["Mailboxes"][];
+                complete: boolean;
+            };
+            /** @description The level of each component that ever left normal. */
+            pressure: {
+                [key: string]: "normal" | "warn" | "degraded" | "shed";
+            };
+            slos: components["schemas"]["Objective"][];
+            store: Record<string, never> | null;
+            fronts: {
+                [key: string]: components["schemas"]["FrontFigures"];
+            };
+            domains: Record<string, never>;
+        };
+        ProcessFigures: {
+            /** Format: date-time */
+            started: string;
+            cpu_seconds: number;
+            resident_bytes: number;
+            open_fds: number;
+            max_fds: number | null;
+            threads: number;
+        };
+        Mailboxes: {
+            class: string;
+            actors: number;
+            messages: number;
+            arena_bytes: number;
+            fullest: {
+                pid: components["schemas"]["Pid"];
+                depth: number;
+                capacity: number;
+            } | null;
+        };
+        /** @description In the unit of its name, over the last five minutes. */
+        Objective: {
+            name: string;
+            value: number;
+            target: number;
+            critical: number;
+            /** @enum {string} */
+            level: "ok" | "warn" | "critical";
+            samples: number;
+            insufficient: boolean;
+        };
+        FrontFigures: {
+            connections: number;
+            streams: number;
+            requests: number;
+            draining: boolean;
+        };
+        /** @description Hexadecimal, as `0x10000000004`. */
+        Pid: string;
+        Tree: {
+            contract: string;
+            declared: Record<string, never>[];
+            missing: string[];
+            tree: components["schemas"]["TreeNode"];
+        };
+        TreeNode: {
+            name: string;
+            pid: string | null;
+            /** @enum {string} */
+            type: "supervisor" | "worker";
+            class: string;
+            state: string;
+            restarts: number;
+            last_exit: string | null;
+            supervisor?: Record<string, never>;
+            children?: components["schemas"]["TreeNode"][];
+        };
+        ActorList: {
+            actors: components["schemas"]["ActorLine"][];
+            matched: number;
+            visited: number;
+            complete: boolean;
+        };
+        ActorLine: {
+            name: string;
+            pid: string | null;
+            /** @enum {string} */
+            type: "supervisor" | "worker";
+            class: string;
+            state: string;
+            mailbox_depth: number;
+            restarts: number;
+            restart_budget_left: number | null;
+            memory_bytes: number;
+            last_exit: string | null;
+            supervisor: string | null;
+        };
+        Actor: {
+            pid: components["schemas"]["Pid"];
+            name: string | null;
+            class: string;
+            parent: string | null;
+            scheduler: number;
+            /** @enum {string} */
+            status: "STARTING" | "IDLE" | "READY" | "RUNNING" | "WAITING" | "SUSPENDED";
+            waiting_for: string | null;
+            mailbox: {
+                depth: number;
+                capacity: number;
+            };
+            handled: number;
+            links: number;
+            monitors: number;
+            watchers: number;
+            resources: number;
+            arena_bytes: number;
+            stack_high_water_bytes: number;
+            /** @description What its supervisor says of it. */
+            child: Record<string, never> | null;
+            /** @description What it says itself, when it is one. */
+            supervisor: Record<string, never> | null;
+        };
+        Events: {
+            events: components["schemas"]["Event"][];
+            next: string;
+        };
+        Event: {
+            event: string;
+            sequence: string;
+            measurement: {
+                [key: string]: number;
+            };
+            dimensions: {
+                [key: string]: string;
+            };
+        };
+        Audits: {
+            audits: components["schemas"]["Audit"][];
+            next: string | null;
+        };
+        Audit: {
+            /** Format: uuid */
+            id: string;
+            who: string;
+            verb: string;
+            target: string;
+            reason: string;
+            outcome: string;
+            request_id: string;
+        };
+        ChaosRequest: {
+            /** @description Why; kept with the record. Required unless this is a dry run. */
+            reason?: string;
+            /**
+             * @description Change nothing, answer what would happen.
+             * @default false
+             */
+            dry_run: boolean;
+        };
+        Containment: {
+            /** @enum {string} */
+            verb: "kill" | "crash" | "suspend" | "resume";
+            target: string;
+            reason: string;
+            dry_run: boolean;
+            /** @description The target, as it was; of a suspension, as it is now. */
+            actor: {
+                pid: components["schemas"]["Pid"];
+                name: string | null;
+                class: string;
+                status: string;
+                mailbox_depth: number;
+                links: number;
+            };
+            /** @enum {string} */
+            outcome: "predicted" | "asked" | "recovered" | "not_recovered" | "gone" | "suspended" | "resumed";
+            /** @description Whether all of the tree was compared. */
+            complete: boolean;
+            predicted?: {
+                ends: components["schemas"]["PredictedEnd"][];
+                count: number;
+                untouched: number;
+                ends_process: boolean;
+            };
+            /** @description The restart budget of its supervisor. */
+            budget?: {
+                supervisor: string;
+                /** @enum {string} */
+                strategy: "one_for_one" | "one_for_all" | "rest_for_one" | "dynamic";
+                restarts: number;
+                period_ms: number;
+                used_before: number;
+                used_after: number | null;
+            } | null;
+            end_reason?: string;
+            successor?: string | null;
+            died?: components["schemas"]["Death"][];
+            died_count?: number;
+            untouched?: number;
+            /** @description Those of the dead who were to come back and have not. */
+            missing?: number;
+            down_us?: number;
+            took_us?: number;
+        };
+        PredictedEnd: {
+            name: string;
+            class: string;
+            pid: components["schemas"]["Pid"];
+            /** @enum {string} */
+            cause: "target" | "one_for_all" | "rest_for_one" | "below" | "escalation";
+            comes_back: boolean;
+        };
+        Death: {
+            name: string;
+            class: string;
+            pid: components["schemas"]["Pid"];
+            successor: string | null;
+            /** @description Whether the prediction had it. */
+            expected: boolean;
+        };
+        Settings: {
+            settings: {
+                key: string;
+                value: string | number | boolean;
+                /** @enum {string} */
+                source: "default" | "file" | "environment" | "flag";
+                /** @description The place in a file, the variable or the flag. */
+                at: string | null;
+                reloadable: boolean;
+            }[];
+        };
+        Reloaded: {
+            /** @constant */
+            reloaded: true;
+            /** @description Keys that changed and count now. */
+            applied: string;
+            /** @description Keys that changed and count from the next start on. */
+            needs_restart: string;
+        };
+        Log: {
+            /** @enum {string} */
+            level: "debug" | "info" | "warn" | "error";
+            dropped: number;
+        };
+        LogLevel: {
+            /** @enum {string} */
+            level: "debug" | "info" | "warn" | "error";
+            /** @description For the audit entry. */
+            reason?: string;
+        };
+        Client: {
+            client: {
+                /** Format: uuid */
+                client_id: string;
+                /** Format: date-time */
+                created_at: string | null;
+            };
+            key: {
+                /** Format: uuid */
+                key_id: string;
+                /** Format: date-time */
+                created_at: string | null;
+                /** Format: date-time */
+                expires_at: string | null;
+                /** Format: date-time */
+                last_used_at: string | null;
+                created_by: string;
+            } | null;
+            keys_issued: number;
+            keys_kept: number;
+        };
+        ApiKeyIssued: {
+            api_key: string | null;
+            /** Format: uuid */
+            key_id: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        ApiKeyRevoke: {
+            key_id: string;
+        };
+        ApiKeyRevoked: {
+            /** @constant */
+            revoked: true;
+        };
+        Reason: {
+            /** @description For the audit entry. */
+            reason?: string;
+        };
+        SigningKey: {
+            /** Format: uuid */
+            kid: string;
+            /** @enum {string} */
+            state: "active" | "retiring" | "revoked" | "removed";
+            algorithm: string;
+            environment: string;
+            /** Format: date-time */
+            created_at: string;
+            created_by: string | null;
+            /** Format: date-time */
+            rotated_at: string | null;
+            /**
+             * Format: date-time
+             * @description Of a retiring key.
+             */
+            expires_at: string | null;
+            /** Format: date-time */
+            ended_at: string | null;
+            ended_by: string | null;
+            ended_for: string | null;
+            jwk: components["schemas"]["PublicKey"];
+        };
+        SigningKeys: {
+            issuer: string;
+            environment: string;
+            /** Format: uuid */
+            active_kid: string | null;
+            /** Format: date-time */
+            next_rotation_at: string | null;
+            cadence_seconds: number;
+            overlap_seconds: number;
+            /** @description Keys; those of configured key sets included. */
+            verified_with: number;
+            /** @description Things on the blocklist. */
+            revocations: number;
+            keys: components["schemas"]["SigningKey"][];
+        };
+        SigningKeyPage: {
+            keys: components["schemas"]["SigningKey"][];
+            next: string | null;
+        };
+        SigningKeyRevoked: {
+            kid: string;
+            /** @constant */
+            state: "revoked";
+            /** Format: uuid */
+            active_kid: string | null;
+        };
+        TokenRequest: {
+            subject: string;
+            /** @enum {string} */
+            role: "owner" | "infra-approver" | "approver" | "operator" | "submitter" | "viewer" | "service" | "agent";
+            /** @description Their ids, or `*`. */
+            projects: string[];
+            /** @description 0 or none is an hour. */
+            lifetime_seconds?: number;
+            session_id?: string;
+            audience?: string;
+            /** @description The jti of a token that ends with this one's beginning. */
+            replaces?: string;
+            reason?: string;
+        };
+        TokenIssued: {
+            token: string;
+            /** @constant */
+            token_type: "Bearer";
+            /** Format: uuid */
+            kid: string;
+            /** Format: uuid */
+            jti: string;
+            session_id: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        /** @description One of token, jti, session_id and subject. */
+        TokenRevoke: {
+            token?: string;
+            jti?: string;
+            /** @description Of the jti; the built-in one when there is none. */
+            issuer?: string;
+            session_id?: string;
+            /** @description All tokens that were issued up to now. */
+            subject?: string;
+            reason?: string;
+        };
+        TokenRevoked: {
+            /** @enum {string} */
+            revoked: "token" | "session" | "subject";
+            value: string;
+        };
+        PublicKey: {
+            /** @enum {string} */
+            kty: "RSA" | "EC";
+            kid: string;
+            alg: string;
+            use?: string;
+        };
+        KeySet: {
+            keys: components["schemas"]["PublicKey"][];
+        };
+        Problem: {
+            /** Format: uri */
+            type: string;
+            title: string;
+            status: number;
+            detail: string;
+            /** @description The request id. */
+            instance: string;
+            /** @description A code of the catalogue. */
+            code: string;
+            request_id: string;
+            trace_id: string;
+            /** @description What to do about it. */
+            action?: string;
+            field?: string;
+            /** @description One entry per defect of the request. */
+            errors?: {
+                field: string;
+                message: string;
+                pointer?: string;
+            }[];
+        };
+    };
+    responses: {
+        /** @description The new key; its private half is in no answer. */
+        SigningKey: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["SigningKey"];
+            };
+        };
+        /** @description From now on it is refused. */
+        TokenRevoked: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["TokenRevoked"];
+            };
+        };
+        /** @description What went wrong. */
+        Problem: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Who died, who was started again, who was untouched, and how long that took; or, of a dry run, what would be. */
+        Containment: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Containment"];
+            };
+        };
+    };
+    parameters: {
+        /**
+         * @description A pid as `/stats/tree` shows it, a registered name, or a path of the tree: ids from the root down with `>` between
+         *     them. A name with a `/` can't be here; its pid can.
+         */
+        Target: string;
+        ClientId: string;
+    };
+    requestBodies: {
+        Chaos: {
+            content: {
+                "application/json": components["schemas"]["ChaosRequest"];
+            };
+        };
+        Reason: {
+            content: {
+                "application/json": components["schemas"]["Reason"];
+            };
+        };
+    };
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    getHealth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It does. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            /** @description It does, and can't recover from what happened. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getLiveness: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The process responds. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            /** @description It does, and can't recover from what happened. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getReadiness: {
+        parameters: {
+            query?: {
+                /** @description With our own checks besides the three; on the operator's listener only. */
+                verbose?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description They can. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Readiness"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            /** @description A dependency is down, or the server is starting or draining. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Readiness"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getStartup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It has. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Startup"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            /** @description The server is starting. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Startup"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getMetrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The text exposition. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                    "application/openmetrics-text": string;
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getStats: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Schedulers, memory, queues, pressure, objectives beside what is measured, store. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stats"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getTree: {
+        parameters: {
+            query?: {
+                /** @description Of each supervisor, how many are shown. */
+                children?: number;
+                format?: "json" | "text" | "dot";
+                /** @description A list instead, of those whose name holds this. */
+                name?: string;
+                /** @description A list instead, of this class of actor. */
+                class?: string;
+                /** @description A list instead, of those in this state. */
+                state?: string;
+                /** @description Of a list, how many are shown. */
+                limit?: number;
+                /** @description A list instead, of those with the most. */
+                top?: "tree" | "mailbox" | "restarts" | "memory";
+                /** @description How many of them; 10 when nothing is said. */
+                n?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tree, or a list of some of it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tree"] | components["schemas"]["ActorList"];
+                    "text/plain": string;
+                    "text/vnd.graphviz": string;
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getActor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Its pid as `/stats/tree` shows it, its registered name, or its path in the tree: ids from the root down with `>`
+                 *     between them. A name with a `/` can't be here; its pid can.
+                 */
+                pid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The actor. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Actor"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listEvents: {
+        parameters: {
+            query?: {
+                /** @description The `next` of an earlier answer, or a `sequence`. */
+                since?: string;
+                /** @description Only events of this name, or of a family, as `supervisor.*`. */
+                event?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Oldest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Events"];
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listAudits: {
+        parameters: {
+            query?: {
+                /** @description The `next` of an earlier answer. */
+                after?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Audits"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    killActor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A pid as `/stats/tree` shows it, a registered name, or a path of the tree: ids from the root down with `>` between
+                 *     them. A name with a `/` can't be here; its pid can.
+                 */
+                target: components["parameters"]["Target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Chaos"];
+        responses: {
+            200: components["responses"]["Containment"];
+            404: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    suspendActor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A pid as `/stats/tree` shows it, a registered name, or a path of the tree: ids from the root down with `>` between
+                 *     them. A name with a `/` can't be here; its pid can.
+                 */
+                target: components["parameters"]["Target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Chaos"];
+        responses: {
+            200: components["responses"]["Containment"];
+            404: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    resumeActor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A pid as `/stats/tree` shows it, a registered name, or a path of the tree: ids from the root down with `>` between
+                 *     them. A name with a `/` can't be here; its pid can.
+                 */
+                target: components["parameters"]["Target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Chaos"];
+        responses: {
+            200: components["responses"]["Containment"];
+            404: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    crashActor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A pid as `/stats/tree` shows it, a registered name, or a path of the tree: ids from the root down with `>` between
+                 *     them. A name with a `/` can't be here; its pid can.
+                 */
+                target: components["parameters"]["Target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Chaos"];
+        responses: {
+            200: components["responses"]["Containment"];
+            404: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The settings as they are now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Settings"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    reloadSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Reason"];
+        responses: {
+            /** @description They were read, and what could be applied was. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reloaded"];
+                };
+            };
+            409: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getLog: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The level, and how many lines were dropped because nobody took them. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Log"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    setLogLevel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LogLevel"];
+            };
+        };
+        responses: {
+            /** @description From now on. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Log"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                client_id: components["parameters"]["ClientId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Without the secret, which nobody has. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Client"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    issueApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                client_id: components["parameters"]["ClientId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The secret is shown this once. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKeyIssued"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    revokeApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                client_id: components["parameters"]["ClientId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApiKeyRevoke"];
+            };
+        };
+        responses: {
+            /** @description From now on it is refused. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKeyRevoked"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listSigningKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Newest first, and when the active one is replaced. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SigningKeys"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listSigningKeyHistory: {
+        parameters: {
+            query?: {
+                /** @description The `next` of an earlier answer. */
+                after?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SigningKeyPage"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    bootstrapSigningKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Reason"];
+        responses: {
+            201: components["responses"]["SigningKey"];
+            409: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    rotateSigningKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Reason"];
+        responses: {
+            201: components["responses"]["SigningKey"];
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    revokeSigningKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Of a key of the built-in issuer, or of a configured key set. */
+                kid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Reason"];
+        responses: {
+            /** @description From now on nothing is verified with it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SigningKeyRevoked"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    issueToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenRequest"];
+            };
+        };
+        responses: {
+            /** @description The token is shown this once. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenIssued"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    revokeTokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenRevoke"];
+            };
+        };
+        responses: {
+            200: components["responses"]["TokenRevoked"];
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    revokeToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                jti: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Reason"];
+        responses: {
+            200: components["responses"]["TokenRevoked"];
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getKeySet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description RFC 7517. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeySet"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+}

@@ -1,0 +1,29 @@
+/* Audit entries: who did what to the server, page by page, and the entry that each change by an operator leaves.
+ *
+ * Called by the connection's actor. What is read is copied into the actor's arena while the view is open, and sent
+ * after it was closed, because sending may wait.
+ */
+#ifndef COPPICE_HTTP_AUDITS_H
+#define COPPICE_HTTP_AUDITS_H
+
+#include "http/route.h"
+
+#define AUDITS_MAX        100u
+#define AUDITS_DEFAULT    20u
+#define AUDITS_REASON_MAX 512u /* bytes of a reason (store/audit.h) */
+
+struct audits_entry {
+    const char *verb;   /* "actor.kill" */
+    const char *target; /* cut to what an entry holds */
+    struct span reason;
+    const char *outcome;
+    struct span details; /* a JSON value, or nothing */
+};
+/* One entry by whoever sent the request, committed before it returns. False: it could not be written, or nobody knows
+ * whether it was; a line of the log says which entry and why. */
+bool audits_note(const struct request *q, const struct audits_entry *entry);
+
+/* GET /stats/audits?after=TOKEN&limit=N: {"audits": [...], "next": token or null}, newest first. */
+void audits_serve(const struct request *q, struct response *r);
+
+#endif

@@ -1,0 +1,103 @@
+#include "http/catalogue.h"
+
+#include "runtime/assert.h"
+
+static const struct catalogue_row rows[ERROR_CODE_COUNT] = {
+#define X(id, number, again, class, words, what_to_do, owner, extra) \
+    [ERROR_##id] = {.code = #id,                                     \
+                    .status = (number),                              \
+                    .retryable = (again),                            \
+                    .retry_class = (class),                          \
+                    .title = (words),                                \
+                    .action = (what_to_do),                          \
+                    .surface = SURFACE_##owner,                      \
+                    .extension = (extra)},
+    ERROR_CODES(X)
+#undef X
+};
+
+static const struct {
+    const char *name;
+    enum error_shape shape;
+} surfaces[SURFACE_COUNT] = {
+#define X(id, text, form) [SURFACE_##id] = {.name = (text), .shape = SHAPE_##form},
+    SURFACES(X)
+#undef X
+};
+
+/* X(kind, operators' and public, control, jobs). The control contract knows neither 413 nor 415 nor the statuses of
+ * framing (AMB-05, AMB-12): whatever is wrong with a request's form is its 400. What times out inside is its
+ * INFRA_503_DEPENDENCY_DOWN (AMB-41). The job contract's 400 RFA_REQUEST_MALFORMED is the same for its surface. */
+#define KINDS(X)                                                                                             \
+    X(MALFORMED, OPS_400_MALFORMED, REQ_400_INVALID_SCHEMA, RFA_REQUEST_MALFORMED)                           \
+    X(MISSING_FIELD, OPS_400_MISSING_FIELD, REQ_400_MISSING_FIELD, RFA_REQUEST_MALFORMED)                    \
+    X(INVALID, OPS_400_INVALID, REQ_400_INVALID_SCHEMA, RFA_JOB_VALIDATION_FAILED)                           \
+    X(VERSION, OPS_400_INVALID, CONTRACT_409_VERSION_MISMATCH, RFA_REQUEST_MALFORMED)                        \
+    X(UNSUPPORTED_TYPE, OPS_415_UNSUPPORTED_TYPE, REQ_400_INVALID_SCHEMA,                                    \
+      RFA_REQUEST_UNSUPPORTED_MEDIA_TYPE)                                                                    \
+    X(NOT_ACCEPTABLE, OPS_406_NOT_ACCEPTABLE, REQ_400_INVALID_SCHEMA, RFA_REQUEST_NOT_ACCEPTABLE)            \
+    X(TOO_LARGE, OPS_413_TOO_LARGE, REQ_400_INVALID_SCHEMA, RFA_REQUEST_PAYLOAD_TOO_LARGE)                   \
+    X(NO_ROUTE, OPS_404_NO_ROUTE, REQ_404_ROUTE_NOT_FOUND, RFA_REQUEST_ROUTE_NOT_FOUND)                      \
+    X(METHOD, OPS_405_METHOD, REQ_405_METHOD_NOT_ALLOWED, RFA_REQUEST_METHOD_NOT_ALLOWED)                    \
+    X(NO_CREDENTIALS, OPS_401_NO_CREDENTIALS, AUTH_401_MISSING_TOKEN, RFA_AUTH_INVALID_CREDENTIALS)          \
+    X(BAD_CREDENTIALS, OPS_401_BAD_CREDENTIALS, AUTH_401_INVALID_TOKEN, RFA_AUTH_INVALID_CREDENTIALS)        \
+    X(EXPIRED_CREDENTIALS, OPS_401_EXPIRED_CREDENTIALS, AUTH_401_INVALID_TOKEN, RFA_AUTH_TOKEN_EXPIRED)      \
+    X(DISABLED_CREDENTIALS, OPS_403_DISABLED_CREDENTIALS, AUTH_401_INVALID_TOKEN, RFA_AUTH_API_KEY_DISABLED) \
+    X(FORBIDDEN, OPS_403_FORBIDDEN, AUTH_403_ROLE, RFA_AUTH_FORBIDDEN)                                       \
+    X(OUT_OF_SCOPE, OPS_403_FORBIDDEN, AUTH_403_SCOPE, RFA_AUTH_FORBIDDEN)                                   \
+    X(CROSS_SITE, OPS_403_CROSS_SITE, AUTH_403_ROLE, RFA_AUTH_FORBIDDEN)                                     \
+    X(THROTTLED, OPS_429_THROTTLED, RATE_429_THROTTLED, RFA_REQUEST_RATE_LIMITED)                            \
+    X(NOT_FOUND, OPS_404_NOT_FOUND, JOB_404_NOT_FOUND, RFA_JOB_NOT_FOUND)                                    \
+    X(CONFLICT, OPS_409_CONFLICT, JOB_409_LOCKED, RFA_JOB_CONFLICT)                                          \
+    X(KEY_REUSED, OPS_409_KEY_REUSED, JOB_409_IDEMPOTENCY_CONFLICT, RFA_EXEC_IDEMPOTENCY_CONFLICT)           \
+    X(UNAVAILABLE, OPS_503_UNAVAILABLE, INFRA_503_DEPENDENCY_DOWN, RFA_STORAGE_UNAVAILABLE)                  \
+    X(OVERLOADED, OPS_503_OVERLOADED, INFRA_503_DEPENDENCY_DOWN, RFA_STORAGE_UNAVAILABLE)                    \
+    X(NO_SPACE, OPS_507_NO_SPACE, JOB_503_QUEUE_UNAVAILABLE, RFA_STORAGE_DB_ERROR)                           \
+    X(STORE, OPS_503_STORE, INFRA_503_DEPENDENCY_DOWN, RFA_STORAGE_DB_ERROR)                                 \
+    X(TIMEOUT, OPS_504_TIMEOUT, INFRA_503_DEPENDENCY_DOWN, RFA_EXEC_TIMEOUT)                                 \
+    X(INTERNAL, OPS_500_INTERNAL, INTERNAL_500_UNEXPECTED, RFA_INTERNAL)                                     \
+    X(TARGET_TOO_LONG, OPS_414_TARGET_TOO_LONG, REQ_400_INVALID_SCHEMA, RFA_REQUEST_MALFORMED)               \
+    X(HEADER_TOO_LARGE, OPS_431_HEADER_TOO_LARGE, REQ_400_INVALID_SCHEMA, RFA_REQUEST_MALFORMED)             \
+    X(REQUEST_TIMEOUT, OPS_408_REQUEST_TIMEOUT, REQ_400_INVALID_SCHEMA, RFA_REQUEST_MALFORMED)               \
+    X(MISDIRECTED, OPS_421_MISDIRECTED, REQ_400_INVALID_SCHEMA, RFA_REQUEST_MALFORMED)                       \
+    X(LENGTH_REQUIRED, OPS_411_LENGTH_REQUIRED, REQ_400_INVALID_SCHEMA, RFA_REQUEST_MALFORMED)               \
+    X(EXPECTATION, OPS_417_EXPECTATION, REQ_400_INVALID_SCHEMA, RFA_REQUEST_MALFORMED)                       \
+    X(PRECONDITION, OPS_412_PRECONDITION, REQ_422_INVALID_STATE, RFA_JOB_CONFLICT)
+
+static const enum error_code kinds[SURFACE_COUNT][ERROR_KIND_COUNT] = {
+#define OF(surface, kind, code) [SURFACE_##surface][ERROR_KIND_##kind] = ERROR_##code,
+#define X(kind, ops, control, jobs) \
+    OF(PUBLIC, kind, ops) OF(OPERATOR, kind, ops) OF(CONTROL, kind, control) OF(JOBS, kind, jobs)
+    KINDS(X)
+#undef X
+#undef OF
+};
+
+/* Every kind has its line. */
+#define X(...) +1
+_Static_assert(0 KINDS(X) == ERROR_KIND_COUNT, "a kind of error has no code");
+#undef X
+
+const struct catalogue_row *catalogue_row(enum error_code code)
+{
+    ASSERT(code > ERROR_NONE && code < ERROR_CODE_COUNT);
+    return &rows[code];
+}
+
+enum error_code catalogue_code(enum surface surface, enum error_kind kind)
+{
+    ASSERT(surface < SURFACE_COUNT && kind < ERROR_KIND_COUNT && kinds[surface][kind] != ERROR_NONE);
+    return kinds[surface][kind];
+}
+
+enum error_shape surface_shape(enum surface surface)
+{
+    ASSERT(surface < SURFACE_COUNT);
+    return surfaces[surface].shape;
+}
+
+const char *surface_name(enum surface surface)
+{
+    ASSERT(surface < SURFACE_COUNT);
+    return surfaces[surface].name;
+}

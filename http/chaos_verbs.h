@@ -1,0 +1,35 @@
+/* The chaos verbs: what an operator may do to an actor, what that would do, and the record of what it did.
+ *
+ *     POST /chaos/actors/{target}:kill      it ends with reason killed
+ *     POST /chaos/actors/{target}:crash     it traps: a real SIGSEGV on its own stack, contained as any other
+ *     POST /chaos/actors/{target}:suspend   it handles nothing until resumed; its mailbox goes on filling
+ *     POST /chaos/actors/{target}:resume
+ *     {"reason": "game day 12", "dry_run": false}
+ *
+ * A dry run changes nothing and answers the predicted blast radius: who would end, by the restart strategies and budgets
+ * from the target's supervisor upwards. The real thing needs a reason, and answers the containment record: the same
+ * prediction, who really ended, who stands in their places now, how many were untouched, how long that took, and what it
+ * cost of the restart budget. It is answered when everybody who is to come back has, or after CHAOS_WAIT_MS.
+ *
+ * Each leaves an audit entry with the record as its details: afterwards, except where there may be no afterwards (a
+ * suspension of the store's writer, or an ending that takes this connection along): then before, as "asked".
+ *
+ * Limits: of the tree CHAOS_SEEN_MAX actors are compared (`complete` says whether those were all), CHAOS_SHOWN_MAX of
+ * a list are written out. Links between actors are counted and not predicted: who is at their other end, and whether it
+ * traps exits, nobody but the two know.
+ */
+#ifndef COPPICE_HTTP_CHAOS_VERBS_H
+#define COPPICE_HTTP_CHAOS_VERBS_H
+
+#include "http/route.h"
+
+#define CHAOS_WAIT_MS   5000
+#define CHAOS_SEEN_MAX  4096u
+#define CHAOS_SHOWN_MAX 30u
+
+void chaos_serve_kill(const struct request *q, struct response *r);
+void chaos_serve_crash(const struct request *q, struct response *r);
+void chaos_serve_suspend(const struct request *q, struct response *r);
+void chaos_serve_resume(const struct request *q, struct response *r);
+
+#endif

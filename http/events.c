@@ -1,0 +1,284 @@
+#define _GNU_SOURCE /* memmem */
+#include "http/events.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/front.h"
+#include "http/parameter.h"
+#include "runtime/runtime.h"
+#include "runtime/telemetry.h"
+
+enum {
+    POSITION_MAX = 3 * 20 + 3, /* "<time>-<shard>-<n>" and its 0 */
+    EVENT_NAME_MAX = 48,
+    /* Schedulers stamp events with clocks that are up to a slice old, so one that is written now may belong before one
+     * that was read already. What is younger than this waits for the next look. */
+    SETTLE_MS = 20,
+};
+
+/* ---- which ones ---- */
+
+struct wanted {
+    char name[EVENT_NAME_MAX]; /* "": all; "actor." with family */
+    size_t length;
+    bool family;
+};
+
+static bool wants(const struct wanted *w, enum telemetry_event event)
+{
+    const char *name = telemetry_event_name(event);
+    return w->family ? strncmp(name, w->name, w->length) == 0 : w->length == 0 || strcmp(name, w->name) == 0;
+}
+
+static bool wanted_read(const struct request *q, struct response *r, struct wanted *ret)
+{
+    if (!parameter_text(q, r, "event", ret->name, sizeof(ret->name)))
+        return false;
+    ret->length = strlen(ret->name);
+    ret->family = ret->length > 2 && strcmp(ret->name + ret->length - 2, ".*") == 0;
+    if (ret->family)
+        ret->name[--ret->length] = 0;
+    for (enum telemetry_event event = 0; event < TELEMETRY_EVENT_COUNT; event++)
+        if (wants(ret, event))
+            return true;
+    response_error(r, ERROR_OPS_400_INVALID, "event is '%s%s'; there is none of that name", ret->name,
+                   ret->family ? "*" : "");
+    return false;
+}
+
+/* ---- places in their order ---- */
+
+static bool position_read(const char *text, struct telemetry_position *ret)
+{
+    uint64_t parts[3];
+    char *end;
+    for (int i = 0; i < 3; i++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        errno = 0;
+        parts[i] = strtoull(text, &end, 10);
+        if (errno || *end != (i < 2 ? '-' : 0))
+            return false;
+        text = end + 1;
+    }
+    if (parts[1] > TELEMETRY_SHARDS_MAX)
+        return false;
+    *ret = (struct telemetry_position){.time = parts[0], .shard = (uint32_t)parts[1], .n = parts[2]};
+    return true;
+}
+
+static size_t position_write(const struct telemetry_position *p, char text[POSITION_MAX])
+{
+    struct json_sink sink;
+    json_sink_init(&sink, text, POSITION_MAX, NULL, NULL);
+    json_sink_uint(&sink, p->time);
+    json_sink_text(&sink, "-");
+    json_sink_uint(&sink, p->shard);
+    json_sink_text(&sink, "-");
+    json_sink_uint(&sink, p->n);
+    return sink.length;
+}
+
+static struct telemetry_position position_of(const struct telemetry_record *record)
+{
+    return (struct telemetry_position){.time = record->time, .n = record->n, .shard = record->shard};
+}
+
+/* The client's place, or none. False: it is none of ours, and that is the answer. */
+static bool place_read(const struct request *q, struct response *r, struct telemetry_position *ret,
+                       bool *ret_given)
+{
+    char text[POSITION_MAX];
+    const struct span last = q->known[HEADER_LAST_EVENT_ID];
+    if (!parameter_text(q, r, "since", text, sizeof(text)))
+        return false;
+    if (last.bytes && last.size &&
+        last.size < sizeof(text)) { /* a reconnecting stream is further than its address */
+        memcpy(text, last.bytes, last.size);
+        text[last.size] = 0;
+    }
+    *ret_given = text[0] != 0;
+    if (text[0] == 0 || position_read(text, ret))
+        return true;
+    response_error(r, ERROR_OPS_400_INVALID,
+                   "since is '%s'; it must be the next or the sequence of an earlier answer", text);
+    return false;
+}
+
+/* ---- as a list ---- */
+
+struct list {
+    struct json *json;
+    const struct wanted *wanted;
+    uint64_t left;
+    struct telemetry_position next;
+};
+
+static bool list_add(void *context, const struct telemetry_record *record)
+{
+    struct list *l = context;
+    l->next = position_of(record);
+    if (!wants(l->wanted, record->event))
+        return true;
+    telemetry_record_write(record, l->json);
+    return --l->left > 0;
+}
+
+static void serve_list(const struct request *q, struct response *r, const struct wanted *wanted)
+{
+    struct json json;
+    struct list l = {.json = &json, .wanted = wanted};
+    bool given;
+    char next[POSITION_MAX];
+    if (!place_read(q, r, &l.next, &given) ||
+        !parameter_number(q, r, "limit", EVENTS_DEFAULT, EVENTS_MAX, &l.left))
+        return;
+    struct telemetry_position after = l.next;
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    json_key(&json, "events");
+    json_array_begin(&json);
+    telemetry_recent(runtime_telemetry(runtime_self()), given ? &after : NULL, list_add, &l);
+    json_array_end(&json);
+    JSON_MEMBER(&json, "next", string_n, next, position_write(&l.next, next));
+    json_object_end(&json);
+    json_sink_text(&r->sink, "\n");
+}
+
+/* ---- as they happen ---- */
+
+struct stream {
+    struct response *r;
+    const struct wanted *wanted;
+    struct telemetry_position place;
+    uint64_t settled; /* records up to this time are complete */
+    bool wrote, unsettled;
+};
+
+static bool stream_skip(void *context, const struct telemetry_record *record)
+{
+    struct stream *s = context;
+    if (record->time > s->settled)
+        return false;
+    s->place = position_of(record);
+    return true;
+}
+
+static bool stream_add(void *context, const struct telemetry_record *record)
+{
+    struct stream *s = context;
+    struct json_sink *sink = &s->r->sink;
+    struct json json;
+    char id[POSITION_MAX];
+    if (record->time > s->settled) {
+        s->unsettled = true;
+        return false;
+    }
+    s->place = position_of(record);
+    if (!wants(s->wanted, record->event))
+        return true;
+    json_sink_text(sink, "id: ");
+    json_sink_bytes(sink, id, position_write(&s->place, id));
+    json_sink_text(sink, "\nevent: ");
+    json_sink_text(sink, telemetry_event_name(record->event));
+    json_sink_text(sink, "\ndata: ");
+    json_init(&json, sink);
+    telemetry_record_write(record, &json);
+    json_sink_text(sink, "\n\n");
+    s->wrote = true;
+    return sink->status == JSON_OK;
+}
+
+/* Until the client goes, takes nothing any more, or the server drains. */
+static void stream_run(struct stream *s)
+{
+    const struct telemetry *telemetry = runtime_telemetry(runtime_self());
+    uint64_t seen = UINT64_MAX, silent_until = actor_deadline_ms(EVENTS_KEEP_ALIVE_MS);
+    struct message *nothing;
+    do {
+        uint64_t kept = telemetry_kept(telemetry);
+        if (kept != seen || s->unsettled) {
+            uint64_t now = actor_now();
+            s->settled = now > SETTLE_MS * NS_PER_MS ? now - SETTLE_MS * NS_PER_MS : 0;
+            s->unsettled = false;
+            telemetry_recent(telemetry, &s->place, stream_add, s);
+            seen = kept;
+        }
+        if (!s->wrote && actor_now() >= silent_until) {
+            json_sink_text(&s->r->sink, ":\n\n");
+            s->wrote = true;
+        }
+        if (s->wrote) {
+            if (!response_flush(s->r))
+                return;
+            silent_until = actor_deadline_ms(EVENTS_KEEP_ALIVE_MS);
+            s->wrote = false;
+        }
+    } while (response_wait(s->r, NULL, NULL, &nothing, actor_deadline_ms(EVENTS_LOOK_MS)) == ERR_TIMEOUT);
+}
+
+/* The count of streams goes back with the actor, however it ends. */
+static void leave(void *arg)
+{
+    atomic_fetch_sub((_Atomic uint32_t *)arg, 1);
+}
+
+static void serve_stream(const struct request *q, struct response *r, const struct wanted *wanted)
+{
+    struct front *front = front_find(q->front->name);
+    struct stream s = {.r = r, .wanted = wanted};
+    bool given;
+    if (!place_read(q, r, &s.place, &given))
+        return;
+    uint32_t most = atomic_load(&front->limits)->streams_max;
+    if (atomic_fetch_add(&front->streams, 1) >= most) {
+        atomic_fetch_sub(&front->streams, 1);
+        response_error(r, ERROR_OPS_503_OVERLOADED,
+                       "%u event streams are open, and there are no more than that", most);
+        return;
+    }
+    uint64_t own = actor_own(leave, &front->streams);
+    if (!own) {
+        leave(&front->streams);
+        response_error(r, ERROR_OPS_503_OVERLOADED, "there is no record left to count this stream by");
+        return;
+    }
+    if (q->method == METHOD_HEAD) {
+        response_begin(r, 200, RESPONSE_EVENTS);
+    } else {
+        response_stream(r, 200, RESPONSE_EVENTS);
+        if (!given) { /* from now on */
+            s.settled = actor_now();
+            telemetry_recent(runtime_telemetry(runtime_self()), NULL, stream_skip, &s);
+        }
+        json_sink_text(&r->sink, "retry: 1000\n\n");
+        if (response_flush(r))
+            stream_run(&s);
+        r->keep_alive = false;
+    }
+    actor_release(own);
+}
+
+/* ---- which of the two ---- */
+
+/* A media type among those of Accept, whatever its parameters; a browser's EventSource sends no other. */
+static bool accepts_stream(const struct request *q)
+{
+    const struct span accept = q->known[HEADER_ACCEPT];
+    return accept.bytes && memmem(accept.bytes, accept.size, RESPONSE_EVENTS, strlen(RESPONSE_EVENTS));
+}
+
+void events_serve(const struct request *q, struct response *r)
+{
+    struct wanted wanted;
+    if (!wanted_read(q, r, &wanted))
+        return;
+    if (accepts_stream(q))
+        serve_stream(q, r, &wanted);
+    else
+        serve_list(q, r, &wanted);
+}

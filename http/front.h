@@ -1,0 +1,86 @@
+/* The front: what every request goes through, from its head to the last byte of its answer.
+ *
+ *     head arrives ── path decoded once ── route ── how large a body, does it go on? ── body arrives
+ *       ── credentials ── role ── rate ── media type ── JSON ── schema ── handler ── answer ── log, metrics, span
+ *
+ * The order is spec/control.md AMB-08. A refusal at any step is a row of the catalogue in the shape of the surface that
+ * owns the path. One struct front serves one listener for the process's life; it is constant except for what a reload
+ * replaces atomically and for `draining`.
+ */
+#ifndef COPPICE_HTTP_FRONT_H
+#define COPPICE_HTTP_FRONT_H
+
+#include "http/contract.h"
+#include "http/keyring.h"
+#include "http/limiter.h"
+#include "http/living.h"
+#include "http/route.h"
+
+#define FRONT_BODY_MAX     (1u << 20) /* of a route that says nothing tighter (CTL-056) */
+#define FRONT_TARGET_MAX   8192u      /* request line */
+#define FRONT_HEAD_MAX     32768u     /* all of the head */
+#define FRONT_PIPELINE_MAX 16u        /* requests answered in one turn before others get theirs */
+
+/* Settings of a listener; a reload replaces the whole. */
+struct front_limits {
+    uint64_t head_ns;       /* from the first byte to the end of the head: 10 s */
+    uint64_t idle_ns;       /* between requests: 60 s */
+    uint64_t write_ns;      /* for the client to take an answer's next bytes: 10 s */
+    uint64_t body_grace_ns; /* before body_rate counts: 5 s */
+    uint32_t body_rate;     /* bytes/s a body must come with: 512 */
+    uint32_t requests_max;  /* of one connection, 0: any */
+    uint32_t peer_max;      /* connections of one address, 0: any */
+    uint32_t streams_max;   /* event streams at a time: 256 */
+};
+
+struct front {
+    const char *name; /* "client", "operator" */
+    const char *version;
+    const char *environment; /* "dev", "stage", "prod" */
+    struct routes *routes;
+    struct contracts *contracts;
+    struct keyring *keyring; /* NULL: no tokens */
+    struct limiter *limiter;
+    const char *operator_token_hash; /* hex SHA-256; NULL: this listener asks for none */
+    const char *cors_origin;         /* NULL: CORS is off */
+    const struct living_rows *rows;
+    bool loopback_only; /* Host must name this machine */
+    bool secure;        /* TLS here or at the proxy in front: HSTS */
+    bool embeddable;    /* by pages of the same origin, approved (CTL-151); else by none */
+    bool check_answers; /* against the contract; a wrong one is an assertion */
+    /* Called after each answer, in the connection's actor; NULL: nobody wants to know. */
+    void (*log)(const struct request *q, const struct response *r, uint64_t took_ns);
+    struct front_limits *_Atomic limits;
+    _Atomic bool draining;
+    _Atomic uint32_t connections, streams;
+    _Atomic uint64_t requests;
+};
+
+/* What a request's head says about what follows it. */
+struct front_plan {
+    struct route_match match;
+    uint32_t body_max;
+    bool planned; /* front_plan has been here */
+    bool refused; /* the answer is known; the body isn't wanted */
+    enum error_kind kind;
+    enum error_code code; /* ERROR_NONE: by kind */
+    const char *detail;   /* static */
+    bool asterisk;        /* OPTIONS of the server, not of a path */
+    struct body *room;    /* of the nodes of a large body's JSON, or NULL; dropped behind the answer */
+};
+/* After the head, before the body. `whole`: the body is here already, so nothing is decided early. What it allocates is in
+ * the actor's arena. */
+void front_plan(struct front *front, struct request *q, bool whole, struct front_plan *ret_plan);
+/* The whole of a request: fills in the rest of it, runs the handler, ends the answer. False: close. */
+bool front_serve(struct front *front, struct request *q, struct front_plan *plan, struct response *r);
+
+/* The whole answer to a request that can't go on, or to bytes that aren't one (a q of which nothing is known). */
+void front_refuse(struct front *front, struct request *q, const struct front_plan *plan, struct response *r,
+                  enum error_kind kind, const char *why);
+
+/* The process's fronts, for handlers and commands: by name, or NULL. */
+struct front *front_find(const char *name);
+void front_install(struct front *front);      /* boot */
+void front_remove(const struct front *front); /* when nobody runs any more; one that isn't there is fine */
+
+#endif

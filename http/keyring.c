@@ -1,0 +1,658 @@
+#include "http/keyring_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include "runtime/json.h"
+#include "runtime/telemetry.h"
+#include "store/audit.h"
+#include "store/seen_token.h"
+#include "store/view.h"
+
+enum {
+    CACHE_DEFAULT = 16384,
+    ISSUE_S_DEFAULT = 3600,
+    STORE_MS = 5000,
+    DIGEST_SIZE = 32,
+};
+
+/* ---- boot ---- */
+
+static const char *const stage_names[] = {[JWT_STAGE_OK] = "ok",
+#define X(id, name) [JWT_STAGE_##id] = name,
+                                          JWT_STAGES(X)
+#undef X
+};
+
+static struct keyring_options completed(const struct keyring_options *o)
+{
+    struct keyring_options options = *o;
+    options.cadence_ns = o->cadence_ns ? o->cadence_ns : 6 * 3600 * NS_PER_S;
+    options.overlap_ns = o->overlap_ns ? o->overlap_ns : (KEYRING_LIFETIME_S + KEYRING_SKEW_S) * NS_PER_S;
+    options.history_ns = o->history_ns ? o->history_ns : SIGNING_KEY_KEPT_MIN_US * NS_PER_US;
+    options.cache = o->cache ? o->cache : CACHE_DEFAULT;
+    options.env = o->env ? o->env : env_real();
+    options.jwks_file = o->jwks_file && *o->jwks_file ? o->jwks_file : NULL;
+    options.jwks_url = o->jwks_url && *o->jwks_url ? o->jwks_url : NULL;
+    return options;
+}
+
+static bool sound(const struct keyring_options *o, char *ret_text, size_t text_size)
+{
+    bool sets = o->jwks_file || o->jwks_url;
+    const char *why = NULL;
+    if (o->overlap_ns < KEYRING_LIFETIME_S * NS_PER_S)
+        why = "keys.overlap must be at least 8h, the longest life of a token";
+    else if (o->history_ns < SIGNING_KEY_KEPT_MIN_US * NS_PER_US)
+        why = "keys.history must be at least 90 days";
+    else if (sets && (!o->jwks_issuer || !*o->jwks_issuer))
+        why = "auth.jwks.issuer must say whose keys those of the key set are";
+    else if (sets && strcmp(o->jwks_issuer, o->issuer) == 0)
+        why = "auth.jwks.issuer is the built-in issuer; another one's keys must not speak for it";
+    if (why)
+        snprintf(ret_text, text_size, "%s", why);
+    return !why;
+}
+
+static EVP_MD *sha256;
+
+static struct key_reader *reader_here(struct keyring *k)
+{
+    int scheduler = actor_inside() ? actor_scheduler_of(actor_self()) : KEYRING_READERS - 1;
+    return &k->readers[scheduler];
+}
+
+static bool hash(struct keyring *k, struct span text, uint8_t ret_digest[DIGEST_SIZE])
+{
+    unsigned size;
+    actor_guard_begin();
+    EVP_MD_CTX *hasher = reader_here(k)->hasher;
+    bool good = EVP_DigestInit_ex(hasher, NULL, NULL) == 1 &&
+                EVP_DigestUpdate(hasher, text.bytes, text.size) == 1 &&
+                EVP_DigestFinal_ex(hasher, ret_digest, &size) == 1;
+    actor_guard_end();
+    return good;
+}
+
+static bool make_hashers(struct keyring *k)
+{
+    bool good = sha256 || (sha256 = EVP_MD_fetch(NULL, "SHA256", NULL));
+    for (int i = 0; good && i < KEYRING_READERS; i++) {
+        EVP_MD_CTX *hasher = k->readers[i].hasher = EVP_MD_CTX_new();
+        good = hasher && EVP_DigestInit_ex(hasher, sha256, NULL) == 1;
+    }
+    return good;
+}
+
+/* OpenSSL loads what it needs at first use, with more stack than an actor has: so once at boot. */
+static bool warm_up(struct keyring *k)
+{
+    static const uint8_t secret[JWT_SECRET_SIZE] = {[31] = 7};
+    static struct jwt jwt;
+    struct json_node nodes[32];
+    struct json_text json = {.nodes = nodes, .nodes_max = 32};
+    struct json_error error;
+    char jwk[JWT_JWK_MAX], token[512], why[200];
+    uint8_t digest[DIGEST_SIZE];
+    struct jwt_signer *signer = jwt_signer_create("warm", secret);
+    if (!signer)
+        return false;
+    size_t size = jwt_signer_jwk(signer, jwk),
+           length = jwt_sign(signer, span_text("{}"), token, sizeof(token));
+    struct jwt_key *key = json_text_read(&json, span_of(jwk, size), NULL, &error)
+                              ? jwt_key_from_jwk(&json, json_root(&json), why, sizeof(why))
+                              : NULL;
+    bool good = key && !jwt_read(span_of(token, length), &jwt) && jwt_key_verify(key, &jwt) &&
+                hash(k, span_of(token, length), digest);
+    jwt_key_free(key);
+    jwt_signer_free(signer);
+    return good;
+}
+
+static bool fill(struct keyring *k, char *ret_text, size_t text_size)
+{
+    const struct keyring_options *o = &k->options;
+    uint8_t secret[32];
+    bool made;
+    if (vault_open(o->master_key_file, o->env, &k->vault, &made, ret_text, text_size))
+        return false;
+    o->env->random(o->env, secret, sizeof(secret));
+    k->cache = token_cache_create(o->cache);
+    k->blocklist = blocklist_create(secret);
+    OPENSSL_cleanse(secret, sizeof(secret));
+    struct key_table *table = calloc(1, sizeof(*table));
+    atomic_init(&k->table, table);
+    if (k->cache && k->blocklist && table && make_hashers(k) && warm_up(k))
+        return true;
+    snprintf(ret_text, text_size, "no memory for the keyring");
+    return false;
+}
+
+struct keyring *keyring_create(const struct keyring_options *options, char *ret_text, size_t text_size)
+{
+    const struct keyring_options o = completed(options);
+    if (!sound(&o, ret_text, text_size))
+        return NULL;
+    struct keyring *k = aligned_alloc(_Alignof(struct keyring), sizeof(*k));
+    if (!k) {
+        snprintf(ret_text, text_size, "no memory for the keyring");
+        return NULL;
+    }
+    memset((void *)k, 0, sizeof(*k));
+    k->options = o;
+    k->issuers[0] = o.issuer;
+    k->issuers[1] = o.jwks_file || o.jwks_url ? o.jwks_issuer : NULL;
+    k->audiences[0] = o.audience;
+    k->policy = (struct jwt_policy){.issuers = k->issuers,
+                                    .audiences = k->audiences,
+                                    .skew_s = KEYRING_SKEW_S,
+                                    .lifetime_s = KEYRING_LIFETIME_S,
+                                    .agent_lifetime_s = KEYRING_AGENT_S};
+    if (fill(k, ret_text, text_size))
+        return k;
+    keyring_destroy(k);
+    return NULL;
+}
+
+void keyring_destroy(struct keyring *keyring)
+{
+    if (!keyring)
+        return;
+    key_table_free(atomic_load(&keyring->table));
+    while (keyring->retired) {
+        struct key_table *table = keyring->retired;
+        keyring->retired = table->next;
+        key_table_free(table);
+    }
+    for (int i = 0; i < SET_COUNT; i++)
+        free(keyring->sets[i].text);
+    for (int i = 0; i < KEYRING_READERS; i++)
+        EVP_MD_CTX_free(keyring->readers[i].hasher);
+    token_cache_destroy(keyring->cache);
+    blocklist_destroy(keyring->blocklist);
+    vault_close(&keyring->vault);
+    free(keyring);
+}
+
+void key_table_free(struct key_table *table)
+{
+    if (!table)
+        return;
+    for (uint32_t i = 0; i < table->count; i++)
+        jwt_key_free(table->entries[i].key);
+    jwt_signer_free(table->signer);
+    free(table->jwks);
+    free(table);
+}
+
+/* ---- reading the table ---- */
+
+/* Announced first, then looked at again: whoever replaced it in between will see the announcement or be seen. */
+struct key_table *keyring_read_begin(struct keyring *keyring)
+{
+    actor_guard_begin();
+    struct key_reader *reader = reader_here(keyring);
+    struct key_table *table = atomic_load(&keyring->table), *seen;
+    do {
+        seen = table;
+        atomic_store(&reader->table, seen);
+        table = atomic_load(&keyring->table);
+    } while (table != seen);
+    return table;
+}
+
+void keyring_read_end(struct keyring *keyring)
+{
+    atomic_store_explicit(&reader_here(keyring)->table, NULL, memory_order_release);
+    actor_guard_end();
+}
+
+/* The generation goes up behind the table: who read the old number with the new table only verifies once more. */
+void keyring_publish(struct keyring *keyring, struct key_table *table)
+{
+    struct key_table *old = atomic_exchange(&keyring->table, table);
+    atomic_fetch_add(&keyring->generation, 1);
+    old->next = keyring->retired;
+    keyring->retired = old;
+}
+
+static bool is_read(struct keyring *k, const struct key_table *table)
+{
+    for (int i = 0; i < KEYRING_READERS; i++)
+        if (atomic_load(&k->readers[i].table) == table)
+            return true;
+    return false;
+}
+
+void keyring_reclaim(struct keyring *keyring)
+{
+    for (struct key_table **at = &keyring->retired; *at;) {
+        struct key_table *table = *at;
+        if (is_read(keyring, table)) {
+            at = &table->next;
+            continue;
+        }
+        *at = table->next;
+        key_table_free(table);
+    }
+}
+
+static const struct keyring_entry *entry_of(const struct key_table *table, struct span issuer,
+                                            const char *kid)
+{
+    for (uint32_t i = 0; i < table->count; i++) {
+        const struct keyring_entry *entry = &table->entries[i];
+        if (!entry->twice && strcmp(jwt_key_kid(entry->key), kid) == 0 &&
+            span_equal(span_text(entry->issuer), issuer))
+            return entry;
+    }
+    return NULL;
+}
+
+/* ---- step 1: the blocklist ---- */
+
+void keyring_stops(const struct keyring *keyring, const struct jwt *jwt,
+                   struct blocklist_id ret_stops[TOKEN_CACHE_STOPS])
+{
+    const struct blocklist *b = keyring->blocklist;
+    const struct span any = {NULL, 0};
+    ret_stops[0] = blocklist_id(b, REVOCATION_TOKEN, jwt->issuer, jwt->jti);
+    ret_stops[1] = blocklist_id(b, REVOCATION_KEY, jwt->issuer, span_text(jwt->kid));
+    ret_stops[2] = blocklist_id(b, REVOCATION_SESSION, any, jwt->session);
+    ret_stops[3] = blocklist_id(b, REVOCATION_SUBJECT, any, jwt->subject);
+}
+
+/* Static texts: what has been revoked. */
+static const char *stopped(struct keyring *k, const struct cached_token *token)
+{
+    static const char *const words[TOKEN_CACHE_STOPS] = {"revoked token", "revoked key", "revoked session",
+                                                         "revoked subject"};
+    for (int i = 0; i < (int)TOKEN_CACHE_STOPS; i++)
+        if (blocklist_stops(k->blocklist, token->stops[i], token->issued_s))
+            return words[i];
+    return NULL;
+}
+
+/* ---- step 2: the signature. The algorithm is the key's, never the header's. ---- */
+
+static bool verify_with(struct keyring *k, const struct jwt *jwt, uint64_t now_s,
+                        enum jwt_algorithm *ret_algorithm, uint64_t *ret_until_s, bool *ret_known)
+{
+    const struct key_table *table = keyring_read_begin(k);
+    const struct keyring_entry *entry = entry_of(table, jwt->issuer, jwt->kid);
+    bool good = false;
+    *ret_known = entry && now_s < entry->until_s;
+    if (*ret_known) {
+        *ret_algorithm = jwt_key_algorithm(entry->key);
+        *ret_until_s = entry->until_s;
+        good = jwt_key_verify(entry->key, jwt);
+    }
+    keyring_read_end(k);
+    return good;
+}
+
+static const char *check_signature(struct keyring *k, const struct jwt *jwt, uint64_t now_s,
+                                   enum jwt_algorithm *ret_algorithm, uint64_t *ret_until_s)
+{
+    bool known;
+    if (jwt->algorithm == JWT_NONE)
+        return "alg is not one that is taken";
+    if (!jwt->kid[0])
+        return "no kid";
+    bool good = verify_with(k, jwt, now_s, ret_algorithm, ret_until_s, &known);
+    if (!known) {
+        if (k->issuers[1] && span_equal(span_text(k->issuers[1]), jwt->issuer))
+            atomic_store(&k->wanted, true);
+        return "no key of this issuer has this kid";
+    }
+    TELEMETRY(AUTH_SIGNATURE, 1, DIM(OUTCOME, good ? "good" : "bad"));
+    return good ? NULL : "the signature is not the key's";
+}
+
+/* ---- step 4: replays ---- */
+
+static void audit_replay(const struct jwt *jwt, const uint8_t digest[DIGEST_SIZE])
+{
+    struct uuid_source source;
+    char key[2 * DIGEST_SIZE + 1];
+    for (size_t i = 0; i < DIGEST_SIZE; i++)
+        snprintf(key + 2 * i, 3, "%02x", digest[i]);
+    uuid_source_init(&source, store_here()->env);
+    const struct audit_append entry = {
+        .id = uuid_v7(&source),
+        .key = span_text(key), /* once a day for each token */
+        .who = span_of(jwt->subject.bytes, jwt->subject.size < AUDIT_WHO_MAX ? jwt->subject.size : 0),
+        .verb = span_text("token.replayed"),
+        .target = jwt->jti,
+        .outcome = span_text("refused"),
+        .details = span_text("{\"severity\":\"SEV2\"}")};
+    (void)store_submit(&audit_append_class, &entry, NULL, 0, NULL, actor_deadline_ms(STORE_MS));
+}
+
+/* What the store says of it so far; ERR_NOT_FOUND: nothing. */
+static enum error look_up(struct keyring *k, const struct jwt *jwt, const uint8_t digest[DIGEST_SIZE])
+{
+    struct store *store = store_here();
+    struct uuid id = seen_token_id(store, jwt->issuer, jwt->jti);
+    struct key key = key_of_uuid(&id);
+    struct seen_token row;
+    struct view *view = view_open(store);
+    if (!view)
+        return ERR_NOT_FOUND; /* the command looks again */
+    enum error e = txn_read(&view->txn, TABLE_SEEN_TOKENS, key_span(&key), &row);
+    if (!e && (k->options.jti_single_use || CRYPTO_memcmp(&row.digest, digest, DIGEST_SIZE) != 0))
+        e = ERR_CONFLICT;
+    view_close(view);
+    return e;
+}
+
+static enum jwt_stage check_replay(struct keyring *k, const struct jwt *jwt,
+                                   const uint8_t digest[DIGEST_SIZE], const char **ret_why)
+{
+    struct seen_token_put put = {.issuer = jwt->issuer,
+                                 .jti = jwt->jti,
+                                 .subject = jwt->subject,
+                                 .session = jwt->session,
+                                 .expires_us = jwt->exp * 1000000,
+                                 .single_use = k->options.jti_single_use};
+    memcpy(&put.digest, digest, sizeof(put.digest));
+    *ret_why = "the store can't say whether it is a replay";
+    if (!store_here())
+        return JWT_STAGE_STORE;
+    enum error e = look_up(k, jwt, digest);
+    if (e == ERR_NOT_FOUND)
+        e = store_submit(&seen_token_put_class, &put, NULL, 0, NULL, actor_deadline_ms(STORE_MS));
+    switch (e) {
+    case OK:
+        return JWT_STAGE_OK;
+    case ERR_CONFLICT:
+        audit_replay(jwt, digest);
+        *ret_why = "a replay: its jti came with another token, or came before";
+        return JWT_STAGE_REPLAY;
+    case ERR_EXPIRED:
+        *ret_why = "expired";
+        return JWT_STAGE_CLAIMS;
+    default:
+        return JWT_STAGE_STORE;
+    }
+}
+
+/* ---- all of them ---- */
+
+static struct identity identity_of(const struct jwt *jwt)
+{
+    struct identity who = {.kind = IDENTITY_TOKEN,
+                           .role = role_of(jwt->role),
+                           .subject = jwt->subject,
+                           .session = jwt->session,
+                           .jti = jwt->jti,
+                           .issuer = jwt->issuer,
+                           .all_projects = jwt->all_projects,
+                           .projects_count = (uint16_t)jwt->projects_count,
+                           .expires_s = jwt->exp};
+    memcpy(who.projects, jwt->projects, jwt->projects_count * sizeof(who.projects[0]));
+    return who;
+}
+
+/* Another issuer's clock may be ahead of ours: what it issued before a cut-off may say that it was later. */
+static uint64_t issued_s(const struct keyring *k, const struct jwt *jwt)
+{
+    bool ours = span_equal(jwt->issuer, span_text(k->options.issuer));
+    return ours || jwt->iat < KEYRING_SKEW_S ? jwt->iat : jwt->iat - KEYRING_SKEW_S;
+}
+
+static enum jwt_stage verify_whole(struct keyring *k, struct span token, const uint8_t digest[DIGEST_SIZE],
+                                   uint64_t now_s, bool use, struct identity *ret_who, const char **ret_why)
+{
+    struct jwt *jwt = actor_alloc(sizeof(*jwt));
+    struct cached_token *cached = actor_alloc(sizeof(*cached));
+    uint64_t generation = atomic_load(&k->generation), until_s = 0; /* before the table is looked at */
+    enum jwt_algorithm algorithm = JWT_NONE;
+    if ((*ret_why = jwt_read(token, jwt)) != NULL)
+        return JWT_STAGE_FORM;
+    memset(cached, 0, offsetof(struct cached_token, text));
+    keyring_stops(k, jwt, cached->stops);
+    cached->issued_s = issued_s(k, jwt);
+    if ((*ret_why = stopped(k, cached)) != NULL)
+        return JWT_STAGE_BLOCKLIST;
+    if ((*ret_why = check_signature(k, jwt, now_s, &algorithm, &until_s)) != NULL)
+        return JWT_STAGE_SIGNATURE;
+    if ((*ret_why = jwt_check_claims(jwt, &k->policy, algorithm, now_s)) != NULL)
+        return JWT_STAGE_CLAIMS;
+    enum jwt_stage stage = use ? check_replay(k, jwt, digest, ret_why) : JWT_STAGE_OK;
+    if (stage)
+        return stage;
+    if ((*ret_why = stopped(k, cached)) != NULL) /* revoked while the store was asked */
+        return JWT_STAGE_BLOCKLIST;
+    *ret_who = identity_of(jwt);
+    bool fits = cached_token_pack(cached, ret_who);
+    cached->generation = generation;
+    if (until_s < cached->expires_s)
+        cached->expires_s = until_s;
+    if (fits && use && !k->options.jti_single_use)
+        token_cache_put(k->cache, digest, cached);
+    return JWT_STAGE_OK;
+}
+
+/* False: nothing is remembered of it that still counts. */
+static bool verify_again(struct keyring *k, const uint8_t digest[DIGEST_SIZE], uint64_t now_s,
+                         struct identity *ret_who, enum jwt_stage *ret_stage, const char **ret_why)
+{
+    struct cached_token *cached = actor_alloc(sizeof(*cached));
+    if (!token_cache_find(k->cache, digest, cached))
+        return false;
+    *ret_stage = JWT_STAGE_BLOCKLIST;
+    if ((*ret_why = stopped(k, cached)) != NULL)
+        return true;
+    if (cached->generation != atomic_load_explicit(&k->generation, memory_order_acquire) ||
+        now_s >= cached->expires_s) /* of the token or of its key: the steps find out */
+        return false;
+    *ret_stage = JWT_STAGE_OK;
+    cached_token_unpack(cached, ret_who);
+    return true;
+}
+
+static enum jwt_stage verify(struct keyring *keyring, struct span token, bool use, struct identity *ret_who,
+                             const char **ret_why)
+{
+    uint8_t digest[DIGEST_SIZE];
+    enum jwt_stage stage;
+    uint64_t now_s = actor_wall_now() / NS_PER_S;
+    *ret_why = NULL;
+    if (token.size > JWT_SIZE_MAX) {
+        stage = JWT_STAGE_FORM;
+        *ret_why = "too long";
+    } else if (!atomic_load_explicit(&keyring->loaded, memory_order_acquire) ||
+               !hash(keyring, token, digest)) {
+        stage = JWT_STAGE_STORE;
+        *ret_why = "keys and revocations are not loaded yet";
+    } else if (!verify_again(keyring, digest, now_s, ret_who, &stage, ret_why)) {
+        stage = verify_whole(keyring, token, digest, now_s, use, ret_who, ret_why);
+    }
+    if (stage)
+        TELEMETRY(AUTH_REJECTED, 1, DIM(STAGE, stage_names[stage]), DIM(REASON, *ret_why));
+    return stage;
+}
+
+enum jwt_stage keyring_verify(struct keyring *keyring, struct span token, struct identity *ret_who,
+                              const char **ret_why)
+{
+    return verify(keyring, token, true, ret_who, ret_why);
+}
+
+enum jwt_stage keyring_look(struct keyring *keyring, struct span token, struct identity *ret_who,
+                            const char **ret_why)
+{
+    return verify(keyring, token, false, ret_who, ret_why);
+}
+
+/* ---- what others may see ---- */
+
+void keyring_write_jwks(struct keyring *keyring, struct json *json)
+{
+    char *text = NULL;
+    size_t size = 0;
+    while (true) { /* writing may wait, and nobody waits while it reads */
+        struct key_table *table = keyring_read_begin(keyring);
+        bool room = table->jwks_size <= size;
+        size = table->jwks_size;
+        if (room && size)
+            memcpy(text, table->jwks, size);
+        keyring_read_end(keyring);
+        if (room)
+            break;
+        text = actor_alloc(size);
+    }
+    if (size)
+        json_raw(json, text, size);
+    else
+        json_raw(json, "{\"keys\":[]}", strlen("{\"keys\":[]}"));
+}
+
+bool keyring_ready(struct keyring *keyring, const char **ret_why)
+{
+    bool loaded = atomic_load(&keyring->loaded);
+    bool signs = keyring_read_begin(keyring)->signer != NULL;
+    keyring_read_end(keyring);
+    if (loaded && signs)
+        return true;
+    *ret_why = !loaded ? "keys and revocations are not loaded yet"
+               : atomic_load(&keyring->signless)
+                   ? "the active signing key can't be opened with this master key; bring it back, or rotate"
+                   : "there is no signing key; an operator makes the first one (coppice keys bootstrap)";
+    return false;
+}
+
+void keyring_figures(struct keyring *keyring, struct keyring_figures *ret_figures)
+{
+    struct keyring_figures figures = {.revoked = blocklist_count(keyring->blocklist),
+                                      .cadence_s = keyring->options.cadence_ns / NS_PER_S,
+                                      .overlap_s = keyring->options.overlap_ns / NS_PER_S};
+    const struct key_table *table = keyring_read_begin(keyring);
+    figures.keys = table->count;
+    if (table->signer) {
+        snprintf(figures.active, sizeof(figures.active), "%s", jwt_signer_kid(table->signer));
+        figures.next_rotation_us = table->created_us + keyring->options.cadence_ns / NS_PER_US;
+    }
+    keyring_read_end(keyring);
+    *ret_figures = figures;
+}
+
+const char *keyring_environment(const struct keyring *keyring)
+{
+    return keyring->options.environment;
+}
+
+const char *keyring_issuer(const struct keyring *keyring)
+{
+    return keyring->options.issuer;
+}
+
+/* ---- issuing ---- */
+
+static void write_claims(const struct keyring *k, const struct keyring_claims *c,
+                         const struct keyring_token *t, uint64_t now_s, struct json *json)
+{
+    json_object_begin(json);
+    JSON_MEMBER(json, "iss", string, k->options.issuer);
+    json_key(json, "aud");
+    if (c->audience.size)
+        json_string_n(json, c->audience.bytes, c->audience.size);
+    else
+        json_string(json, k->options.audience);
+    json_key(json, "sub");
+    json_string_n(json, c->subject.bytes, c->subject.size);
+    json_key(json, "role");
+    json_string_n(json, c->role.bytes, c->role.size);
+    json_key(json, "project_scope");
+    json_array_begin(json);
+    for (uint32_t i = 0; i < c->projects_count; i++)
+        json_string_n(json, c->projects[i].bytes, c->projects[i].size);
+    json_array_end(json);
+    JSON_MEMBER(json, "session_id", string, t->session);
+    JSON_MEMBER(json, "jti", string, t->jti);
+    JSON_MEMBER(json, "iat", uint, now_s);
+    JSON_MEMBER(json, "exp", uint, t->expires_s);
+    json_object_end(json);
+}
+
+static const char *defect_of(const struct keyring_claims *c, uint64_t lifetime_s)
+{
+    enum role role = role_of(c->role);
+    if (c->subject.size == 0 || c->subject.size > IDENTITY_SUBJECT_MAX)
+        return "sub must have 1 to 128 bytes";
+    if (!role)
+        return "role must be one of the roles";
+    if (c->session.size > IDENTITY_SUBJECT_MAX)
+        return "session_id must have at most 128 bytes";
+    if (c->audience.size > JWT_TEXT_MAX)
+        return "aud must have at most 256 bytes";
+    if (c->projects_count == 0)
+        return "project_scope must name a project, or \"*\"";
+    for (uint32_t i = 0; i < c->projects_count; i++)
+        if (c->projects[i].size == 0 || c->projects[i].size > IDENTITY_SUBJECT_MAX)
+            return "a project in project_scope must have 1 to 128 bytes";
+    if (lifetime_s > (role == ROLE_AGENT ? KEYRING_AGENT_S : KEYRING_LIFETIME_S))
+        return "a token lives for 8 hours at most, and an agent's for 4";
+    return NULL;
+}
+
+static bool sign(struct keyring *k, const struct keyring_claims *c, uint64_t now_s, struct keyring_token *t,
+                 bool *ret_signer)
+{
+    char claims[KEYRING_TOKEN_MAX / 2 + KEYRING_TOKEN_MAX / 8];
+    struct json_sink sink;
+    struct json json;
+    json_sink_init(&sink, claims, sizeof(claims), NULL, NULL);
+    json_init(&json, &sink);
+    write_claims(k, c, t, now_s, &json);
+    bool fits = json_end(&json) == JSON_OK;
+    const struct key_table *table = keyring_read_begin(k);
+    *ret_signer = table->signer != NULL;
+    t->length = 0;
+    if (fits && table->signer) {
+        snprintf(t->kid, sizeof(t->kid), "%s", jwt_signer_kid(table->signer));
+        t->length = jwt_sign(table->signer, span_of(claims, sink.length), t->text, sizeof(t->text));
+    }
+    keyring_read_end(k);
+    return t->length > 0;
+}
+
+static void remember_newest(struct keyring *k, uint64_t iat_s)
+{
+    uint64_t newest = atomic_load(&k->newest_s);
+    while (newest < iat_s && !atomic_compare_exchange_weak(&k->newest_s, &newest, iat_s))
+        ;
+}
+
+const char *keyring_issue(struct keyring *keyring, const struct keyring_claims *claims,
+                          struct keyring_token *ret_token, bool *ret_unavailable)
+{
+    uint64_t now_s = actor_wall_now() / NS_PER_S;
+    uint64_t lifetime_s = claims->lifetime_s ? claims->lifetime_s : ISSUE_S_DEFAULT;
+    const char *why = defect_of(claims, lifetime_s);
+    struct uuid_source source;
+    struct uuid id;
+    bool signer;
+    *ret_unavailable = false;
+    if (why)
+        return why;
+    uuid_source_init(&source, keyring->options.env);
+    id = uuid_v4(&source);
+    uuid_format(&id, ret_token->jti);
+    id = uuid_v4(&source);
+    uuid_format(&id, ret_token->session);
+    if (claims->session.size) {
+        memcpy(ret_token->session, claims->session.bytes, claims->session.size);
+        ret_token->session[claims->session.size] = 0;
+    }
+    ret_token->expires_s = now_s + lifetime_s;
+    remember_newest(keyring, now_s);
+    if (sign(keyring, claims, now_s, ret_token, &signer))
+        return NULL;
+    *ret_unavailable = !signer;
+    return signer ? "the claims are too long for a token" : "there is no signing key";
+}

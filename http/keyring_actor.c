@@ -1,0 +1,860 @@
+#include "http/keyring_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <openssl/crypto.h>
+
+#include "actors/fetch.h"
+#include "runtime/json.h"
+#include "store/view.h"
+
+enum { KEYRING_ORDER = 1, KEYRING_ANSWER, KEYRING_TICK };
+enum verb { VERB_ROTATE, VERB_REVOKE_KEY, VERB_REVOKE };
+
+enum {
+    OWN_MAX = 40,     /* of our keys that haven't ended: what fits into a chunk of an arena */
+    SET_NODES = 3500, /* of a set's JSON, likewise: 200 keys */
+    PAGE = 2048,      /* revocations read in one view */
+    SUBMIT_MS = 5000,
+    ATTEMPT_S = 10, /* between attempts at what the store refused */
+    UNSURE_S = 60,  /* for how long keys are read again after an order whose end nobody knows */
+};
+
+/* ---- orders: what a handler wants done ---- */
+
+struct order {
+    uint8_t verb, first, kind, unused;
+    uint16_t who_size, reason_size, request_size, issuer_size, value_size;
+    uint64_t expires_s;
+    char who[AUDIT_WHO_MAX], reason[SIGNING_KEY_REASON_MAX], request[128];
+    char issuer[REVOCATION_ISSUER_MAX], value[REVOCATION_VALUE_MAX];
+};
+struct order_answer {
+    uint32_t error;
+    char kid[UUID_TEXT_SIZE];
+};
+
+/* Cut off where it ends, but never within a character. */
+static uint16_t take_text(char *room, size_t most, struct span text)
+{
+    const uint8_t *at = text.bytes;
+    size_t size = text.size < most ? text.size : most;
+    while (size < text.size && size > 0 && (at[size] & 0xc0) == 0x80)
+        size--;
+    if (size)
+        memcpy(room, at, size);
+    return (uint16_t)size;
+}
+
+static struct order order_of(enum verb verb, const struct keyring_order *o)
+{
+    struct order order = {.verb = (uint8_t)verb};
+    order.who_size = take_text(order.who, sizeof(order.who), o->who);
+    order.reason_size = take_text(order.reason, sizeof(order.reason), o->reason);
+    order.request_size = take_text(order.request, sizeof(order.request), o->request_id);
+    return order;
+}
+
+static enum error submit_order(const struct order *order, struct order_answer *ret_answer, uint64_t deadline)
+{
+    struct message *reply = NULL, *m = message_of(KEYRING_ORDER, order, sizeof(*order));
+    if (!m)
+        return ERR_MEMORY;
+    enum error e = actor_call_name(KEYRING_NAME, m, &reply, deadline);
+    if (e == OK) {
+        memcpy(ret_answer, reply->payload, sizeof(*ret_answer));
+        e = (enum error)ret_answer->error;
+    }
+    if (reply)
+        message_free(reply);
+    return e;
+}
+
+enum error keyring_rotate(const struct keyring_order *o, bool first, char ret_kid[UUID_TEXT_SIZE],
+                          uint64_t deadline)
+{
+    struct order order = order_of(VERB_ROTATE, o);
+    struct order_answer answer;
+    order.first = first;
+    enum error e = submit_order(&order, &answer, deadline);
+    if (!e)
+        memcpy(ret_kid, answer.kid, UUID_TEXT_SIZE);
+    return e;
+}
+
+enum error keyring_revoke_key(const struct keyring_order *o, struct span kid, uint64_t deadline)
+{
+    struct order order = order_of(VERB_REVOKE_KEY, o);
+    struct order_answer answer;
+    if (kid.size == 0 || kid.size > sizeof(order.value))
+        return ERR_NOT_FOUND;
+    order.value_size = take_text(order.value, sizeof(order.value), kid);
+    return submit_order(&order, &answer, deadline);
+}
+
+enum error keyring_revoke(const struct keyring_order *o, enum revocation_kind kind, struct span issuer,
+                          struct span value, uint64_t expires_s, uint64_t deadline)
+{
+    struct order order = order_of(VERB_REVOKE, o);
+    struct order_answer answer;
+    if (kind >= REVOCATION_KIND_COUNT || kind == REVOCATION_KEY || value.size == 0 ||
+        value.size > sizeof(order.value) || issuer.size > sizeof(order.issuer))
+        return ERR_INVALID;
+    order.kind = (uint8_t)kind;
+    order.expires_s = expires_s;
+    order.issuer_size = take_text(order.issuer, sizeof(order.issuer), issuer);
+    order.value_size = take_text(order.value, sizeof(order.value), value);
+    return submit_order(&order, &answer, deadline);
+}
+
+/* ---- the actor ---- */
+
+/* One of ours that hasn't ended, as the store has it. */
+struct own_key {
+    struct uuid id;
+    uint8_t state;
+    uint64_t created_us, expires_us;
+};
+
+struct keyring_state {
+    struct keyring *k;
+    struct uuid_source ids;
+    struct own_key own[OWN_MAX];
+    uint32_t own_count;
+    bool revocations_loaded, keys_loaded;
+    bool ever;             /* there is, or was, a key of this environment */
+    uint64_t attempt_at;   /* monotonic: not before */
+    uint64_t unsure_until; /* monotonic: the store may change by a command that was given up */
+    uint64_t refresh_at;   /* monotonic: of the sets */
+    uint64_t asked_at;     /* monotonic: when that was done last */
+    uint64_t fetch_ref;    /* 0: none under way */
+    uint64_t fetch_until;
+    struct timespec modified; /* of the file, as it was read last */
+    const char *said;         /* the last complaint, which isn't repeated */
+};
+
+static uint64_t now_us(void)
+{
+    return actor_wall_now() / NS_PER_US;
+}
+
+static void tell(struct keyring_state *s, const char *level, const char *what, const char *why)
+{
+    char line[1024];
+    struct json_sink sink;
+    struct json json;
+    if (s->said == what)
+        return;
+    s->said = what;
+    json_sink_init(&sink, line, sizeof(line), NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "level", string, level);
+    JSON_MEMBER(&json, "component", string, KEYRING_NAME);
+    JSON_MEMBER(&json, "msg", string, what);
+    JSON_MEMBER(&json, "reason", string, why);
+    json_object_end(&json);
+    if (json_end(&json) == JSON_OK)
+        runtime_log(runtime_self(), line, sink.length);
+}
+
+/* ---- key sets ---- */
+
+static void add_entry(struct key_table *table, const char *issuer, struct jwt_key *key, uint64_t until_s,
+                      bool own)
+{
+    struct keyring_entry *entry = &table->entries[table->count];
+    *entry = (struct keyring_entry){.issuer = issuer, .key = key, .until_s = until_s};
+    for (uint32_t i = 0; i < table->count && !own; i++) {
+        struct keyring_entry *other = &table->entries[i];
+        if (strcmp(other->issuer, issuer) == 0 && strcmp(jwt_key_kid(other->key), jwt_key_kid(key)) == 0)
+            entry->twice = other->twice = true;
+    }
+    table->count++;
+}
+
+/* Adds what can be used to the table; *ret_why: why the last one that can't, can't. Returns how many could. */
+static uint32_t set_add(struct key_table *table, const char *issuer, struct span text,
+                        struct json_node *nodes, char *ret_why, size_t why_size)
+{
+    struct json_text json = {.nodes = nodes, .nodes_max = SET_NODES};
+    struct json_error error;
+    uint32_t good = 0;
+    snprintf(ret_why, why_size, "it has no keys");
+    if (!json_text_read(&json, text, NULL, &error)) {
+        snprintf(ret_why, why_size, "it is no JSON: %s, at byte %u", error.what, error.at);
+        return 0;
+    }
+    const struct json_node *root = json_root(&json);
+    const struct json_node *keys = root->kind == JSON_OBJECT ? json_member(&json, root, "keys") : NULL;
+    if (!keys || keys->kind != JSON_ARRAY)
+        return 0;
+    for (const struct json_node *jwk = json_first(&json, keys); jwk; jwk = json_after(&json, keys, jwk)) {
+        struct jwt_key *key =
+            table->count < KEYRING_KEYS_MAX ? jwt_key_from_jwk(&json, jwk, ret_why, why_size) : NULL;
+        if (!key)
+            continue;
+        add_entry(table, issuer, key, UINT64_MAX, false);
+        good++;
+    }
+    return good;
+}
+
+/* Takes a set's new text when there is at least one key in it. True: the table has to be made anew. */
+static bool set_take(struct keyring_state *s, int which, const char *text, size_t size)
+{
+    struct keyring *k = s->k;
+    struct key_set *set = &k->sets[which];
+    char why[200];
+    if (set->text && set->size == size && memcmp(set->text, text, size) == 0)
+        return false;
+    struct arena_mark mark = actor_arena_mark();
+    struct json_node *nodes = actor_alloc(SET_NODES * sizeof(*nodes));
+    actor_guard_begin();
+    struct key_table *trial = calloc(1, sizeof(*trial));
+    uint32_t good =
+        trial ? set_add(trial, k->options.jwks_issuer, span_of(text, size), nodes, why, sizeof(why)) : 0;
+    key_table_free(trial);
+    char *copy = good ? malloc(size) : NULL;
+    if (copy) {
+        memcpy(copy, text, size);
+        free(set->text);
+        *set = (struct key_set){.text = copy, .size = size};
+    }
+    actor_guard_end();
+    actor_arena_reset(mark);
+    if (!good)
+        tell(s, "warn", "a key set was refused, and the one before it is kept", why);
+    return copy != NULL;
+}
+
+/* ---- the table ---- */
+
+static const char jwks_head[] = "{\"keys\":[";
+enum { JWKS_HEAD = sizeof(jwks_head) - 1 };
+
+/* Of a row, when its view isn't open any more. */
+struct loaded {
+    struct own_key own;
+    char kid[UUID_TEXT_SIZE];
+    uint32_t jwk_size, sealed_size;
+    char jwk[SIGNING_KEY_JWK_MAX];
+    uint8_t sealed[SIGNING_KEY_SEALED_MAX];
+};
+
+static struct span sealed_name(char name[128], const struct keyring *k, const char *kid)
+{
+    int length = snprintf(name, 128, "coppice signing key %s of %s", kid, k->options.environment);
+    return span_of(name, (size_t)length);
+}
+
+static struct jwt_signer *signer_of(const struct keyring *k, const struct loaded *key)
+{
+    uint8_t secret[JWT_SECRET_SIZE];
+    char name[128];
+    if (!vault_unseal(&k->vault, sealed_name(name, k, key->kid), span_of(key->sealed, key->sealed_size),
+                      secret, sizeof(secret)))
+        return NULL;
+    struct jwt_signer *signer = jwt_signer_create(key->kid, secret);
+    OPENSSL_cleanse(secret, sizeof(secret));
+    return signer;
+}
+
+static void add_own(struct keyring *k, struct key_table *table, const struct loaded *key,
+                    struct json_node *nodes)
+{
+    struct json_text json = {.nodes = nodes, .nodes_max = SET_NODES};
+    struct json_error error;
+    char why[200];
+    bool active = key->own.state == SIGNING_KEY_ACTIVE;
+    uint64_t until_s = active ? UINT64_MAX : key->own.expires_us / 1000000;
+    if (table->count == KEYRING_KEYS_MAX ||
+        !json_text_read(&json, span_of(key->jwk, key->jwk_size), NULL, &error))
+        return;
+    struct jwt_key *public = jwt_key_from_jwk(&json, json_root(&json), why, sizeof(why));
+    if (!public || strcmp(jwt_key_kid(public), key->kid) != 0) { /* a row's key is the row's alone */
+        jwt_key_free(public);
+        return;
+    }
+    add_entry(table, k->options.issuer, public, until_s, true);
+    if (table->jwks_size > JWKS_HEAD)
+        table->jwks[table->jwks_size++] = ',';
+    memcpy(table->jwks + table->jwks_size, key->jwk, key->jwk_size);
+    table->jwks_size += key->jwk_size;
+    if (!active)
+        return;
+    table->signer = signer_of(k, key);
+    table->created_us = key->own.created_us;
+    atomic_store(&k->signless, !table->signer);
+}
+
+/* Guarded: whoever is ended halfway would leave it to nobody. */
+static bool table_make(struct keyring *k, const struct loaded *keys, uint32_t count, struct json_node *nodes)
+{
+    char why[200];
+    struct key_table *table = calloc(1, sizeof(*table));
+    if (table)
+        table->jwks = malloc(16 + count * (SIGNING_KEY_JWK_MAX + 1));
+    if (!table || !table->jwks) {
+        free(table);
+        return false;
+    }
+    atomic_store(&k->signless, false);
+    memcpy(table->jwks, jwks_head, JWKS_HEAD);
+    table->jwks_size = JWKS_HEAD;
+    for (uint32_t i = 0; i < count; i++)
+        add_own(k, table, &keys[i], nodes);
+    memcpy(table->jwks + table->jwks_size, "]}", 2);
+    table->jwks_size += 2;
+    for (int i = 0; i < SET_COUNT; i++)
+        if (k->sets[i].text)
+            set_add(table, k->options.jwks_issuer, span_of(k->sets[i].text, k->sets[i].size), nodes, why,
+                    sizeof(why));
+    keyring_publish(k, table);
+    return true;
+}
+
+/* ---- loading ---- */
+
+static enum error stop_key(struct keyring *k, const char *issuer, struct span kid, uint64_t expires_s)
+{
+    struct blocklist_id id = blocklist_id(k->blocklist, REVOCATION_KEY, span_text(issuer), kid);
+    return blocklist_put(k->blocklist, id, UINT64_MAX, expires_s);
+}
+
+/* Until then every token that was issued before now has expired. */
+static uint64_t all_expired_s(uint64_t us)
+{
+    return us / 1000000 + KEYRING_LIFETIME_S + KEYRING_SKEW_S + 1;
+}
+
+static void load_row(struct keyring_state *s, const struct signing_key *row, struct loaded *keys,
+                     uint32_t *count)
+{
+    struct keyring *k = s->k;
+    char kid[UUID_TEXT_SIZE];
+    if (!span_equal(row->environment, span_text(k->options.environment)))
+        return;
+    s->ever = true;
+    uuid_format(&row->id, kid);
+    if (row->state == SIGNING_KEY_REVOKED && all_expired_s(row->ended_us) > now_us() / 1000000)
+        stop_key(k, k->options.issuer, span_text(kid), all_expired_s(row->ended_us));
+    if (lifecycle_terminal(&signing_key_lifecycle, row->state) || *count == OWN_MAX)
+        return;
+    struct loaded *key = &keys[(*count)++];
+    key->own = (struct own_key){row->id, row->state, row->created_us, row->expires_us};
+    memcpy(key->kid, kid, sizeof(kid));
+    key->jwk_size = row->public_jwk.size;
+    memcpy(key->jwk, row->public_jwk.bytes, row->public_jwk.size);
+    key->sealed_size = row->sealed.size;
+    if (row->sealed.size)
+        memcpy(key->sealed, row->sealed.bytes, row->sealed.size);
+}
+
+/* Newest first, so that the active one is there however many are retiring. */
+static enum error read_keys(struct keyring_state *s, struct loaded *keys, uint32_t *ret_count)
+{
+    struct key last = {.size = 0};
+    struct signing_key row;
+    uint8_t most[16];
+    memset(most, 0xff, sizeof(most));
+    key_add(&last, most, sizeof(most));
+    struct view *view = view_open(store_here());
+    if (!view)
+        return ERR_UNAVAILABLE;
+    struct scan scan = txn_scan(&view->txn, TABLE_SIGNING_KEYS, key_span(&last), 0, SCAN_DOWN);
+    while (scan_next(&scan) && scan_read(&scan, &row) == OK)
+        load_row(s, &row, keys, ret_count);
+    enum error e = scan_end(&scan);
+    view_close(view);
+    return e;
+}
+
+static enum error load_keys(struct keyring_state *s)
+{
+    uint32_t count = 0;
+    struct arena_mark mark = actor_arena_mark();
+    struct loaded *keys = actor_alloc(OWN_MAX * sizeof(*keys));
+    struct json_node *nodes = actor_alloc(SET_NODES * sizeof(*nodes));
+    enum error e = store_here() ? read_keys(s, keys, &count) : ERR_UNAVAILABLE;
+    if (!e) {
+        s->own_count = count;
+        for (uint32_t i = 0; i < count; i++)
+            s->own[i] = keys[i].own;
+        actor_guard_begin();
+        e = table_make(s->k, keys, count, nodes) ? OK : ERR_MEMORY;
+        actor_guard_end();
+    }
+    OPENSSL_cleanse(keys, OWN_MAX * sizeof(*keys));
+    actor_arena_reset(mark);
+    s->keys_loaded |= e == OK;
+    return e;
+}
+
+static void load_revocation(struct keyring *k, const struct revocation *row)
+{
+    struct blocklist_id id =
+        blocklist_id(k->blocklist, (enum revocation_kind)row->kind, row->issuer, row->value);
+    uint64_t cut_off_s = row->kind == REVOCATION_SUBJECT ? row->revoked_us / 1000000 : UINT64_MAX;
+    blocklist_put(k->blocklist, id, cut_off_s, row->expires_us ? row->expires_us / 1000000 + 1 : UINT64_MAX);
+}
+
+/* One page behind *from; *ret_more: there are others. */
+static enum error load_page(struct keyring *k, struct key *from, bool *ret_more)
+{
+    struct revocation row;
+    uint32_t count = 0;
+    struct key start = *from;
+    struct view *view = view_open(store_here());
+    if (!view)
+        return ERR_UNAVAILABLE;
+    struct scan scan = txn_scan(&view->txn, TABLE_REVOCATIONS, key_span(&start), 0, SCAN_UP);
+    while (count < PAGE && scan_next(&scan) && scan_read(&scan, &row) == OK) {
+        load_revocation(k, &row);
+        from->size = 0;
+        key_add(from, scan.key.bytes, scan.key.size);
+        count++;
+    }
+    enum error e = scan_end(&scan);
+    view_close(view);
+    *ret_more = count == PAGE;
+    return e;
+}
+
+static enum error load_revocations(struct keyring_state *s)
+{
+    struct key from = {.size = 0};
+    bool more = true;
+    enum error e = store_here() ? OK : ERR_UNAVAILABLE;
+    while (!e && more) { /* a page begins with the last row of the one before: the same thing again */
+        e = load_page(s->k, &from, &more);
+        actor_yield();
+    }
+    s->revocations_loaded |= e == OK;
+    return e;
+}
+
+static void load(struct keyring_state *s)
+{
+    enum error e = s->revocations_loaded ? OK : load_revocations(s);
+    if (!e && !s->keys_loaded)
+        e = load_keys(s);
+    if (e)
+        tell(s, "error", "keys and revocations can't be loaded, so no token is taken", error_name(e));
+    else
+        atomic_store_explicit(&s->k->loaded, true, memory_order_release);
+}
+
+/* ---- rotation ---- */
+
+static const struct own_key *active_of(const struct keyring_state *s)
+{
+    for (uint32_t i = 0; i < s->own_count; i++)
+        if (s->own[i].state == SIGNING_KEY_ACTIVE)
+            return &s->own[i];
+    return NULL;
+}
+
+static void draw(void *context, void *bytes, size_t size)
+{
+    (void)context;
+    actor_random_bytes(bytes, size);
+}
+
+struct newcomer {
+    struct uuid id;
+    char kid[UUID_TEXT_SIZE], jwk[JWT_JWK_MAX];
+    size_t jwk_size;
+    uint8_t sealed[JWT_SECRET_SIZE + VAULT_OVERHEAD];
+};
+
+static bool newcomer_make(struct keyring_state *s, struct newcomer *n)
+{
+    uint8_t secret[JWT_SECRET_SIZE], nonce[VAULT_NONCE_SIZE];
+    char name[128];
+    n->id = uuid_v7(&s->ids);
+    uuid_format(&n->id, n->kid);
+    jwt_secret_make(draw, NULL, secret);
+    actor_random_bytes(nonce, sizeof(nonce));
+    actor_guard_begin();
+    struct jwt_signer *signer = jwt_signer_create(n->kid, secret);
+    n->jwk_size = signer ? jwt_signer_jwk(signer, n->jwk) : 0;
+    vault_seal(&s->k->vault, nonce, sealed_name(name, s->k, n->kid), span_of(secret, sizeof(secret)),
+               n->sealed);
+    jwt_signer_free(signer);
+    OPENSSL_cleanse(secret, sizeof(secret));
+    actor_guard_end();
+    return n->jwk_size > 0;
+}
+
+static enum error submit(const struct command_class *class, const void *command)
+{
+    return store_submit(class, command, NULL, 0, NULL, actor_deadline_ms(SUBMIT_MS));
+}
+
+/* As store/store.h says: it may have been done, or will be. */
+static bool unknown_end(enum error e)
+{
+    return e == ERR_TIMEOUT || e == ERR_DOWN || e == ERR_IO || e == ERR_UNANSWERED;
+}
+
+/* Whatever was answered: what counts is in the store. */
+static enum error load_changed(struct keyring_state *s, enum error e)
+{
+    if (unknown_end(e))
+        s->unsure_until = actor_now() + UNSURE_S * NS_PER_S;
+    return load_keys(s);
+}
+
+static enum error rotate(struct keyring_state *s, bool first, struct span who, struct span reason,
+                         struct span request_id, char ret_kid[UUID_TEXT_SIZE])
+{
+    const struct own_key *active = active_of(s);
+    const struct keyring_options *o = &s->k->options;
+    struct newcomer n;
+    if (!s->keys_loaded)
+        return ERR_UNAVAILABLE;
+    if (first ? s->ever : !s->ever)
+        return first ? ERR_EXISTS : ERR_NOT_FOUND;
+    if (!newcomer_make(s, &n))
+        return ERR_MEMORY;
+    struct signing_key_rotate c = {.id = n.id,
+                                   .first = first,
+                                   .algorithm = span_text("ES256"),
+                                   .environment = span_text(o->environment),
+                                   .public_jwk = span_of(n.jwk, n.jwk_size),
+                                   .sealed = span_of(n.sealed, sizeof(n.sealed)),
+                                   .overlap_us = o->overlap_ns / NS_PER_US,
+                                   .audit = uuid_v7(&s->ids),
+                                   .who = who,
+                                   .reason = reason,
+                                   .request_id = request_id};
+    if (active)
+        c.previous = active->id;
+    enum error e = submit(&signing_key_rotate_class, &c);
+    enum error loaded = load_changed(s, e);
+    memcpy(ret_kid, n.kid, sizeof(n.kid));
+    return e ? e : loaded;
+}
+
+static void rotate_alone(struct keyring_state *s, bool first, const char *reason)
+{
+    char kid[UUID_TEXT_SIZE];
+    const struct span none = {NULL, 0};
+    enum error e = rotate(s, first, span_text("system"), span_text(reason), none, kid);
+    if (e) {
+        tell(s, "error", "a signing key could not be made", error_name(e));
+        s->attempt_at = actor_now() + ATTEMPT_S * NS_PER_S;
+    } else {
+        tell(s, "info", first ? "the first signing key was made" : "the signing key was rotated", reason);
+        s->said = NULL;
+    }
+}
+
+/* What is due of our own keys. */
+static void look_after_own(struct keyring_state *s)
+{
+    const struct own_key *active = active_of(s);
+    bool dev = strcmp(s->k->options.environment, "dev") == 0;
+    uint64_t now = now_us(), cadence = s->k->options.cadence_ns / NS_PER_US;
+    if (!s->ever) {
+        if (dev)
+            rotate_alone(s, true, "the first start");
+    } else if (!active) {
+        rotate_alone(s, false, "there was no active key");
+    } else if (now >= active->created_us + cadence) {
+        rotate_alone(s, false, "the cadence");
+    } else if (active->created_us > now + cadence) {
+        rotate_alone(s, false, "the clock was ahead when the active key was made");
+    } else if (dev && atomic_load(&s->k->signless)) {
+        rotate_alone(s, false, "the active key can't be opened with this master key");
+    }
+}
+
+static void remove_expired(struct keyring_state *s)
+{
+    bool removed = false;
+    for (uint32_t i = 0; i < s->own_count; i++) {
+        const struct signing_key_remove c = {.id = s->own[i].id,
+                                             .kept_us = s->k->options.history_ns / NS_PER_US};
+        if (s->own[i].state == SIGNING_KEY_RETIRING && now_us() >= s->own[i].expires_us)
+            removed |= submit(&signing_key_remove_class, &c) == OK;
+    }
+    if (removed)
+        load_keys(s);
+}
+
+/* ---- orders ---- */
+
+static struct span issuer_of(const struct keyring *k, const struct order *o)
+{
+    return o->issuer_size ? span_of(o->issuer, o->issuer_size) : span_text(k->options.issuer);
+}
+
+static enum error put_revocation(struct keyring_state *s, const struct order *o, enum revocation_kind kind,
+                                 struct span issuer, uint64_t cut_off_us, uint64_t expires_us)
+{
+    const struct revocation_put c = {.kind = (uint8_t)kind,
+                                     .issuer = issuer,
+                                     .value = span_of(o->value, o->value_size),
+                                     .expires_us = expires_us,
+                                     .cut_off_us = cut_off_us,
+                                     .audit = uuid_v7(&s->ids),
+                                     .who = span_of(o->who, o->who_size),
+                                     .reason = span_of(o->reason, o->reason_size),
+                                     .request_id = span_of(o->request, o->request_size)};
+    return submit(&revocation_put_class, &c);
+}
+
+/* In memory first: it counts at once, whatever the disk says. */
+static enum error revoke_thing(struct keyring_state *s, const struct order *o)
+{
+    struct keyring *k = s->k;
+    const struct span any = {NULL, 0};
+    uint64_t now = now_us(), expires_s = all_expired_s(now);
+    struct span issuer = o->kind == REVOCATION_TOKEN ? issuer_of(k, o) : any;
+    if (o->kind == REVOCATION_TOKEN && o->expires_s && o->expires_s < expires_s)
+        expires_s = o->expires_s + 1;
+    if (expires_s <= now / 1000000)
+        return OK; /* it has expired by itself */
+    struct blocklist_id id =
+        blocklist_id(k->blocklist, (enum revocation_kind)o->kind, issuer, span_of(o->value, o->value_size));
+    uint64_t newest_s = atomic_load(&k->newest_s),
+             issued_s = newest_s > now / 1000000 ? newest_s : now / 1000000;
+    bool subject = o->kind == REVOCATION_SUBJECT;
+    enum error e = blocklist_put(k->blocklist, id, subject ? issued_s : UINT64_MAX, expires_s);
+    return e ? e
+             : put_revocation(s, o, (enum revocation_kind)o->kind, issuer, subject ? issued_s * 1000000 : 0,
+                              expires_s * 1000000);
+}
+
+static bool in_sets(struct keyring *k, struct span kid)
+{
+    const struct key_table *table = keyring_read_begin(k);
+    bool found = false;
+    for (uint32_t i = 0; i < table->count && k->issuers[1]; i++)
+        found |= strcmp(table->entries[i].issuer, k->issuers[1]) == 0 &&
+                 span_equal(span_text(jwt_key_kid(table->entries[i].key)), kid);
+    keyring_read_end(k);
+    return found;
+}
+
+/* One of a set: its owner may go on publishing it, so it stays revoked. */
+static enum error revoke_foreign(struct keyring_state *s, const struct order *o)
+{
+    struct keyring *k = s->k;
+    struct span kid = span_of(o->value, o->value_size);
+    enum error e = stop_key(k, k->issuers[1], kid, UINT64_MAX);
+    return e ? e : put_revocation(s, o, REVOCATION_KEY, span_text(k->issuers[1]), 0, 0);
+}
+
+/* One of ours. One that may have been written counts; a successor comes with it, or with the next look at the keys. */
+static enum error revoke_own(struct keyring_state *s, const struct order *o, const struct uuid *id)
+{
+    const struct span who = span_of(o->who, o->who_size), reason = span_of(o->reason, o->reason_size),
+                      request_id = span_of(o->request, o->request_size);
+    const struct signing_key_revoke c = {.id = *id,
+                                         .kept_us = s->k->options.history_ns / NS_PER_US,
+                                         .audit = uuid_v7(&s->ids),
+                                         .who = who,
+                                         .reason = reason,
+                                         .request_id = request_id};
+    char kid[UUID_TEXT_SIZE], successor[UUID_TEXT_SIZE];
+    enum error e = submit(&signing_key_revoke_class, &c), stopped = OK;
+    uuid_format(id, kid); /* the form that tokens have */
+    if (!e || unknown_end(e))
+        stopped = stop_key(s->k, s->k->options.issuer, span_text(kid), all_expired_s(now_us()));
+    enum error loaded = load_changed(s, e);
+    if (e)
+        return e;
+    if (!stopped && !loaded && !active_of(s) && rotate(s, false, who, reason, request_id, successor))
+        tell(s, "error", "there is no active signing key, and none could be made", "");
+    return stopped ? stopped : loaded;
+}
+
+/* Both may have this kid: a set's owner chooses those of its keys. */
+static enum error revoke_key(struct keyring_state *s, const struct order *o)
+{
+    struct span kid = span_of(o->value, o->value_size);
+    struct uuid id;
+    bool foreign = in_sets(s->k, kid);
+    enum error theirs = foreign ? revoke_foreign(s, o) : ERR_NOT_FOUND;
+    enum error ours = uuid_parse(kid.bytes, kid.size, &id) ? revoke_own(s, o, &id) : ERR_NOT_FOUND;
+    if (ours == ERR_NOT_FOUND || (ours == ERR_TRANSITION && foreign))
+        return theirs;
+    return ours ? ours : foreign ? theirs : OK;
+}
+
+static void obey(struct keyring_state *s, struct message *m)
+{
+    const struct order *o = message_body(m, sizeof(*o));
+    struct order_answer answer = {.error = ERR_INVALID};
+    if (o && o->verb == VERB_ROTATE)
+        answer.error = rotate(s, o->first, span_of(o->who, o->who_size), span_of(o->reason, o->reason_size),
+                              span_of(o->request, o->request_size), answer.kid);
+    else if (o && o->verb == VERB_REVOKE_KEY)
+        answer.error = revoke_key(s, o);
+    else if (o && o->verb == VERB_REVOKE)
+        answer.error = revoke_thing(s, o);
+    actor_reply_bytes(m, KEYRING_ANSWER, &answer, sizeof(answer));
+}
+
+/* ---- sets: the file and the URL ---- */
+
+static bool read_whole(const char *path, char *text, size_t *ret_size, struct timespec *ret_modified)
+{
+    struct stat stat;
+    ssize_t size = -1;
+    actor_guard_begin();
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 && fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) &&
+        stat.st_size <= (off_t)KEYRING_SET_BYTES_MAX)
+        size = read(fd, text, KEYRING_SET_BYTES_MAX);
+    if (fd >= 0)
+        close(fd);
+    actor_guard_end();
+    if (size < 0)
+        return false;
+    *ret_size = (size_t)size;
+    *ret_modified = stat.st_mtim;
+    return true;
+}
+
+static bool refresh_file(struct keyring_state *s)
+{
+    struct arena_mark mark = actor_arena_mark();
+    char *text = actor_alloc(KEYRING_SET_BYTES_MAX);
+    size_t size = 0;
+    bool changed = false;
+    if (read_whole(s->k->options.jwks_file, text, &size, &s->modified))
+        changed = set_take(s, SET_FILE, text, size);
+    else
+        tell(s, "warn", "the file of keys can't be read, and what was in it is kept",
+             s->k->options.jwks_file);
+    actor_arena_reset(mark);
+    return changed;
+}
+
+/* What failed is tried again sooner than what went well is refreshed. */
+static void unfetched(struct keyring_state *s, uint64_t seconds, const char *why)
+{
+    uint64_t again = actor_now() + seconds * NS_PER_S;
+    s->fetch_ref = 0;
+    s->refresh_at = again < s->refresh_at ? again : s->refresh_at;
+    tell(s, "warn", "the key set can't be fetched, and the one before it is kept", why);
+}
+
+static void refresh_url(struct keyring_state *s)
+{
+    const struct fetch_request request = {.method = "GET",
+                                          .url = s->k->options.jwks_url,
+                                          .headers = "Accept: application/json\n",
+                                          .answer_max = KEYRING_SET_BYTES_MAX,
+                                          .any_address = true};
+    if (s->fetch_ref && actor_now() < s->fetch_until)
+        return;
+    s->fetch_until = actor_deadline_ms(KEYRING_FETCH_MS + KEYRING_TICK_MS);
+    enum error e = fetch_begin(&request, &s->fetch_ref, actor_deadline_ms(KEYRING_FETCH_MS));
+    if (e) /* at a start the actor that fetches may come a moment later */
+        unfetched(s, e == ERR_NOPROC ? 1 : KEYRING_AGAIN_S, error_name(e));
+}
+
+static void refresh(struct keyring_state *s)
+{
+    struct keyring *k = s->k;
+    uint64_t now = actor_now();
+    bool wanted = atomic_load(&k->wanted) && now >= s->asked_at + KEYRING_AGAIN_S * NS_PER_S;
+    if (!k->issuers[1] || (now < s->refresh_at && !wanted))
+        return;
+    atomic_store(&k->wanted, false);
+    s->asked_at = now;
+    s->refresh_at = now + KEYRING_REFRESH_S * NS_PER_S;
+    if (k->options.jwks_file && refresh_file(s))
+        load_keys(s);
+    if (k->options.jwks_url)
+        refresh_url(s);
+}
+
+static void fetched(struct keyring_state *s, struct message *m)
+{
+    const struct fetch_answer *answer = (const void *)m->payload;
+    if (m->size < sizeof(*answer) || answer->ref != s->fetch_ref || answer->size > m->size - sizeof(*answer))
+        return;
+    s->fetch_ref = 0;
+    if (answer->error || answer->status != 200)
+        unfetched(s, KEYRING_AGAIN_S, answer->error ? answer->why : "its status isn't 200");
+    else if (set_take(s, SET_URL, (const char *)(answer + 1), answer->size))
+        load_keys(s);
+}
+
+/* ---- its life ---- */
+
+static void tick(struct keyring_state *s)
+{
+    if (!s->keys_loaded || !s->revocations_loaded)
+        load(s);
+    else if (actor_now() < s->unsure_until)
+        load_keys(s);
+    if (s->keys_loaded && actor_now() >= s->attempt_at) {
+        remove_expired(s);
+        look_after_own(s);
+    }
+    refresh(s);
+    actor_guard_begin();
+    keyring_reclaim(s->k);
+    blocklist_forget(s->k->blocklist, now_us() / 1000000);
+    actor_guard_end();
+    actor_timer(actor_deadline_ms(KEYRING_TICK_MS), KEYRING_TICK, 0);
+}
+
+static enum actor_step keyring_init(void *state, const void *args, size_t args_size)
+{
+    struct keyring_state *s = state;
+    ASSERT(args_size == sizeof(struct keyring_args));
+    s->k = ((const struct keyring_args *)args)->keyring;
+    uuid_source_init(&s->ids, s->k->options.env);
+    return ACTOR_PROCEED;
+}
+
+/* Sets come first, so that the first table has what is in the file. */
+static enum actor_step keyring_proceed(void *state)
+{
+    struct keyring_state *s = state;
+    if (s->k->options.jwks_file)
+        (void)refresh_file(s);
+    tick(s);
+    return ACTOR_CONTINUE;
+}
+
+static enum actor_step keyring_handle(void *state, struct message *m)
+{
+    struct keyring_state *s = state;
+    switch (m->type) {
+    case KEYRING_ORDER:
+        obey(s, m);
+        break;
+    case KEYRING_TICK:
+        tick(s);
+        break;
+    case FETCH_DONE:
+        fetched(s, m);
+        break;
+    default:
+        actor_unknown(m);
+    }
+    return ACTOR_CONTINUE;
+}
+
+const struct actor_class keyring_class = {
+    .name = "keyring",
+    .state_size = sizeof(struct keyring_state),
+    .init = keyring_init,
+    .proceed = keyring_proceed,
+    .handle = keyring_handle,
+    .stack_size = 256 * 1024,
+};

@@ -1,0 +1,238 @@
+#define _GNU_SOURCE /* accept4 */
+#include "http/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "http/connection.h"
+#include "runtime/supervisor.h"
+#include "runtime/telemetry.h"
+
+enum {
+    LISTENER_GO_ON = 1,    /* there may be more to accept */
+    ACCEPTS_PER_TURN = 64, /* before the mailbox is looked at again */
+    ACCEPTS_AT_END = 4096, /* a backlog */
+    START_MS = 5000,
+    TURNED_MAX = 32,
+    SPARES_MAX = 8,
+};
+
+/* Somebody who was told to come back. The answer is lost if we close before the request has come, so we wait for the
+ * other side to close, or until somebody else needs the place. */
+struct turned {
+    int fd;
+    uint64_t own, watch;
+};
+
+struct listener {
+    struct listener_args args;
+    /* Descriptors to give up when there are none left, so that newcomers can be told. More than one, because
+     * without any left the kernel doesn't say whether there is a newcomer, and then the oldest of these places
+     * is given up in vain. */
+    uint32_t spare_count;
+    uint64_t spares[SPARES_MAX];
+    uint32_t turned_count;
+    struct turned turned[TURNED_MAX]; /* oldest first */
+};
+
+static void observe(const struct listener *l, const char *outcome)
+{
+    TELEMETRY(HTTP_CONNECTION, 1, DIM(LISTENER, l->args.front->name), DIM(OUTCOME, outcome));
+}
+
+/* ---- those who are told to come back ---- */
+
+static void take_spares(struct listener *l)
+{
+    while (l->spare_count < SPARES_MAX) {
+        int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            return;
+        l->spares[l->spare_count++] = actor_own_fd(fd);
+    }
+}
+
+static void turned_drop(struct listener *l, uint32_t at)
+{
+    actor_unwatch(l->turned[at].watch);
+    actor_release(l->turned[at].own);
+    l->turned_count--;
+    memmove(&l->turned[at], &l->turned[at + 1], (l->turned_count - at) * sizeof(*l->turned));
+}
+
+/* The next newcomer, at the cost of a spare descriptor or of who was turned away longest ago. */
+static int accept_anyway(struct listener *l)
+{
+    int fd = accept4(l->args.listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
+        return fd;
+    if (l->spare_count)
+        actor_release(l->spares[--l->spare_count]);
+    else if (l->turned_count)
+        turned_drop(l, 0);
+    return accept4(l->args.listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+static void turned_keep(struct listener *l, int fd)
+{
+    if (l->turned_count == TURNED_MAX)
+        turned_drop(l, 0);
+    struct turned t = {.fd = fd, .own = actor_own_fd(fd)};
+    t.watch = t.own ? actor_watch(fd, WATCH_READ) : 0;
+    if (t.watch)
+        l->turned[l->turned_count++] = t;
+    else if (t.own)
+        actor_release(t.own);
+    else
+        close(fd);
+}
+
+/* Accepts one and tells it to come back. False: there is nobody, or no way to say so. */
+static bool turn_away(struct listener *l)
+{
+    static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
+                               "Connection: close\r\n\r\n";
+    int fd = accept_anyway(l);
+    if (fd < 0) {
+        if (errno != EAGAIN && errno != EWOULDBLOCK) /* who is waiting there doesn't announce itself again */
+            actor_timer(actor_deadline_ms(LISTENER_RETRY_MS), LISTENER_GO_ON, 0);
+        take_spares(l);
+        return false;
+    }
+    observe(l, "turned_away");
+    if (!l->args.tls)
+        (void)!send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL);
+    shutdown(fd, SHUT_WR);
+    turned_keep(l, fd);
+    take_spares(l);
+    return true;
+}
+
+/* What it has to say is taken in; when it has closed, so do we. */
+static void hear_turned(struct listener *l, uint64_t watch)
+{
+    char dropped[4096];
+    ssize_t n;
+    for (uint32_t i = 0; i < l->turned_count; i++) {
+        if (l->turned[i].watch != watch)
+            continue;
+        do
+            n = read(l->turned[i].fd, dropped, sizeof(dropped));
+        while (n > 0 || (n < 0 && errno == EINTR));
+        if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
+            turned_drop(l, i);
+            take_spares(l);
+        }
+        return;
+    }
+}
+
+/* ---- accepting ---- */
+
+/* No room: the connection that has been idle for longest makes some for the next; this one is told to come back. */
+static bool make_room(struct listener *l)
+{
+    connection_shed();
+    return turn_away(l);
+}
+
+/* Has one connection actor started, which accepts. False: nothing more to do now. */
+static bool accept_one(struct listener *l)
+{
+    const struct connection_args args = {
+        .listening = l->args.listening, .tls = l->args.tls, .front = l->args.front};
+    const struct child_spec spec = {.class = &connection_class,
+                                    .args = &args,
+                                    .args_size = sizeof(args),
+                                    .restart = RESTART_TEMPORARY,
+                                    .scheduler = SPAWN_ON(actor_scheduler_of(actor_self())),
+                                    .shutdown_ms = (int64_t)l->args.drain_ms};
+    struct child_result child = {0};
+    actor_pid supervisor = actor_whereis(l->args.connections);
+    switch (supervisor_start_child(supervisor, &spec, &child, actor_deadline_ms(START_MS))) {
+    case OK:
+        if (child.pid)
+            observe(l, "accepted");
+        return child.pid != 0;
+    case ERR_IGNORED:
+        return false;
+    case ERR_MAX_CHILDREN:
+        return make_room(l);
+    case ERR_INIT: {
+        bool full = child.why.code == CONNECTION_PEER_FULL || child.why.code == CONNECTION_NO_TLS;
+        reason_drop(&child.why);
+        if (full)
+            observe(l, "turned_away");
+        return full || make_room(l);
+    }
+    default:
+        actor_timer(actor_deadline_ms(LISTENER_RETRY_MS), LISTENER_GO_ON, 0);
+        return false;
+    }
+}
+
+static void accept_all(struct listener *l)
+{
+    int accepted =
+        0; /* also while the server drains: /readyz says so before nobody answers any more (CTL-539) */
+    while (accepted < ACCEPTS_PER_TURN && accept_one(l))
+        accepted++;
+    if (accepted == ACCEPTS_PER_TURN)
+        (void)actor_cast(actor_self(), LISTENER_GO_ON, NULL, 0);
+}
+
+/* ---- the actor ---- */
+
+static enum actor_step listener_init(void *state, const void *args, size_t args_size)
+{
+    struct listener *l = state;
+    ASSERT(args_size == sizeof(l->args));
+    memcpy(&l->args, args, sizeof(l->args));
+    if (!actor_watch(l->args.listening, WATCH_READ))
+        actor_refuse(reason_error(errno));
+    take_spares(l);
+    return ACTOR_CONTINUE;
+}
+
+static enum actor_step listener_handle(void *state, struct message *m)
+{
+    struct listener *l = state;
+    const struct message_ready *ready = (const void *)m->payload;
+    switch (m->type) {
+    case MESSAGE_READY:
+        if (ready->fd != l->args.listening)
+            hear_turned(l, ready->ref);
+        else
+            accept_all(l);
+        return ACTOR_CONTINUE;
+    case LISTENER_GO_ON:
+        accept_all(l);
+        return ACTOR_CONTINUE;
+    default:
+        actor_unknown(m);
+        return ACTOR_CONTINUE;
+    }
+}
+
+/* The server stops. The supervisor of connections, which starts them, is asked to end after us. */
+static void listener_terminate(void *state, const struct reason *why)
+{
+    struct listener *l = state;
+    if (why->kind != REASON_SHUTDOWN || !atomic_load(&l->args.front->draining) || l->args.keep)
+        return;
+    for (int accepted = 0; accepted < ACCEPTS_AT_END && accept_one(l); accepted++)
+        ;
+    (void)shutdown(l->args.listening, SHUT_RDWR);
+}
+
+const struct actor_class listener_class = {
+    .name = "listener",
+    .state_size = sizeof(struct listener),
+    .init = listener_init,
+    .handle = listener_handle,
+    .terminate = listener_terminate,
+    .trap_exits = true,
+};

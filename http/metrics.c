@@ -1,0 +1,416 @@
+#define _GNU_SOURCE /* memmem */
+#include "http/metrics.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "http/actor_view.h"
+#include "http/body.h"
+#include "http/census.h"
+#include "http/front.h"
+#include "http/process.h"
+#include "http/store_figures.h"
+#include "runtime/runtime.h"
+#include "store/view.h"
+
+/* ---- requests by route ---- */
+
+/* Upper bounds in ns: those that every dashboard of http_request_duration_seconds knows. */
+static const uint64_t bounds[] = {
+    5000000,   10000000,  25000000,   50000000,   75000000,   100000000,  250000000,
+    500000000, 750000000, 1000000000, 2500000000, 5000000000, 7500000000, 10000000000,
+};
+enum { BOUNDS = sizeof(bounds) / sizeof(*bounds), CLASSES = 5 };
+static const char *const classes[CLASSES] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
+
+struct cell {
+    _Alignas(64) _Atomic uint64_t buckets[BOUNDS + 1]; /* not cumulative; the last one: longer than all */
+    _Atomic uint64_t sum_ns;
+    _Atomic uint64_t classes[CLASSES];
+};
+
+/* A route's place is found by its address and stays. Place 0 is for requests that had no route. */
+static const struct route *_Atomic places[METRICS_ROUTES];
+static struct cell cells[METRICS_ROUTES][METRICS_LANES];
+
+static uint32_t place_of(const struct route *route)
+{
+    if (!route)
+        return 0;
+    uint32_t at = (uint32_t)(((uintptr_t)route >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+    for (uint32_t tries = 0; tries < METRICS_ROUTES; tries++, at++) {
+        uint32_t place = at % METRICS_ROUTES;
+        if (place == 0)
+            continue;
+        const struct route *there = atomic_load_explicit(&places[place], memory_order_relaxed);
+        if (there == route || (!there && atomic_compare_exchange_strong(&places[place], &there, route)) ||
+            there == route)
+            return place;
+    }
+    return 0;
+}
+
+void metrics_request(const struct route *route, int status, uint64_t took_ns)
+{
+    uint32_t lane = (uint32_t)actor_scheduler_of(actor_self()) % METRICS_LANES, bucket = 0;
+    struct cell *cell = &cells[place_of(route)][lane];
+    while (bucket < BOUNDS && took_ns > bounds[bucket])
+        bucket++;
+    atomic_fetch_add_explicit(&cell->buckets[bucket], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&cell->sum_ns, took_ns, memory_order_relaxed);
+    if (status >= 100 && status < 600)
+        atomic_fetch_add_explicit(&cell->classes[status / 100 - 1], 1, memory_order_relaxed);
+}
+
+static const char *const fronts[] = {"client", "operator"};
+
+/* So that the series of all routes are there before their first request. */
+static void note_routes(void)
+{
+    for (size_t i = 0; i < sizeof(fronts) / sizeof(*fronts); i++) {
+        const struct front *front = front_find(fronts[i]);
+        for (size_t j = 0; front && j < routes_count(front->routes); j++)
+            (void)place_of(routes_at(front->routes, j));
+    }
+}
+
+struct sums {
+    uint64_t buckets[BOUNDS + 1], count, sum_ns, classes[CLASSES];
+};
+
+static void sums_read(uint32_t place, struct sums *ret)
+{
+    *ret = (struct sums){.count = 0};
+    for (uint32_t lane = 0; lane < METRICS_LANES; lane++) {
+        struct cell *cell = &cells[place][lane];
+        for (uint32_t i = 0; i <= BOUNDS; i++)
+            ret->buckets[i] += atomic_load_explicit(&cell->buckets[i], memory_order_relaxed);
+        for (uint32_t i = 0; i < CLASSES; i++)
+            ret->classes[i] += atomic_load_explicit(&cell->classes[i], memory_order_relaxed);
+        ret->sum_ns += atomic_load_explicit(&cell->sum_ns, memory_order_relaxed);
+    }
+    for (uint32_t i = 0; i <= BOUNDS; i++)
+        ret->count += ret->buckets[i];
+}
+
+static const struct route *route_in(uint32_t place)
+{
+    return atomic_load_explicit(&places[place], memory_order_relaxed);
+}
+
+uint64_t metrics_version_requests(void)
+{
+    uint64_t count = 0;
+    for (uint32_t place = 1; place < METRICS_ROUTES; place++) {
+        const struct route *route = route_in(place);
+        struct sums sums;
+        if (!route || (route->surface != SURFACE_CONTROL && strncmp(route->path, "/v1/", 4) != 0))
+            continue;
+        sums_read(place, &sums);
+        count += sums.count;
+    }
+    return count;
+}
+
+/* ---- the text ---- */
+
+struct text {
+    struct json_sink *sink;
+    bool open; /* OpenMetrics */
+};
+
+/* `name` of a counter is without its _total, of an info without _info; `unprefixed` names are as they stand. */
+static void family(const struct text *t, const char *name, const char *type, const char *help)
+{
+    bool counter = strcmp(type, "counter") == 0, info = strcmp(type, "info") == 0;
+    const char *suffix = t->open ? "" : counter ? "_total" : info ? "_info" : "";
+    const char *shown = t->open ? type : info ? "gauge" : type;
+    if (t->open && strcmp(type, "untyped") == 0)
+        shown = "unknown";
+    json_sink_text(t->sink, "# HELP ");
+    json_sink_text(t->sink, name);
+    json_sink_text(t->sink, suffix);
+    json_sink_text(t->sink, " ");
+    json_sink_text(t->sink, help);
+    json_sink_text(t->sink, "\n# TYPE ");
+    json_sink_text(t->sink, name);
+    json_sink_text(t->sink, suffix);
+    json_sink_text(t->sink, " ");
+    json_sink_text(t->sink, shown);
+    json_sink_text(t->sink, "\n");
+}
+
+/* Labels are our own words: routes, names of rows and tables, which hold nothing that needs an escape. */
+static void series(const struct text *t, const char *name, const char *label, const char *value)
+{
+    json_sink_text(t->sink, name);
+    if (label) {
+        json_sink_text(t->sink, "{");
+        json_sink_text(t->sink, label);
+        json_sink_text(t->sink, "=\"");
+        json_sink_text(t->sink, value);
+        json_sink_text(t->sink, "\"}");
+    }
+    json_sink_text(t->sink, " ");
+}
+
+static void sample(const struct text *t, const char *name, const char *label, const char *value,
+                   uint64_t number)
+{
+    series(t, name, label, value);
+    json_sink_uint(t->sink, number);
+    json_sink_text(t->sink, "\n");
+}
+
+static void sample_decimal(const struct text *t, const char *name, const char *label, const char *value,
+                           int64_t number, unsigned scale)
+{
+    series(t, name, label, value);
+    json_sink_decimal(t->sink, number, scale);
+    json_sink_text(t->sink, "\n");
+}
+
+static void gauge(const struct text *t, const char *name, const char *help, uint64_t number)
+{
+    family(t, name, "gauge", help);
+    sample(t, name, NULL, NULL, number);
+}
+
+/* ---- what there is of it ---- */
+
+static void write_build(const struct text *t, const char *version)
+{
+    char compiler[64];
+#ifdef __clang__
+    snprintf(compiler, sizeof(compiler), "clang %d.%d", __clang_major__, __clang_minor__);
+#else
+    snprintf(compiler, sizeof(compiler), "gcc %d.%d", __GNUC__, __GNUC_MINOR__);
+#endif
+    family(t, "coppice_build", "info", "Which build this is.");
+    json_sink_text(t->sink, "coppice_build_info{version=\"");
+    json_sink_text(t->sink, version);
+    json_sink_text(t->sink, "\",compiler=\"");
+    json_sink_text(t->sink, compiler);
+    json_sink_text(t->sink, "\"} 1\n");
+}
+
+static void write_process(const struct text *t)
+{
+    struct process_figures p;
+    process_read(&p);
+    family(t, "process_cpu_seconds", "counter", "CPU time, user and system.");
+    sample_decimal(t, "process_cpu_seconds_total", NULL, NULL, (int64_t)p.cpu_us, 6);
+    gauge(t, "process_resident_memory_bytes", "Resident memory.", p.resident_bytes);
+    gauge(t, "process_virtual_memory_bytes", "Address space; most of it is never touched.", p.virtual_bytes);
+    gauge(t, "process_open_fds", "Open descriptors.", p.open_fds);
+    family(t, "process_max_fds", "gauge", "Descriptors that may be open.");
+    series(t, "process_max_fds", NULL, NULL);
+    if (p.max_fds == UINT64_MAX)
+        json_sink_text(t->sink, "+Inf");
+    else
+        json_sink_uint(t->sink, p.max_fds);
+    json_sink_text(t->sink, "\n");
+    gauge(t, "process_threads", "Threads.", p.threads);
+    family(t, "process_start_time_seconds", "gauge", "When the process began, since 1970.");
+    sample_decimal(t, "process_start_time_seconds", NULL, NULL, (int64_t)p.started_ms, 3);
+}
+
+/* X(field of runtime_stats, "name", type, "help") */
+#define RUNTIME(X)                                                                                      \
+    X(schedulers, "schedulers", gauge, "Scheduler threads, dedicated ones included.")                   \
+    X(actors, "living_actors", gauge, "Living actors of all kinds.")                                    \
+    X(spawned, "actors_spawned", counter, "Actors that were started.")                                  \
+    X(ended, "actors_ended", counter, "Actors that ended, for whatever reason.")                        \
+    X(crashed, "actors_crashed", counter, "Actors that trapped and were contained.")                    \
+    X(messages_handled, "messages_handled", counter, "Messages that were handled.")                     \
+    X(messages_dropped, "messages_dropped", counter, "Messages that were dropped.")                     \
+    X(messages_remote, "messages_remote", counter, "Messages that went from one scheduler to another.") \
+    X(preemptions, "preemptions", counter, "Handlers switched out at the end of their slice.")          \
+    X(overruns, "overruns", counter, "Handlers ended at their runaway budget.")                         \
+    X(wakes, "wakes", counter, "Schedulers woken by another thread.")                                   \
+    X(polls, "polls", counter, "Looks for ready descriptors.")                                          \
+    X(turns, "turns", counter, "Turns of the schedulers' main loops.")                                  \
+    X(stacks, "stacks", gauge, "Coroutine stacks, in use or kept.")                                     \
+    X(stacks_in_use, "stacks_in_use", gauge, "Coroutine stacks in use.")                                \
+    X(message_bytes, "message_memory_bytes", gauge, "Memory of messages and arenas.")                   \
+    X(record_bytes, "record_memory_bytes", gauge, "Memory of names, links, monitors and timers.")       \
+    X(actor_bytes, "actor_memory_bytes", gauge, "Memory of actors.")                                    \
+    X(timers, "timers", gauge, "Armed timers.")                                                         \
+    X(records, "records", gauge, "Names, links, monitors, timers and open requests.")
+
+static void write_runtime(const struct text *t)
+{
+    struct runtime_stats s;
+    runtime_stats(runtime_self(), &s);
+#define X(field, name, type, help)                                                                        \
+    family(t, "coppice_runtime_" name, #type, help);                                                      \
+    sample(t, strcmp(#type, "counter") == 0 ? "coppice_runtime_" name "_total" : "coppice_runtime_" name, \
+           NULL, NULL, s.field);
+    RUNTIME(X)
+#undef X
+}
+
+/* Into the gauges that telemetry writes. */
+static void note_mailboxes(void)
+{
+    struct census *census = actor_alloc(sizeof(*census));
+    census_take(census);
+    for (const struct census_row *row = census->rows; row->class_name; row++) {
+        telemetry_gauge_set(TELEMETRY_GAUGE_ACTORS, row->class_name, (int64_t)row->actors);
+        telemetry_gauge_set(TELEMETRY_GAUGE_MAILBOX_MESSAGES, row->class_name, (int64_t)row->messages);
+        telemetry_gauge_set(TELEMETRY_GAUGE_MAILBOX_MAX_MESSAGES, row->class_name, row->fullest_depth);
+    }
+}
+
+static void write_budgets(const struct text *t, const struct living_rows *rows)
+{
+    const char *name = "coppice_supervisor_restart_budget_used_ratio";
+    family(t, name, "gauge",
+           "Restarts in the window now, as a part of those that may be; one more than 1 ends it.");
+    for (size_t i = 0; i < rows->count; i++) {
+        struct supervisor_info info;
+        actor_pid pid = rows->rows[i].per_key ? 0 : actor_whereis(rows->rows[i].name);
+        if (!pid || !actor_view_supervises(pid) ||
+            supervisor_inspect(pid, &info, actor_deadline_ms(ACTOR_VIEW_ANSWER_MS)) != OK)
+            continue;
+        int64_t ppm = info.intensity     ? (int64_t)info.budget_used * 1000000 / info.intensity
+                      : info.budget_used ? 1000000
+                                         : 0;
+        sample_decimal(t, name, "supervisor", rows->rows[i].name, ppm, 6);
+    }
+}
+
+static void write_store(const struct text *t)
+{
+    struct store_figures *f = actor_alloc(sizeof(*f));
+    const char *up = "coppice_store_up";
+    store_figures_read(f);
+    gauge(t, up, "1 while the store takes ordinary commands.",
+          f->store && store_state(f->store) == STORE_OPEN);
+    if (!f->known)
+        return;
+    gauge(t, "coppice_lmdb_map_size_bytes", "Address space of the map.", f->environment.map);
+    gauge(t, "coppice_lmdb_file_bytes", "Size of the data file.", f->environment.file);
+    gauge(t, "coppice_lmdb_used_bytes", "Up to the last page in use.", f->environment.used);
+    gauge(t, "coppice_lmdb_free_bytes", "Free pages below that.", f->environment.free);
+    gauge(t, "coppice_lmdb_readers", "Slots of the table of readers in use.", f->environment.readers);
+    gauge(t, "coppice_lmdb_readers_max", "Slots that there are.", f->environment.readers_max);
+    gauge(t, "coppice_lmdb_oldest_reader_age_txns", "Commits since the state that the oldest reader sees.",
+          f->environment.last_txn - f->environment.oldest_txn);
+    gauge(t, "coppice_store_views", "Open views.", views_count(f->store));
+}
+
+static void write_fronts(const struct text *t)
+{
+    family(t, "coppice_http_connections_open", "gauge", "Open connections.");
+    for (size_t i = 0; i < 2; i++) {
+        struct front *front = front_find(fronts[i]);
+        if (front)
+            sample(t, "coppice_http_connections_open", "listener", fronts[i],
+                   atomic_load(&front->connections));
+    }
+    family(t, "coppice_http_streams_open", "gauge", "Open event streams.");
+    for (size_t i = 0; i < 2; i++) {
+        struct front *front = front_find(fronts[i]);
+        if (front)
+            sample(t, "coppice_http_streams_open", "listener", fronts[i], atomic_load(&front->streams));
+    }
+    gauge(t, "coppice_http_bodies", "Large request bodies in memory.", bodies_used());
+}
+
+static void histogram(const struct text *t, const char *method, const char *path, const struct sums *s)
+{
+    const char *name = "http_request_duration_seconds";
+    char labels[256];
+    uint64_t count = 0;
+    for (uint32_t i = 0; i <= BOUNDS; i++) {
+        count += s->buckets[i];
+        snprintf(labels, sizeof(labels), "%s_bucket{method=\"%s\",route=\"%s\",le=\"", name, method, path);
+        json_sink_text(t->sink, labels);
+        if (i < BOUNDS)
+            json_sink_decimal(t->sink, (int64_t)bounds[i], 9);
+        else
+            json_sink_text(t->sink, "+Inf");
+        json_sink_text(t->sink, "\"} ");
+        json_sink_uint(t->sink, count);
+        json_sink_text(t->sink, "\n");
+    }
+    snprintf(labels, sizeof(labels), "%s_sum{method=\"%s\",route=\"%s\"} ", name, method, path);
+    json_sink_text(t->sink, labels);
+    json_sink_decimal(t->sink, (int64_t)s->sum_ns, 9);
+    snprintf(labels, sizeof(labels), "\n%s_count{method=\"%s\",route=\"%s\"} ", name, method, path);
+    json_sink_text(t->sink, labels);
+    json_sink_uint(t->sink, count);
+    json_sink_text(t->sink, "\n");
+}
+
+static void write_durations(const struct text *t)
+{
+    struct sums sums;
+    family(t, "http_request_duration_seconds", "histogram",
+           "From the request's first byte to the end of its answer.");
+    for (uint32_t place = 0; place < METRICS_ROUTES; place++) {
+        const struct route *route = route_in(place);
+        if (!route && place)
+            continue;
+        sums_read(place, &sums);
+        histogram(t, route ? method_name(route->method) : "", route ? route->path : "", &sums);
+    }
+}
+
+static void write_answers(const struct text *t)
+{
+    struct sums sums;
+    char line[256];
+    family(t, "coppice_http_answers", "counter",
+           "Answers, by route and class of status; no route: an empty one.");
+    for (uint32_t place = 0; place < METRICS_ROUTES; place++) {
+        const struct route *route = route_in(place);
+        if (!route && place)
+            continue;
+        sums_read(place, &sums);
+        for (uint32_t i = 1; i < CLASSES; i++) {
+            snprintf(line, sizeof(line),
+                     "coppice_http_answers_total{method=\"%s\",route=\"%s\",code=\"%s\"} ",
+                     route ? method_name(route->method) : "", route ? route->path : "", classes[i]);
+            json_sink_text(t->sink, line);
+            json_sink_uint(t->sink, sums.classes[i]);
+            json_sink_text(t->sink, "\n");
+        }
+    }
+}
+
+/* Named by the contract (CTL-028), as no counter may be called: so it has no type. */
+static void write_routing(const struct text *t)
+{
+    family(t, "routing_decision_count", "untyped", "Requests that were routed, by version of the contract.");
+    sample(t, "routing_decision_count", "version", "v1", metrics_version_requests());
+}
+
+static bool wants_openmetrics(const struct request *q)
+{
+    const struct span accept = q->known[HEADER_ACCEPT];
+    const char *type = "application/openmetrics-text";
+    return accept.bytes && memmem(accept.bytes, accept.size, type, strlen(type));
+}
+
+void metrics_serve(const struct request *q, struct response *r)
+{
+    struct text t = {.sink = &r->sink, .open = wants_openmetrics(q)};
+    note_routes();
+    note_mailboxes();
+    response_begin(r, 200, t.open ? METRICS_OPENMETRICS : METRICS_PROMETHEUS);
+    write_build(&t, q->front->version);
+    write_process(&t);
+    write_runtime(&t);
+    write_budgets(&t, q->front->rows);
+    write_store(&t);
+    write_fronts(&t);
+    write_durations(&t);
+    write_answers(&t);
+    write_routing(&t);
+    telemetry_write_metrics(runtime_telemetry(runtime_self()), t.sink,
+                            t.open ? TELEMETRY_OPENMETRICS : TELEMETRY_PROMETHEUS);
+    if (t.open)
+        json_sink_text(t.sink, "# EOF\n");
+}

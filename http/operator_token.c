@@ -1,0 +1,107 @@
+#include "http/operator_token.h"
+
+#include <stdio.h>
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+#include "http/front.h"
+#include "http/secret_file.h"
+#include "runtime/actor.h"
+
+#define PREFIX "cop_op_"
+
+enum { SECRET_SIZE = 32, PREFIX_LENGTH = sizeof(PREFIX) - 1 };
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/* 256 bits as 43 characters of 6, the last of which has 4. */
+static void write_token(const uint8_t secret[SECRET_SIZE], char token[OPERATOR_TOKEN_TEXT])
+{
+    uint32_t bits = 0, held = 0;
+    size_t used = PREFIX_LENGTH;
+    memcpy(token, PREFIX, PREFIX_LENGTH);
+    for (size_t i = 0; i < SECRET_SIZE; i++) {
+        bits = bits << 8 | secret[i];
+        for (held += 8; held >= 6;) {
+            held -= 6;
+            token[used++] = digits[bits >> held & 63];
+        }
+    }
+    token[used++] = digits[bits << (6 - held) & 63];
+    token[used] = 0;
+    ASSERT(used == OPERATOR_TOKEN_LENGTH);
+}
+
+static void hash_of(const char *token, size_t length, char hash[OPERATOR_TOKEN_HASH])
+{
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    actor_guard_begin();
+    SHA256((const uint8_t *)token, length, digest);
+    actor_guard_end();
+    for (size_t i = 0; i < sizeof(digest); i++)
+        snprintf(hash + 2 * i, 3, "%02x", digest[i]);
+}
+
+static bool token_sound(const char *token, size_t length)
+{
+    if (length != OPERATOR_TOKEN_LENGTH || memcmp(token, PREFIX, PREFIX_LENGTH) != 0)
+        return false;
+    for (size_t i = PREFIX_LENGTH; i < length; i++)
+        if (!token[i] || !strchr(digits, token[i]))
+            return false;
+    return true;
+}
+
+static enum error make(const char *path, struct env *env, char token[OPERATOR_TOKEN_TEXT], char *ret_text,
+                       size_t text_size)
+{
+    uint8_t secret[SECRET_SIZE];
+    env->random(env, secret, sizeof(secret));
+    write_token(secret, token);
+    OPENSSL_cleanse(secret, sizeof(secret));
+    char line[OPERATOR_TOKEN_TEXT];
+    memcpy(line, token, OPERATOR_TOKEN_LENGTH);
+    line[OPERATOR_TOKEN_LENGTH] = '\n';
+    return secret_file_write(path, line, sizeof(line), ret_text, text_size);
+}
+
+enum error operator_token_open(const char *path, struct env *env, char ret_token[OPERATOR_TOKEN_TEXT],
+                               char ret_hash[OPERATOR_TOKEN_HASH], char *ret_text, size_t text_size)
+{
+    char token[OPERATOR_TOKEN_TEXT + 1] = "";
+    size_t size = 0;
+    enum error e = secret_file_read(path, token, OPERATOR_TOKEN_TEXT, &size, ret_text, text_size);
+    bool made = e == ERR_MISSING;
+    if (made) {
+        e = make(path, env, token, ret_text, text_size);
+        size = OPERATOR_TOKEN_LENGTH;
+    }
+    if (e)
+        return e;
+    size -= size > 0 && token[size - 1] == '\n';
+    if (!token_sound(token, size)) {
+        snprintf(ret_text, text_size, "'%s' holds no operator's token; remove it, and a new one is made",
+                 path);
+        return ERR_FOREIGN;
+    }
+    hash_of(token, size, ret_hash);
+    snprintf(ret_token, OPERATOR_TOKEN_TEXT, "%s", made ? token : "");
+    OPENSSL_cleanse(token, sizeof(token));
+    return OK;
+}
+
+bool operator_token_check(const struct front *f, struct span authorization)
+{
+    static const char scheme[] = "bearer ";
+    const char *at = authorization.bytes;
+    char hash[OPERATOR_TOKEN_HASH];
+    size_t head = sizeof(scheme) - 1;
+    if (!f->operator_token_hash || authorization.size != head + OPERATOR_TOKEN_LENGTH)
+        return false;
+    for (size_t i = 0; i < head; i++)
+        if ((at[i] | 0x20) != scheme[i])
+            return false;
+    hash_of(at + head, OPERATOR_TOKEN_LENGTH, hash);
+    return CRYPTO_memcmp(hash, f->operator_token_hash, OPERATOR_TOKEN_HASH - 1) == 0;
+}

@@ -1,0 +1,604 @@
+#include "http/parser.h"
+
+#include <string.h>
+
+/* Two readers look at every head: llhttp at the grammar, and the one below at the framing. It takes no line but one that
+ * ends in CR LF, no name with a space, no length said twice. Where the two don't agree on what was said, nothing was. */
+
+static enum parsed refuse(struct parser *p, int status, const char *why)
+{
+    p->status = status;
+    p->why = why;
+    return PARSED_REFUSED;
+}
+
+void parser_reset(struct parser *p)
+{
+    memset(p, 0, sizeof(*p));
+}
+
+/* ---- bytes ---- */
+
+enum { TOKEN = 1, VALUE = 2, TARGET = 4, DIGIT = 8, HEX = 16, UPPER = 32 };
+
+/* VALUE: what a field's value may hold: visible characters, space, tab, and the bytes of other alphabets. */
+#define V VALUE
+#define G (VALUE | TARGET)         /* visible, but no token character */
+#define T (VALUE | TARGET | TOKEN) /* token character */
+#define N (T | DIGIT | HEX)
+#define A (T | HEX)
+#define B (T | HEX | UPPER)
+#define U (T | UPPER)
+static const uint8_t kinds[256] = {
+    0, 0, 0, 0, 0, 0, 0, 0, 0, V, 0, 0, 0, 0, 0, 0, /* tab */
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* */
+    V, T, G, T, T, T, T, T, G, G, T, T, G, T, T, G, /* space ! " # $ % & ' ( ) * + , - . / */
+    N, N, N, N, N, N, N, N, N, N, G, G, G, G, G, G, /* 0-9 : ; < = > ? */
+    G, B, B, B, B, B, B, U, U, U, U, U, U, U, U, U, /* @ A-O */
+    U, U, U, U, U, U, U, U, U, U, U, G, G, G, T, T, /* P-Z [ \ ] ^ _ */
+    T, A, A, A, A, A, A, T, T, T, T, T, T, T, T, T, /* ` a-o */
+    T, T, T, T, T, T, T, T, T, T, T, G, T, G, T, 0, /* p-z { | } ~ DEL */
+    V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V,
+    V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V,
+    V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V,
+    V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V,
+};
+#undef V
+#undef G
+#undef T
+#undef N
+#undef A
+#undef B
+#undef U
+
+static bool all(const char *at, size_t length, uint8_t kind)
+{
+    uint8_t seen = kind;
+    for (size_t i = 0; i < length; i++)
+        seen &= kinds[(unsigned char)at[i]];
+    return seen & kind;
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+static bool same(const char *at, size_t length, const char *name, size_t name_length)
+{
+    if (length != name_length)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (lower(at[i]) != name[i])
+            return false;
+    return true;
+}
+
+/* ---- llhttp's opinion ---- */
+
+static int stop_here(llhttp_t *llhttp)
+{
+    (void)llhttp;
+    return HPE_PAUSED;
+}
+
+static const llhttp_settings_t settings = {.on_headers_complete = stop_here};
+
+static enum method method_of(uint8_t method)
+{
+    switch (method) {
+    case HTTP_GET:
+        return METHOD_GET;
+    case HTTP_HEAD:
+        return METHOD_HEAD;
+    case HTTP_POST:
+        return METHOD_POST;
+    case HTTP_PUT:
+        return METHOD_PUT;
+    case HTTP_DELETE:
+        return METHOD_DELETE;
+    case HTTP_PATCH:
+        return METHOD_PATCH;
+    case HTTP_OPTIONS:
+        return METHOD_OPTIONS;
+    case HTTP_CONNECT:
+        return METHOD_CONNECT;
+    case HTTP_TRACE:
+        return METHOD_TRACE;
+    default:
+        return METHOD_UNKNOWN;
+    }
+}
+
+/* ---- what a head says about its body and its connection ---- */
+
+struct head {
+    uint32_t lengths, codings; /* how often they were said */
+    uint64_t length;
+    bool upgrade;
+};
+
+static enum parsed length_of(struct parser *p, struct head *h, struct span value)
+{
+    const char *digits = value.bytes;
+    if (h->lengths++)
+        return refuse(p, 400, "Content-Length is there twice");
+    if (value.size == 0 || value.size > 19 || !all(digits, value.size, DIGIT))
+        return refuse(p, 400, "Content-Length must be a number of at most 19 digits");
+    for (uint32_t i = 0; i < value.size; i++)
+        h->length = h->length * 10 + (uint64_t)(digits[i] - '0');
+    if (h->length > INT64_MAX)
+        return refuse(p, 400, "Content-Length is too large a number");
+    return PARSED_DONE;
+}
+
+static enum parsed coding_of(struct parser *p, struct head *h, struct span value)
+{
+    if (h->codings++)
+        return refuse(p, 400, "Transfer-Encoding is there twice");
+    if (!same(value.bytes, value.size, "chunked", 7))
+        return refuse(p, 400, "Transfer-Encoding must be chunked and nothing else");
+    return PARSED_DONE;
+}
+
+/* Tokens between commas. "close" wins over "keep-alive"; what else is said there is for proxies. */
+static void connection_of(struct span value, bool *close, bool *keep)
+{
+    const char *at = value.bytes, *end = at + value.size;
+    while (at < end) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        const char *stop = comma ? comma : end, *last = stop;
+        while (at < last && (*at == ' ' || *at == '\t'))
+            at++;
+        while (last > at && (last[-1] == ' ' || last[-1] == '\t'))
+            last--;
+        *close |= same(at, (size_t)(last - at), "close", 5);
+        *keep |= same(at, (size_t)(last - at), "keep-alive", 10);
+        at = stop + 1;
+    }
+}
+
+/* ---- lines ---- */
+
+static const struct {
+    const char *name;
+    uint8_t length;
+    bool once;
+} known[HEADER_COUNT] = {
+#define X(id, text, single) [HEADER_##id] = {.name = text, .length = sizeof(text) - 1, .once = single},
+    HEADERS(X)
+#undef X
+};
+
+static enum parsed keep_known(struct parser *p, struct request *q, const struct field *f)
+{
+    for (int i = 0; i < HEADER_COUNT; i++) {
+        if (known[i].length != f->name.size ||
+            !same(f->name.bytes, f->name.size, known[i].name, known[i].length))
+            continue;
+        if (q->known[i].bytes && known[i].once)
+            return refuse(p, 400,
+                          i == HEADER_HOST ? "Host is there twice"
+                                           : "a field that can be there once only is there twice");
+        if (!q->known[i].bytes)
+            q->known[i] = f->value;
+        return PARSED_DONE;
+    }
+    return PARSED_DONE;
+}
+
+/* Fields that decide about framing; the others are looked up among the known ones. */
+static enum parsed field_means(struct parser *p, struct head *h, struct request *q, const struct field *f,
+                               bool *close, bool *keep)
+{
+    const char *name = f->name.bytes;
+    switch (f->name.size) {
+    case 14:
+        if (same(name, 14, "content-length", 14))
+            return length_of(p, h, f->value);
+        break;
+    case 17:
+        if (same(name, 17, "transfer-encoding", 17))
+            return coding_of(p, h, f->value);
+        break;
+    case 10:
+        if (same(name, 10, "connection", 10))
+            connection_of(f->value, close, keep);
+        break;
+    case 6:
+        if (same(name, 6, "expect", 6)) {
+            if (!same(f->value.bytes, f->value.size, "100-continue", 12))
+                return refuse(p, 417, "Expect must be 100-continue");
+            q->expects_continue = true;
+        }
+        break;
+    default:
+        break;
+    }
+    return keep_known(p, q, f);
+}
+
+/* One line between `at` and its CR. */
+static enum parsed field_of(struct parser *p, const char *at, size_t length, struct request *q,
+                            struct field **ret_field)
+{
+    if (at[0] == ' ' || at[0] == '\t')
+        return refuse(p, 400, "a header line begins with white space");
+    const char *colon = memchr(at, ':', length);
+    if (!colon)
+        return refuse(p, 400, "a header line has no colon");
+    size_t name = (size_t)(colon - at);
+    if (name == 0)
+        return refuse(p, 400, "a header line has no name");
+    if (!all(at, name, TOKEN))
+        return refuse(p, 400, "a header's name holds a character that no name has");
+    if (q->fields_count == REQUEST_FIELDS_MAX)
+        return refuse(p, 431, "there are more than 100 header lines");
+    const char *value = colon + 1, *end = at + length;
+    while (value < end && (*value == ' ' || *value == '\t'))
+        value++;
+    while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    if (!all(value, (size_t)(end - value), VALUE))
+        return refuse(p, 400, "a header's value holds a control character");
+    struct field *f = &q->fields[q->fields_count++];
+    f->name = span_of(at, name);
+    f->value = span_of(value, (size_t)(end - value));
+    *ret_field = f;
+    return PARSED_DONE;
+}
+
+/* METHOD SP target SP HTTP/1.x, with single spaces. */
+static enum parsed request_line(struct parser *p, const char *at, size_t length, struct request *q)
+{
+    const char *space = memchr(at, ' ', length);
+    if (!space || space == at || !all(at, (size_t)(space - at), TOKEN))
+        return refuse(p, 400, "the request line has no method");
+    const char *target = space + 1, *end = at + length;
+    const char *version = memchr(target, ' ', (size_t)(end - target));
+    if (!version || version == target)
+        return refuse(p, 400, "the request line has no target or no version");
+    if ((size_t)(version - target) > PARSER_TARGET_MAX)
+        return refuse(p, 414, "the request target is longer than 8192 bytes");
+    if (!all(target, (size_t)(version - target), TARGET))
+        return refuse(p, 400, "the request target holds a character that must be escaped");
+    if (end - version != 9 || memcmp(version, " HTTP/1.", 8) != 0 || (version[8] != '0' && version[8] != '1'))
+        return refuse(p, 400, "the version must be HTTP/1.0 or HTTP/1.1");
+    q->target = span_of(target, (size_t)(version - target));
+    q->minor = (uint8_t)(version[8] - '0');
+    return PARSED_DONE;
+}
+
+/* The form of a target goes with its method; url_path takes it apart. */
+static enum parsed target_form(struct parser *p, const struct request *q)
+{
+    const char *target = q->target.bytes;
+    if (q->method == METHOD_CONNECT)
+        return refuse(p, 400, "CONNECT is for proxies");
+    if (target[0] == '/' || (q->target.size > 7 && same(target, 7, "http://", 7)) ||
+        (q->target.size > 8 && same(target, 8, "https://", 8)))
+        return PARSED_DONE;
+    if (target[0] == '*' && q->target.size == 1 && q->method == METHOD_OPTIONS)
+        return PARSED_DONE;
+    return refuse(p, 400, "the request target must begin with '/'");
+}
+
+/* A name or address, and perhaps a port; no path, no user. */
+static bool is_host(const char *at, size_t length)
+{
+    static const char others[] = "-._~%!$&'()*+,;=";
+    size_t i = 0;
+    if (length > 0 && at[0] == '[') {
+        for (i = 1; i < length && ((kinds[(unsigned char)at[i]] & HEX) || at[i] == ':' || at[i] == '.'); i++)
+            ;
+        if (i == 1 || i == length || at[i] != ']')
+            return false;
+        i++;
+    } else {
+        while (i < length && ((kinds[(unsigned char)at[i]] & (HEX | UPPER)) ||
+                              (at[i] >= 'a' && at[i] <= 'z') || memchr(others, at[i], sizeof(others) - 1)))
+            i++;
+        if (i == 0)
+            return false;
+    }
+    return i == length || (at[i] == ':' && all(at + i + 1, length - i - 1, DIGIT));
+}
+
+static enum parsed host_means(struct parser *p, const struct request *q)
+{
+    struct span host = q->known[HEADER_HOST];
+    if (!host.bytes)
+        return q->minor == 0 ? PARSED_DONE : refuse(p, 400, "there is no Host");
+    return is_host(host.bytes, host.size)
+               ? PARSED_DONE
+               : refuse(p, 400, "Host must be a name or an address, and perhaps a port");
+}
+
+/* Where llhttp and the lines above must have understood the same. */
+static enum parsed second_opinion(struct parser *p, const char *bytes, size_t size, struct request *q,
+                                  const struct head *h, bool close, bool keep)
+{
+    llhttp_t llhttp;
+    llhttp_init(&llhttp, HTTP_REQUEST, &settings);
+    llhttp_errno_t e = llhttp_execute(&llhttp, bytes, size);
+    if (e != HPE_PAUSED)
+        return refuse(p, 400, "the head is not HTTP/1.1");
+    q->method = method_of(llhttp.method);
+    bool chunked = llhttp.flags & F_CHUNKED;
+    if (llhttp.http_major != 1 || llhttp.http_minor != q->minor || chunked != (h->codings == 1) ||
+        (h->lengths && llhttp.content_length != h->length))
+        return refuse(p, 400, "the head can be understood in more than one way");
+    q->keep_alive = !close && (q->minor == 1 || keep);
+    return PARSED_DONE;
+}
+
+static enum parsed body_follows(struct parser *p, struct request *q, const struct head *h)
+{
+    if (h->codings && h->lengths)
+        return refuse(p, 400, "Content-Length and Transfer-Encoding are both there");
+    if (h->codings && q->minor == 0)
+        return refuse(p, 400, "HTTP/1.0 has no Transfer-Encoding");
+    p->chunked = h->codings;
+    p->length = h->length;
+    q->has_length = h->codings || h->lengths;
+    q->expects_continue = q->expects_continue && q->minor == 1 && (p->chunked || p->length);
+    return PARSED_DONE;
+}
+
+static enum parsed head_of(struct parser *p, const char *bytes, size_t size, struct request *q)
+{
+    struct head h = {0};
+    struct field *f = NULL;
+    bool close = false, keep = false;
+    const char *at = bytes, *end = bytes + size;
+    enum parsed step = PARSED_DONE;
+    q->fields_count = 0;
+    q->expects_continue = q->has_length = false;
+    q->body = span_of(NULL, 0);
+    memset(q->known, 0, sizeof(q->known));
+    for (bool first = true; step == PARSED_DONE; first = false) {
+        const char *line_end = memchr(at, '\n', (size_t)(end - at));
+        if (!line_end || line_end == at || line_end[-1] != '\r' ||
+            memchr(at, '\r', (size_t)(line_end - at)) != line_end - 1)
+            return refuse(p, 400, "a line must end in CR LF and hold neither before");
+        size_t length = (size_t)(line_end - 1 - at);
+        if (length == 0 && first)
+            return refuse(p, 400, "there is no request line");
+        if (length == 0)
+            break;
+        if (first)
+            step = request_line(p, at, length, q);
+        else if ((step = field_of(p, at, length, q, &f)) == PARSED_DONE)
+            step = field_means(p, &h, q, f, &close, &keep);
+        at = line_end + 1;
+    }
+    if (step == PARSED_DONE)
+        step = body_follows(p, q, &h);
+    if (step == PARSED_DONE)
+        step = second_opinion(p, bytes, size, q, &h, close, keep);
+    if (step == PARSED_DONE)
+        step = target_form(p, q);
+    return step == PARSED_DONE ? host_means(p, q) : step;
+}
+
+/* Behind the first empty line, or 0. Looks from where it stopped the last time. */
+static size_t end_of_head(struct parser *p, const char *bytes, size_t size)
+{
+    const char *at = bytes + (p->searched > 3 ? p->searched - 3 : 0), *end = bytes + size;
+    while ((at = memchr(at, '\n', (size_t)(end - at)))) {
+        at++;
+        if (end - at >= 2 && at[0] == '\r' && at[1] == '\n')
+            return (size_t)(at + 2 - bytes);
+    }
+    p->searched = (uint32_t)size;
+    return 0;
+}
+
+/* A line end that is none among the bytes from `at` on; of the last byte nobody knows yet. */
+static bool loose_end(const char *bytes, const char *at, const char *end)
+{
+    for (; at < end; at++) {
+        if (*at == '\n' && (at == bytes || at[-1] != '\r'))
+            return true;
+        if (*at == '\r' && at + 1 < end && at[1] != '\n')
+            return true;
+    }
+    return false;
+}
+
+/* A head that isn't whole, but can't become one any more: told at once, not when the peer has given up. Up to `from` it
+ * was looked at before. */
+static enum parsed hopeless(struct parser *p, const char *bytes, size_t size, size_t from)
+{
+    const char *line_end = memchr(bytes, '\n', size);
+    size_t line = line_end ? (size_t)(line_end - bytes) : size;
+    if (line > PARSER_TARGET_MAX + 64)
+        return refuse(p, 414, "the request line is longer than 8192 bytes");
+    if (!(kinds[(unsigned char)bytes[0]] & TOKEN))
+        return refuse(p, 400, "the request line has no method");
+    if (loose_end(bytes, bytes + (from ? from - 1 : 0), bytes + size))
+        return refuse(p, 400, "a line must end in CR LF and hold neither before");
+    if (size > PARSER_HEAD_MAX)
+        return refuse(p, 431, "the head is longer than 32768 bytes");
+    return PARSED_MORE;
+}
+
+enum parsed parser_head(struct parser *p, const char *bytes, size_t size, struct request *ret_request,
+                        size_t *ret_used)
+{
+    size_t skipped = 0;
+    /* One empty line in front of a request is what a client of old sends behind its last body. */
+    if (size >= 2 && bytes[0] == '\r' && bytes[1] == '\n')
+        skipped = 2;
+    else if (size == 0 || (size == 1 && bytes[0] == '\r'))
+        return PARSED_MORE;
+    size_t from = p->searched, head = end_of_head(p, bytes + skipped, size - skipped);
+    if (head > PARSER_HEAD_MAX)
+        return refuse(p, 431, "the head is longer than 32768 bytes");
+    if (head == 0)
+        return size == skipped ? PARSED_MORE : hopeless(p, bytes + skipped, size - skipped, from);
+    enum parsed parsed = head_of(p, bytes + skipped, head, ret_request);
+    if (parsed == PARSED_DONE)
+        *ret_used = skipped + head;
+    return parsed;
+}
+
+/* ---- chunks ---- */
+
+enum chunk_state {
+    CHUNK_SIZE = 0,  /* in the digits */
+    CHUNK_EXTENSION, /* behind a ';' */
+    CHUNK_SIZE_LF,
+    CHUNK_DATA,
+    CHUNK_DATA_CR,
+    CHUNK_DATA_LF,
+    CHUNK_TRAILER_START, /* at the beginning of a line behind the last chunk */
+    CHUNK_TRAILER_NAME,
+    CHUNK_TRAILER_VALUE,
+    CHUNK_TRAILER_LF,
+    CHUNK_END_LF,
+};
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = lower(c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* A byte of the line that says how long the next chunk is. */
+static enum parsed size_byte(struct parser *p, char c)
+{
+    int digit = p->state == CHUNK_SIZE ? hex_digit(c) : -1;
+    if (++p->line_used > PARSER_CHUNK_LINE_MAX)
+        return refuse(p, 400, "a chunk's size line is longer than 256 bytes");
+    if (digit >= 0) {
+        if (++p->chunk_digits > 16 || p->chunk_size >> 59)
+            return refuse(p, 400, "a chunk's size is too large a number");
+        p->chunk_size = p->chunk_size << 4 | (uint64_t)digit;
+        return PARSED_DONE;
+    }
+    if (p->chunk_digits == 0)
+        return refuse(p, 400, "a chunk's size must be hexadecimal digits");
+    if (c == '\r')
+        p->state = CHUNK_SIZE_LF;
+    else if (p->state == CHUNK_SIZE && c == ';')
+        p->state = CHUNK_EXTENSION;
+    else if (p->state == CHUNK_SIZE || !(kinds[(unsigned char)c] & VALUE))
+        return refuse(p, 400, "a chunk's size line holds what it may not");
+    return PARSED_DONE;
+}
+
+/* The name of a trailer, as far as it has come, is kept nowhere: what must not be there is recognised as it passes.
+ * Trailers are read and dropped; one that would change the framing is an attempt at it. */
+static const char *const forbidden_trailers[] = {"content-length", "transfer-encoding", "host", "trailer",
+                                                 "connection"};
+
+static enum parsed trailer_byte(struct parser *p, char c)
+{
+    if (++p->trailers_used > PARSER_TRAILERS_MAX)
+        return refuse(p, 431, "the trailers are longer than 8192 bytes");
+    switch (p->state) {
+    case CHUNK_TRAILER_START:
+        if (c == '\r') {
+            p->state = CHUNK_END_LF;
+            return PARSED_DONE;
+        }
+        p->chunk_left = 0;             /* characters of the name */
+        p->chunk_size = (1u << 5) - 1; /* which of the forbidden names it can still be */
+        p->state = CHUNK_TRAILER_NAME;
+        /* fall through */
+    case CHUNK_TRAILER_NAME:
+        if (c != ':') {
+            if (!(kinds[(unsigned char)c] & TOKEN))
+                return refuse(p, 400, "a trailer's name holds a character that no name has");
+            for (unsigned i = 0; i < 5; i++)
+                if (p->chunk_left >= strlen(forbidden_trailers[i]) ||
+                    forbidden_trailers[i][p->chunk_left] != lower(c))
+                    p->chunk_size &= ~(UINT64_C(1) << i);
+            p->chunk_left++;
+            return PARSED_DONE;
+        }
+        for (unsigned i = 0; i < 5; i++)
+            if (p->chunk_size >> i & 1 && p->chunk_left == strlen(forbidden_trailers[i]))
+                return refuse(p, 400, "a trailer must not say how the message is framed");
+        if (p->chunk_left == 0)
+            return refuse(p, 400, "a trailer has no name");
+        p->state = CHUNK_TRAILER_VALUE;
+        return PARSED_DONE;
+    case CHUNK_TRAILER_VALUE:
+        if (c == '\r')
+            p->state = CHUNK_TRAILER_LF;
+        else if (!(kinds[(unsigned char)c] & VALUE))
+            return refuse(p, 400, "a trailer holds a control character");
+        return PARSED_DONE;
+    default:
+        if (c != '\n')
+            return refuse(p, 400, "a line must end in CR LF and hold neither before");
+        p->state = CHUNK_TRAILER_START;
+        return PARSED_DONE;
+    }
+}
+
+/* A byte that isn't data. */
+static enum parsed frame_byte(struct parser *p, char c)
+{
+    switch (p->state) {
+    case CHUNK_SIZE:
+    case CHUNK_EXTENSION:
+        return size_byte(p, c);
+    case CHUNK_SIZE_LF:
+        if (c != '\n')
+            return refuse(p, 400, "a chunk's size must end in CR LF");
+        p->state = p->chunk_size ? CHUNK_DATA : CHUNK_TRAILER_START;
+        p->chunk_left = p->chunk_size;
+        return PARSED_DONE;
+    case CHUNK_DATA_CR:
+        if (c != '\r')
+            return refuse(p, 400, "a chunk is longer than it says");
+        p->state = CHUNK_DATA_LF;
+        return PARSED_DONE;
+    case CHUNK_DATA_LF:
+        if (c != '\n')
+            return refuse(p, 400, "a chunk must end in CR LF");
+        p->state = CHUNK_SIZE;
+        p->chunk_size = 0;
+        p->chunk_digits = 0;
+        p->line_used = 0;
+        return PARSED_DONE;
+    default:
+        return trailer_byte(p, c);
+    }
+}
+
+enum parsed parser_chunks(struct parser *p, const char *bytes, size_t size, char *out, size_t *ret_used,
+                          size_t *ret_written)
+{
+    size_t at = 0, written = 0;
+    while (at < size) {
+        if (p->state == CHUNK_DATA) {
+            size_t n = size - at < p->chunk_left ? size - at : (size_t)p->chunk_left;
+            memmove(out + written, bytes + at, n);
+            at += n;
+            written += n;
+            p->chunk_left -= n;
+            if (p->chunk_left == 0)
+                p->state = CHUNK_DATA_CR;
+            continue;
+        }
+        if (p->state == CHUNK_END_LF) {
+            if (bytes[at] != '\n')
+                return refuse(p, 400, "a line must end in CR LF and hold neither before");
+            *ret_used = at + 1;
+            *ret_written = written;
+            return PARSED_DONE;
+        }
+        if (frame_byte(p, bytes[at]) == PARSED_REFUSED)
+            return PARSED_REFUSED;
+        at++;
+    }
+    *ret_used = at;
+    *ret_written = written;
+    return PARSED_MORE;
+}

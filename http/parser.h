@@ -1,0 +1,53 @@
+/* The parser: bytes into requests, strictly. llhttp reads the grammar; what it forgives is refused here.
+ *
+ * Ambiguity is never resolved, only refused (400, or the status that names the limit), and after a refusal nothing more
+ * of the connection is read as a request. Request views point into the bytes that were given: zero copies.
+ *
+ * The caller gives all the bytes from the start of the request each time (parser_head); a head that isn't complete is
+ * looked at again when more has come, from where the search for its end stopped. Bodies follow by parser_body, which
+ * takes bytes as they come: with Content-Length they stand in one piece, chunked ones are moved together in place.
+ */
+#ifndef COPPICE_HTTP_PARSER_H
+#define COPPICE_HTTP_PARSER_H
+
+#include <llhttp.h>
+
+#include "http/request.h"
+
+#define PARSER_TARGET_MAX     8192u
+#define PARSER_HEAD_MAX       32768u
+#define PARSER_CHUNK_LINE_MAX 256u /* size and extension */
+#define PARSER_TRAILERS_MAX   8192u
+
+enum parsed {
+    PARSED_MORE = 0, /* not all there yet */
+    PARSED_DONE,     /* *ret_used bytes were read */
+    PARSED_REFUSED,  /* status and why are set */
+};
+
+struct parser {
+    /* of the head */
+    uint32_t searched; /* bytes in which the end of the head isn't */
+    /* of the body */
+    bool chunked;
+    uint64_t length; /* announced */
+    uint8_t state;   /* of the chunks */
+    uint64_t chunk_left, chunk_size;
+    uint32_t line_used, trailers_used;
+    uint8_t chunk_digits;
+    /* of a refusal */
+    int status;
+    const char *why;
+};
+
+void parser_reset(struct parser *parser);
+/* One head at the start of `bytes`. PARSED_DONE: *ret_request holds its views, *ret_used is where the body begins, and
+ * parser->chunked and ->length say how it comes. */
+enum parsed parser_head(struct parser *parser, const char *bytes, size_t size, struct request *ret_request,
+                        size_t *ret_used);
+/* Chunked bodies: reads `size` bytes at `bytes`, writes data to `out` (may be `bytes` itself, never more than was
+ * read). PARSED_DONE: the last chunk and its trailers were read. */
+enum parsed parser_chunks(struct parser *parser, const char *bytes, size_t size, char *out, size_t *ret_used,
+                          size_t *ret_written);
+
+#endif

@@ -1,0 +1,190 @@
+#include "http/probe.h"
+
+#include "actors/adapters.h"
+#include "actors/bus.h"
+#include "http/timestamp.h"
+#include "runtime/runtime.h"
+#include "runtime/telemetry.h"
+#include "store/outbox.h"
+#include "store/store.h"
+#include "store/view.h"
+#include "store/writer.h"
+
+const char *probe_level_name(enum probe_level level)
+{
+    switch (level) {
+#define X(id, name)  \
+    case PROBE_##id: \
+        return name;
+        PROBE_LEVELS(X)
+#undef X
+    }
+    return "";
+}
+
+/* ---- the checks ---- */
+
+static enum probe_level database(const struct store *store)
+{
+    if (!store || store_state(store) == STORE_FAILED)
+        return PROBE_DOWN;
+    return store_state(store) == STORE_TIGHT ? PROBE_DEGRADED : PROBE_OK;
+}
+
+static enum probe_level embedded(const struct store *store)
+{
+    if (database(store) == PROBE_DOWN)
+        return PROBE_DOWN;
+    return actor_whereis(WRITER_NAME) ? PROBE_OK : PROBE_DEGRADED;
+}
+
+static bool outbox_fullish(struct store *store)
+{
+    bool fullish = false;
+    struct view *view = view_open(store);
+    if (!view)
+        return false;
+    for (uint16_t i = 0; i < OUTBOX_PARTITIONS && !fullish; i++) {
+        enum outbox_level level;
+        fullish = outbox_level(&view->txn, i, &level) == OK && level != OUTBOX_OPEN;
+    }
+    view_close(view);
+    return fullish;
+}
+
+static enum probe_level event_bus(struct store *store)
+{
+    if (!actor_whereis(BUS_NAME) || database(store) == PROBE_DOWN)
+        return PROBE_DOWN;
+    return outbox_fullish(store) ? PROBE_DEGRADED : PROBE_OK;
+}
+
+static enum probe_level adapters(void)
+{
+    struct adapter_state states[ADAPTERS_MAX];
+    size_t count;
+    return adapters_list(states, ADAPTERS_MAX, &count, actor_deadline_ms(PROBE_ANSWER_MS)) == OK ? PROBE_OK
+                                                                                                 : PROBE_DOWN;
+}
+
+bool probe_started(const struct front *front)
+{
+    static _Atomic bool started; /* of the process, and once true for ever */
+    const char *why;
+    if (atomic_load_explicit(&started, memory_order_relaxed))
+        return true;
+    if (!store_here() || living_missing(front->rows) || adapters() != PROBE_OK)
+        return false;
+    if (front->keyring &&
+        !keyring_ready(front->keyring, &why)) /* outside dev: until an operator made a key */
+        return false;
+    atomic_store_explicit(&started, true, memory_order_relaxed);
+    return true;
+}
+
+void probe_look(const struct front *front, struct probe_state *ret_state)
+{
+    struct store *store = store_here();
+    enum probe_level *checks = ret_state->checks;
+    checks[PROBE_CHECK_DATABASE] = database(store);
+    checks[PROBE_CHECK_REDIS] = embedded(store);
+    checks[PROBE_CHECK_EVENT_BUS] = event_bus(store);
+    checks[PROBE_CHECK_ACTORS] = living_missing(front->rows) ? PROBE_DOWN : PROBE_OK;
+    checks[PROBE_CHECK_ADAPTERS] = adapters();
+    checks[PROBE_CHECK_START] = probe_started(front) ? PROBE_OK : PROBE_DOWN;
+    checks[PROBE_CHECK_DRAIN] = atomic_load(&front->draining) ? PROBE_DOWN : PROBE_OK;
+    ret_state->ready = true;
+    for (size_t i = 0; i < PROBE_CHECK_COUNT; i++)
+        ret_state->ready &= checks[i] != PROBE_DOWN;
+}
+
+bool probe_alive(void)
+{
+    const struct telemetry *telemetry = runtime_telemetry(runtime_self());
+    return telemetry_counter_label(telemetry, TELEMETRY_FAILURE_RESTART_EXHAUSTED, "root") == 0;
+}
+
+/* ---- the answers ---- */
+
+static void begin(struct response *r, struct json *json, bool good, const char *status)
+{
+    if (!good)
+        response_header(r, "Retry-After", "1");
+    response_begin(r, good ? 200 : 503, RESPONSE_JSON);
+    json_init(json, &r->sink);
+    json_object_begin(json);
+    JSON_MEMBER(json, "status", string, status);
+}
+
+static void end(struct response *r, struct json *json)
+{
+    char now[TIMESTAMP_SIZE];
+    timestamp_format(actor_wall_now(), now);
+    JSON_MEMBER(json, "timestamp", string, now);
+    json_object_end(json);
+    json_sink_text(&r->sink, "\n");
+}
+
+static void serve_alive(const struct request *q, struct response *r)
+{
+    struct json json;
+    bool alive = probe_alive();
+    (void)q;
+    begin(r, &json, alive, alive ? "ok" : "error");
+    end(r, &json);
+}
+
+static void serve_started(const struct request *q, struct response *r)
+{
+    struct json json;
+    bool started = probe_started(q->front);
+    begin(r, &json, started, started ? "started" : "starting");
+    end(r, &json);
+}
+
+static bool verbose(const struct request *q)
+{
+    char room[8];
+    bool bad;
+    return strcmp(q->front->name, "operator") == 0 && request_query(q, "verbose", room, sizeof(room), &bad);
+}
+
+static void serve_ready(const struct request *q, struct response *r)
+{
+    static const struct {
+        const char *name;
+        bool contract;
+    } checks[PROBE_CHECK_COUNT] = {
+#define X(id, name, contract) [PROBE_CHECK_##id] = {name, contract},
+        PROBE_CHECKS(X)
+#undef X
+    };
+    struct probe_state state = {.ready = false};
+    struct json json;
+    bool all = verbose(q);
+    probe_look(q->front, &state);
+    begin(r, &json, state.ready, state.ready ? "ready" : "not_ready");
+    json_key(&json, "checks");
+    json_object_begin(&json);
+    for (size_t i = 0; i < PROBE_CHECK_COUNT; i++)
+        if (all || checks[i].contract)
+            JSON_MEMBER(&json, checks[i].name, string, probe_level_name(state.checks[i]));
+    json_object_end(&json);
+    end(r, &json);
+}
+
+const struct route probe_routes[] = {
+    {.method = METHOD_GET,
+     .path = "/healthz",
+     .surface = SURFACE_PUBLIC,
+     .quiet = true,
+     .serve = serve_alive},
+    {.method = METHOD_GET, .path = "/livez", .surface = SURFACE_PUBLIC, .quiet = true, .serve = serve_alive},
+    {.method = METHOD_GET, .path = "/readyz", .surface = SURFACE_PUBLIC, .quiet = true, .serve = serve_ready},
+    {.method = METHOD_GET,
+     .path = "/startupz",
+     .surface = SURFACE_PUBLIC,
+     .quiet = true,
+     .serve = serve_started},
+};
+const size_t probe_routes_count = sizeof(probe_routes) / sizeof(*probe_routes);

@@ -1,0 +1,116 @@
+#!/bin/sh
+# Settings from outside: where they come from, what is refused, and what a reload does to a running server.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/api/server.sh
+
+# runs STATUS ARGUMENT...: leaves standard output and error in $tmp
+runs() {
+    wanted=$1
+    shift
+    "$COPPICE" "$@" >"$tmp/stdout" 2>"$tmp/stderr"
+    is $? "$wanted"
+}
+out() { has "$(cat "$tmp/stdout")" "$1"; }
+err() { has "$(cat "$tmp/stderr")" "$1"; }
+settings() { cat >"$tmp/coppice.json"; }
+file=$tmp/coppice.json
+
+# --- what is in force, and why ---
+settings <<JSON
+// a machine
+{ "environment": "stage", /* no public address */ "slice": "2ms",
+  "store": { "dir": "$tmp/store" }, "log.level": "warn" }
+JSON
+check "check" runs 0 config check --config "$file"
+check "check says so" out "the settings can be used"
+check "check as JSON" runs 0 config check --config "$file" --json
+check "check as JSON says so" out '{"valid":true,"environment":"stage"}'
+COPPICE_SLICE=3ms runs 0 config show --config "$file" --schedulers 2
+check "a flag counts" out "schedulers                         2                      flag --schedulers"
+check "before the environment" out "slice                              3ms                    environment COPPICE_SLICE"
+check "before the file" out "environment                        stage                  file $file:2"
+check "before the defaults" out "runaway                            1s                     default"
+runs 0 config show --config "$file" --effective --source=default --json
+check "AMB-79 defaults alone" lacks "$(cat "$tmp/stdout")" '"source":"file"'
+check "AMB-79 defaults are there" out '{"key":"keys.rotation_cadence","value":"6h","source":"default","at":null,"reloadable":false}'
+COPPICE_CONFIG=$file runs 0 config show --source file
+check "the variable names the file" out "log.level"
+mkdir -p "$tmp/home/coppice/conf.d"
+echo '{"slice": "4ms", "runaway": "2s"}' >"$tmp/home/coppice/coppice.json"
+echo '{"slice": "5ms"}' >"$tmp/home/coppice/conf.d/10.json"
+if [ "$(id -u)" = 0 ]; then
+    runs 0 config show --config "$tmp/home/coppice/coppice.json" --source file
+else
+    XDG_CONFIG_HOME=$tmp/home runs 0 config show --source file
+fi
+check "conf.d comes on top" out "slice                              5ms                    file $tmp/home/coppice/conf.d/10.json:1"
+check "of what lies beside it" out "runaway                            2s"
+check "schema" runs 0 config schema
+check "schema names settings" out '"store.dir":{"oneOf":[{"type":"string"'
+
+# --- what is refused ---
+echo '{"store": {
+"dirr": "x"}}' >"$file"
+check "JOB-454 an unknown key" runs 78 config check --config "$file"
+check "JOB-360 JOB-454 it has a code, a line and a neighbour" err "RFA_CONFIG_INVALID: $file:2: there is no setting 'store.dirr'; did you mean store.dir?"
+check "JOB-454 as JSON" runs 78 config check --config "$file" --json
+check "JOB-360 as JSON it has a code" out '{"valid":false,"code":"RFA_CONFIG_INVALID","detail":"'
+check "JOB-454 a server doesn't start with it" runs 78 serve --config "$file" --store-dir "$tmp/none"
+check "JOB-454 and leaves nothing behind" test ! -e "$tmp/none"
+echo '{"slice": 7}' >"$file"
+check "JOB-454 a wrong type" runs 78 config check --config "$file"
+check "JOB-454 it is named" err "slice is a number; it must be a text: a duration from 100us to 1s"
+echo '{"schedulers": 65}' >"$file"
+check "JOB-454 a value out of range" runs 78 config check --config "$file"
+check "JOB-454 its key is named" err "$file:1: schedulers is '65'; it must be a whole number from 0 to 64"
+echo '{"slice": "1ms", "slice": "2ms"}' >"$file"
+check "a key that stands there twice" runs 78 config check --config "$file"
+check "a file that isn't there" runs 78 config check --config "$tmp/nothing.json"
+check "it is named" err "$tmp/nothing.json: No such file or directory"
+for env in dev stage prod; do
+    case $env in dev) days=30 ;; stage) days=14 ;; prod) days=7 ;; esac
+    check "CTL-106..CTL-108 $env has a ceiling" runs 0 config check --env $env --keys-rotation-cadence "${days}d"
+    check "CTL-106..CTL-108 $env refuses more" runs 78 config check --env $env --keys-rotation-cadence $((days + 1))d
+    check "CTL-115 a release of $env decides three" runs 78 config check --release --env $env
+    check "CTL-115 it names them" err "keys.rotation_cadence, keys.overlap, keys.revocation_sla"
+done
+decided="--release --keys-rotation-cadence 6h --keys-overlap 9h --keys-revocation-sla 1m"
+check "CTL-115 with them stage can be released" runs 0 config check --env stage $decided
+check "CTL-120 prod needs the record of RB-015" runs 78 config check --env prod $decided
+check "CTL-120 it is named" err "RB-015"
+check "CTL-120 with it prod can be released" runs 0 config check --env prod $decided --keys-bootstrap-rehearsed 2026-11-18
+check "CTL-085 a long cadence is a warning" runs 0 config check --keys-rotation-cadence 8h
+check "CTL-085 which is said" err "warning: keys.rotation_cadence is 8h"
+check "CTL-085 a short overlap is refused" runs 78 config check --keys-overlap 7h
+check "CTL-068 plain HTTP to everybody" runs 78 config check --env prod --http-listen 0.0.0.0:80
+check "CTL-068 behind a proxy" runs 0 config check --env prod --http-listen 0.0.0.0:80 --tls-terminated-by-proxy
+check "AMB-78 a clock ahead is for dev" runs 78 config check --env prod --clock-offset 1h
+
+# --- a reload ---
+echo '{"log": {"level": "info"}, "http.idle": "60s"}' >"$file"
+check "a server" start --config "$file"
+reload() {
+    kill -HUP "$server"
+    await "\"logger\":\"reload\""
+}
+echo '{"log": {"level": "info"}, "http.idle": "5s", "store.map": "2GiB"}' >"$file"
+check "SIGHUP" reload
+check "it says what was applied" has "$line" '"applied":"http.idle"'
+check "and what needs a restart" has "$line" '"needs_restart":"store.map"'
+echo '{"log": {"level": "info"}, "http.idle": "4s", "store.mp": "2GiB"}' >"$file"
+check "SIGHUP with a mistake" reload
+check "everything stays as it was" has "$line" 'everything stays as it was'
+check "and it says why" has "$line" "did you mean store.map?"
+running() { curl -sS -m 20 -H "$bearer" "http://$at/config"; }
+check "which is so" has "$(running)" '{"key":"http.idle","value":"5s","source":"file",'
+echo '{"log": {"level": "info"}, "http.idle": "3s"}' >"$file"
+check "coppice reload" runs 0 reload --reason 'a new idle time' --json --operator-listen "$at" --store-dir "$tmp/store"
+check "it says the same" out '"applied":"http.idle","needs_restart":""'
+check "coppice log level" runs 0 log level debug --reason 'to see more' --operator-listen "$at" --store-dir "$tmp/store"
+check "it counts at once" await '"level":"debug"'
+check "a level that there is none of" runs 1 log level loud --operator-listen "$at" --store-dir "$tmp/store"
+check "is refused with what is right" err "must be one of debug, info, warn, error"
+check "both are audited" sh -c '"$1" audit list --operator-listen "$2" --store-dir "$3" | grep -c -e config.reload -e log.level | grep -qx 2' sh "$COPPICE" "$at" "$tmp/store"
+check "with their reasons" sh -c '"$1" audit list --json --operator-listen "$2" --store-dir "$3" | grep "\"reason\":\"a new idle time\"" | grep -q "\"reason\":\"to see more\""' sh "$COPPICE" "$at" "$tmp/store"
+check "SIGTERM ends it with 0" stop
+finish

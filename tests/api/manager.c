@@ -1,0 +1,96 @@
+/* A service manager for tests/api/process_test.sh, which compiles it: starts a program with a socket for notifications, a
+ * watchdog time in microseconds, and a listening socket named "client" as descriptor 3.
+ *
+ *     manager WATCHDOG_USEC PROGRAM ARGUMENT...
+ *
+ * Prints "port N" and "pid N", then each notification on a line of its own, '|' between its lines, then "ended STATUS". */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int notifications(char name[64])
+{
+    struct sockaddr_un here = {.sun_family = AF_UNIX};
+    int length = snprintf(name, 64, "@coppice-manager-%d", getpid());
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    memcpy(here.sun_path, name, (size_t)length);
+    here.sun_path[0] = 0;
+    if (bind(fd, (struct sockaddr *)&here,
+             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)length)) != 0)
+        abort();
+    return fd;
+}
+
+static int listening(void)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof(here);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(fd, (struct sockaddr *)&here, size) != 0 || listen(fd, 64) != 0 ||
+        getsockname(fd, (struct sockaddr *)&here, &size) != 0)
+        abort();
+    printf("port %u\n", ntohs(here.sin_port));
+    return fd;
+}
+
+static void start(char *argv[], const char *watchdog, const char *name, int client, const sigset_t *before)
+{
+    char pid[16];
+    snprintf(pid, sizeof(pid), "%d", getpid());
+    setenv("NOTIFY_SOCKET", name, 1);
+    setenv("WATCHDOG_USEC", watchdog, 1);
+    setenv("WATCHDOG_PID", pid, 1);
+    setenv("LISTEN_PID", pid, 1);
+    setenv("LISTEN_FDS", "1", 1);
+    setenv("LISTEN_FDNAMES", "client", 1);
+    sigprocmask(SIG_SETMASK, before, NULL);
+    if (client == 3 ? fcntl(3, F_SETFD, 0) == 0 : dup2(client, 3) == 3)
+        execv(argv[0], argv);
+    _exit(127);
+}
+
+int main(int argc, char *argv[])
+{
+    char name[64], text[1024];
+    sigset_t child, before;
+    int status;
+    if (argc < 3)
+        return 64;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, &before);
+    int client = listening();
+    struct pollfd in[2] = {{.fd = notifications(name), .events = POLLIN},
+                           {.fd = signalfd(-1, &child, SFD_CLOEXEC), .events = POLLIN}};
+    pid_t pid = fork();
+    if (pid == 0)
+        start(argv + 2, argv[1], name, client, &before);
+    close(client);
+    printf("pid %d\n", pid);
+    for (;;) {
+        poll(in, 2, -1);
+        ssize_t n = recv(in[0].fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+        if (n > 0) {
+            text[n] = 0;
+            for (char *c = text; *c; c++)
+                *c = *c == '\n' ? '|' : *c;
+            printf("%s\n", text);
+        } else if (waitpid(pid, &status, WNOHANG) == pid) {
+            printf("ended %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+            return 0;
+        }
+    }
+}

@@ -1,0 +1,168 @@
+#!/bin/sh
+# The job contract's refusals from outside: problem details of one form, each code with its own type and title, statuses that
+# are never used; what its document says of each operation; the probes while something hangs, and while the server drains.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/api/server.sh
+
+check "a server" start --schedulers 2 --limits-requests-per-minute 40
+operator=$at
+none=00000000-0000-4000-8000-000000000000
+json='Content-Type: application/json'
+from=127.0.0.1
+
+ask() {
+    method=$1 path=$2
+    shift 2
+    curl -s -m 20 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' --interface "$from" -X "$method" "$@" "http://$client$path"
+}
+body() {
+    cat "$tmp/body"
+}
+value() {
+    member "$1" "$(body)"
+}
+header() {
+    tr -d '\r' <"$tmp/head" | grep -qi "^$1\$" || cat "$tmp/head"
+    tr -d '\r' <"$tmp/head" | grep -qi "^$1\$"
+}
+sent() {
+    tr -d '\r' <"$tmp/head" | sed -n "s/^$1: //Ip"
+}
+# problem STATUS CODE METHOD PATH ARGUMENT...: the whole form (JOB-339, JOB-376..JOB-382)
+problem() {
+    wanted=$1 code=$2
+    shift 2
+    is "$(ask "$@")" "$wanted" && is "$(value code)" "$code" && is "$(value status)" "$wanted" &&
+        header 'content-type: application/problem+json' &&
+        printf '%s' "$code" | grep -qE '^RFA_(REQUEST|AUTH|JOB|EXEC|STORAGE|DEPENDENCY|CONFIG|INTERNAL|CLIENT|WEBHOOK)(_[A-Z]+)*$' &&
+        is "$(value type)" "urn:problem:$(printf '%s' "$code" | tr 'A-Z_' 'a-z-')" &&
+        awk -F '\t' -v code="$code" -v status="$wanted" -v title="$(body | sed 's/.*"title":"\([^"]*\)".*/\1/')" \
+            '$1 == code && $2 == status && $3 == title { found = 1 } END { exit !found }' docs/contract/jobs.errors.tsv &&
+        [ -n "$(value detail)" ] && is "$(value instance)" "urn:request:$(sent x-request-id)" || {
+        body
+        return 1
+    }
+}
+auth() {
+    printf 'Authorization: Bearer %s' "$1"
+}
+
+# --- one form for all (JOB-339, JOB-376..JOB-382) ---
+ask POST /v1/clients >/dev/null
+one=$(value client_id)
+ask POST "/v1/clients/$one/keys" >/dev/null
+key=$(value api_key)
+key_id=$(value key_id)
+mine=$(auth "$key")
+check "JOB-340 JOB-380 malformed" problem 400 RFA_REQUEST_MALFORMED POST /v1/jobs -H "$mine" -H "$json" -d '{'
+check "JOB-380 a 400 names the field" problem 400 RFA_REQUEST_MALFORMED POST "/v1/clients/$one/keys/revoke" -H "$mine" -H "$json" -d '{}'
+check "JOB-380 in its detail" has "$(value detail)" key_id
+check "JOB-341 another type" problem 415 RFA_REQUEST_UNSUPPORTED_MEDIA_TYPE POST /v1/jobs -H "$mine" -H 'Content-Type: text/plain' -d x
+check "JOB-342 another method" problem 405 RFA_REQUEST_METHOD_NOT_ALLOWED PUT /v1/jobs -H "$mine"
+check "JOB-387 jobs aren't deleted" problem 405 RFA_REQUEST_METHOD_NOT_ALLOWED DELETE "/v1/jobs/$none" -H "$mine"
+check "JOB-343 another answer" problem 406 RFA_REQUEST_NOT_ACCEPTABLE GET "/v1/jobs/$none" -H "$mine" -H 'Accept: text/html'
+head -c 1048577 /dev/zero | tr '\0' ' ' >"$tmp/large"
+check "JOB-344 too large" problem 413 RFA_REQUEST_PAYLOAD_TOO_LARGE POST /v1/jobs -H "$mine" -H "$json" --data-binary "@$tmp/large"
+check "JOB-346 JOB-294 no key" problem 401 RFA_AUTH_INVALID_CREDENTIALS GET /v1/jobs
+check "JOB-375 with what it wants" header 'www-authenticate: Bearer.*'
+check "JOB-351 no job" problem 404 RFA_JOB_NOT_FOUND GET "/v1/jobs/$none" -H "$mine"
+check "JOB-362 no path" problem 404 RFA_REQUEST_ROUTE_NOT_FOUND GET /v1/clients/a/b/c -H "$mine"
+check "JOB-363 no client" problem 404 RFA_CLIENT_NOT_FOUND POST "/v1/clients/$none/keys" -H "$mine"
+check "JOB-364 JOB-299 no such key" problem 404 RFA_AUTH_API_KEY_NOT_FOUND POST "/v1/clients/$one/keys/revoke" -H "$mine" -H "$json" -d "{\"key_id\":\"$none\"}"
+check "JOB-299 the key is as good as before" is "$(ask GET /v1/jobs -H "$mine")" 200
+check "JOB-367 no webhook" problem 404 RFA_WEBHOOK_NOT_FOUND DELETE "/v1/webhooks/$none" -H "$mine"
+check "JOB-098 nothing of it is there without /v1" is "$(ask POST /clients; ask GET /webhooks; ask GET /jobs)" 404404404
+check "JOB-355 a key with another body" is "$(ask POST "/v1/clients/$one/keys" -H "$mine" -H 'Idempotency-Key: i' -H "$json" -d '{}')" 201
+check "JOB-355 in its code" problem 409 RFA_EXEC_IDEMPOTENCY_CONFLICT POST "/v1/clients/$one/keys" -H "$mine" -H 'Idempotency-Key: i' -H "$json" -d '{"rotate":true}'
+
+# --- statuses (JOB-369..JOB-374) ---
+check "JOB-369 an upgrade is not taken up" is "$(ask GET /v1/jobs -H "$mine" -H 'Connection: Upgrade' -H 'Upgrade: h2c' -H 'HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA')" 200
+check "JOB-370 reading is 200" is "$(ask GET /v1/jobs -H "$mine")" 200
+check "JOB-371 making is 201" is "$(ask POST /v1/clients)" 201
+check "JOB-374 no condition makes a 304" is "$(ask GET /v1/jobs -H "$mine" -H 'If-None-Match: *' -H 'If-Modified-Since: Sun, 06 Nov 2094 08:49:37 GMT')" 200
+for path in /v1/jobs/ /v1/clients/ //v1/jobs /v1//jobs /v1/jobs/. /v1; do
+    check "JOB-374 $path is no redirect" sh -c 'case $1 in [45]??) ;; *) echo "$1"; exit 1 ;; esac' sh "$(ask GET "$path" -H "$mine")"
+done
+check "JOB-373 JOB-369 JOB-374 no operation of the document answers 1xx, 204 or 3xx" is "$(grep -cE '^        .(1..|204|3..).:' docs/contract/jobs.openapi.yaml)" 0
+
+# --- what the document says (JOB-104, JOB-109, JOB-119, JOB-129) ---
+# statuses OPERATION: those that its document lists
+statuses() {
+    awk -v id="$1" '/^  \/|^    [a-z]+:$/ { inside = 0 } $1 == "operationId:" { inside = $2 == id }
+        inside && /^        .[0-9][0-9][0-9].: / { print substr($1, 2, 3) } inside && /^        .[0-9][0-9][0-9].:$/ { print substr($1, 2, 3) }' \
+        docs/contract/jobs.openapi.yaml | sort | tr '\n' ' '
+}
+check "JOB-104 create client" is "$(statuses createClient)" '201 429 500 503 '
+check "JOB-109 create API key" is "$(statuses createApiKey)" '201 400 401 403 404 409 500 503 '
+check "JOB-119 renew API key" is "$(statuses renewApiKey)" '200 400 401 403 404 409 500 503 '
+check "JOB-129 revoke API key" is "$(statuses revokeApiKey)" '200 400 401 403 404 409 500 503 '
+
+# --- API keys as records (JOB-383..JOB-385) ---
+from=127.0.0.2
+check "JOB-383 a key that is stored" is "$(ask GET /v1/jobs -H "$mine")" 200
+check "JOB-092 revoke" is "$(ask POST "/v1/clients/$one/keys/revoke" -H "$mine" -H "$json" -d "{\"key_id\":\"$key_id\"}"; body)" '200{"revoked":true}'
+check "JOB-092 JOB-385 then it is known, and no use" problem 403 RFA_AUTH_API_KEY_DISABLED GET /v1/jobs -H "$mine"
+check "JOB-385 what never was a key is not known" problem 401 RFA_AUTH_INVALID_CREDENTIALS GET /v1/jobs -H "$(auth cop_0000000000000000000000000000000000000000000000000)"
+
+# --- a client's rate (JOB-441, JOB-345) ---
+from=127.0.0.3
+ask POST /v1/clients >/dev/null
+two=$(value client_id)
+ask POST "/v1/clients/$two/keys" >/dev/null
+yours=$(auth "$(value api_key)")
+burst() {
+    i=0
+    while [ $i -lt 40 ]; do
+        [ "$(ask GET /v1/jobs -H "$yours")" = 200 ] || return 1
+        i=$((i + 1))
+    done
+}
+check "JOB-441 forty a minute" burst
+throttled() { # a token comes back every 1.5 s, so that one of the next is too many
+    for i in 1 2 3 4 5 6 7 8 9 10; do
+        [ "$(ask GET /v1/jobs -H "$yours")" = 200 ] || break
+    done
+    is "$(value code)" RFA_REQUEST_RATE_LIMITED
+}
+check "JOB-441 JOB-345 and no more" throttled
+check "JOB-375 with Retry-After" header 'retry-after: [1-9][0-9]*'
+
+# --- probes (CTL-533..CTL-541) ---
+from=127.0.0.4
+at=$operator
+for address in "$operator" "$client"; do
+    for probe in healthz livez readyz startupz; do
+        check "CTL-524 CTL-533 CTL-537 /$probe" is "$(curl -s -m 5 -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer nonsense' "http://$address/$probe")" 200
+    done
+done
+check "CTL-536 what the bus and the adapters hang on" chaos suspend runtime
+check "CTL-536 hangs" chaos suspend bus
+for address in "$operator" "$client"; do
+    check "CTL-536 CTL-527 alive within 5 s" is "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "http://$address/healthz")" 200
+    check "CTL-536 CTL-530 not ready within 5 s" is "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "http://$address/readyz")" 503
+    check "CTL-536 started within 5 s" is "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "http://$address/startupz")" 200
+done
+check "they go on" chaos resume runtime
+check "both" chaos resume bus
+check "ready" is "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "http://$client/readyz")" 200
+check "it stops" stop
+check "JOB-384 the record of a revoked key stays, and says when it ended" has \
+    "$("$COPPICE" export --jsonl --store-dir "$tmp/store" | grep '"table":"api_keys"' | grep "\"id\":\"$key_id\"")" '"ended_us":"2'
+
+check "a server that drains" start --http-shutdown-delay 1h
+kill -TERM "$server"
+check "CTL-539 SIGTERM is heard" await '"logger":"signals","msg":"stopping"'
+check "CTL-541 the balancer sees it" is "$(ask GET /readyz)" 503
+check "CTL-532 CTL-530 in its words" has "$(body)" '{"status":"not_ready","checks":{"database":"ok","redis":"ok","event_bus":"ok"},"timestamp":"'
+check "CTL-541 who comes all the same is served" is "$(ask POST /v1/clients)" 201
+check "CTL-541 or refused as ever" problem 401 RFA_AUTH_INVALID_CREDENTIALS GET /v1/jobs
+kill -TERM "$server"
+check "it ends" ends_with 0
+
+check "a server whose root gives up" start
+for n in 1 2 3 4; do
+    chaos kill deduper >/dev/null 2>&1
+done
+check "CTL-540 the process ends" await '"exit_status":70'
+check "CTL-540 with a status that says so" ends_with 70
+finish

@@ -1,0 +1,164 @@
+#!/bin/sh
+# The process from outside: signals, the service manager's protocol and sockets, and a log that nobody reads.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/api/server.sh
+manager=
+"${CC:-cc}" -O1 -o "$tmp/manager" tests/api/manager.c || exit 1
+trap 'kill -9 $server $manager 2>/dev/null; rm -rf "$tmp"' EXIT
+
+# --- SIGUSR1: the tree and the figures ---
+check "a server" start --schedulers 2
+kill -USR1 "$server"
+check "SIGUSR1 tells the figures" await '"logger":"stats","msg":"figures of the runtime"'
+check "all of them" has "$line" '"schedulers":3,"actors":'
+check "SIGUSR1 draws the tree" await '"logger":"tree","msg":"root '
+check "down to its last row" await '"logger":"tree","msg":"└─ notify'
+
+# --- secrets ---
+secret=hunter2hunter2
+curl -sS -m 20 -o /dev/null -H "Authorization: Bearer $secret" "http://$at/stats?token=$secret"
+kill -USR1 "$server"
+secrets() {
+    while read -r line <&9; do
+        case $line in
+        *"$secret"*)
+            echo "$line"
+            return 1
+            ;;
+        *'"msg":"└─ notify'*) return 0 ;;
+        esac
+    done
+}
+check "no secret of a request is in the log" secrets
+check "SIGTERM ends it with 0" stop
+
+# --- a drain ---
+check "a server that waits for its balancer" start --http-shutdown-delay 1h
+check "is ready" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://$client/readyz")" 200
+kill -TERM "$server"
+check "SIGTERM is heard" await '"logger":"signals","msg":"stopping"'
+check "readiness has gone" is "$(curl -s -m 20 -o "$tmp/body" -w '%{http_code}' "http://$client/readyz")" 503
+check "health has not" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://$client/livez")" 200
+kill -TERM "$server"
+check "the second one ends it at once" ends_with 0
+
+# --- a request that is on its way when the end is asked for ---
+mkfifo "$tmp/slow" "$tmp/heard"
+check "a server with a slow client" start
+curl -sv -m 60 --http1.1 -o "$tmp/answer" -X POST -H 'Expect: 100-continue' -H 'Content-Type: application/json' -T - "http://$client/v1/clients" \
+    <"$tmp/slow" 2>"$tmp/heard" &
+slow=$!
+exec 7>"$tmp/slow"
+exec 8<"$tmp/heard"
+while read -r said <&8; do
+    case $said in *"100 Continue"*) break ;; esac
+done
+kill -TERM "$server"
+check "SIGTERM is heard meanwhile" await '"logger":"signals","msg":"stopping"'
+printf '{}' >&7
+exec 7>&-
+while read -r said <&8; do :; done
+check "the slow client is answered" wait "$slow"
+check "as ever" has "$(cat "$tmp/answer")" '"client_id":"'
+check "and the server ends with 0" ends_with 0
+
+# --- the guardian passes signals on ---
+check "a guarded server" start --guardian
+kill -HUP "$server"
+check "SIGHUP reaches it" await '"logger":"reload","msg":"settings reloaded"'
+kill -USR1 "$server"
+check "so does SIGUSR1" await '"logger":"stats","msg":"figures of the runtime"'
+check "and SIGTERM" stop
+
+# --- AMB-78: a clock that is ahead, in dev only ---
+check "a server of tomorrow" start --clock-offset 30d
+today=$(date +%s)
+ahead() { # ahead DAYS: of this machine's clock, by what the server says
+    now=$(curl -sS -m 20 "http://$client/livez")
+    then=$(date -d "$(member timestamp "$now")" +%s)
+    test "$((then - today))" -ge $(($1 * 86400)) && test "$((then - today))" -lt $(($1 * 86400 + 3600))
+}
+check "AMB-78 its time is ahead" ahead 30
+"$COPPICE" clock advance 2d --operator-listen "$at" --store-dir "$tmp/store" >"$tmp/stdout" 2>&1
+check "AMB-78 it moves" has "$(cat "$tmp/stdout")" "ahead seconds  2764800"
+check "AMB-78 at once" ahead 32
+check "and ends" stop
+check "a server that is meant" start --env stage
+"$COPPICE" clock advance 2d --operator-listen "$at" --store-dir "$tmp/store" >"$tmp/stdout" 2>&1
+check "AMB-78 outside dev time is what it is" has "$(cat "$tmp/stdout")" "(OPS_403"
+check "and ends as well" stop
+
+# --- words for people; priorities for the journal ---
+# begins TEXT ARGUMENT...: a server whose first line of interest holds the text
+begins() {
+    text=$1
+    shift
+    exec 9>&-
+    rm -f "$tmp/log"
+    mkfifo "$tmp/log"
+    JOURNAL_STREAM=$(stat -c '%d:%i' "$tmp/log") "$COPPICE" serve --operator-listen 127.0.0.1:0 \
+        --http-listen 127.0.0.1:0 --store-dir "$tmp/store" "$@" 2>"$tmp/log" &
+    server=$!
+    exec 9<"$tmp/log"
+    await "$text"
+}
+check "words and priorities" begins 'Z INFO  boot: started version=' --log-format text
+check "the line begins with its priority" is "$(printf '%.3s' "$line")" '<6>'
+check "SIGINT ends it with 0" sh -c 'kill -INT "$1"' sh "$server"
+check "as SIGTERM does" ends_with 0
+
+# --- D10: a log that nobody reads stops nobody ---
+check "a server with a log that nobody reads" start --log-level debug
+answers=$(curl -sS -m 60 -o /dev/null -w '%{http_code}\n' "http://$at/healthz?[1-2000]" | sort | uniq -c | tr -s ' ')
+check "D10 every request is answered" is "$answers" " 2000 200"
+check "D10 the log begins where it was" await '"path":"/healthz"'
+dropped() { # what is read makes room for what comes next, which says how much is missing
+    (
+        while curl -sS -m 5 -o /dev/null "http://$at/healthz" 2>/dev/null; do :; done
+    ) &
+    asking=$!
+    await 'lines were dropped because standard error was full","count":'
+    found=$?
+    kill $asking
+    wait $asking 2>/dev/null
+    return $found
+}
+check "D10 it says how many lines are missing" dropped
+kill -TERM "$server"
+check "D10 and the server ends as ever" sh -c 'cat <&9 >/dev/null' &
+reading=$!
+check "with 0" ends_with 0
+wait $reading
+
+# --- the service manager ---
+exec 9>&-
+mkfifo "$tmp/told"
+"$tmp/manager" 400000 "$COPPICE" serve --operator-listen 127.0.0.1:0 --http-listen 127.0.0.1:1 \
+    --store-dir "$tmp/store" >"$tmp/told" 2>"$tmp/manager.log" &
+manager=$!
+exec 9<"$tmp/told"
+await 'port ' && port=${line#port }
+await 'pid ' && server=${line#pid }
+told() { # told TEXT: the next notification that isn't the watchdog's
+    while read -r line <&9; do
+        case $line in
+        WATCHDOG=1) ;;
+        *"$1"*) return 0 ;;
+        *)
+            echo "'$line' instead of '$1'"
+            return 1
+            ;;
+        esac
+    done
+}
+check "READY=1" told 'READY=1|STATUS=serving'
+check "the watchdog is fed" await 'WATCHDOG=1'
+check "again and again" await 'WATCHDOG=1'
+check "its socket is the manager's" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://127.0.0.1:$port/livez")" 200
+kill -HUP "$server"
+check "RELOADING=1 has its time" told 'RELOADING=1|MONOTONIC_USEC='
+check "READY=1 ends it" told 'READY=1|STATUS=serving'
+kill -TERM "$server"
+check "STOPPING=1" told 'STOPPING=1'
+check "and it ends with 0" told 'ended 0'
+finish

@@ -1,0 +1,168 @@
+#!/bin/sh
+# Tokens and their keys from outside: the operator's commands, the key set, what a token opens and what ends it, and what is
+# left of all that after a kill -9 and a restart.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/api/server.sh
+
+keys() {
+    "$COPPICE" "$@" --url "http://$at" --token-file "$tmp/store/operator.token" </dev/null
+}
+# issue SUBJECT ROLE PROJECTS: sets token
+issue() {
+    token=$(keys token issue --subject "$1" --role "$2" --projects "$3") && [ -n "$token" ]
+}
+# with TOKEN [PATH]: the status on the client port, and the body in $tmp/body
+with() {
+    curl -s -m 20 -o "$tmp/body" -w '%{http_code}' -H "Authorization: Bearer $1" "http://$client${2:-/dlq/items}"
+}
+jwks() {
+    curl -sS -m 20 "http://$client/.well-known/jwks.json"
+}
+metric() {
+    curl -sS -m 20 -H "$bearer" "http://$at/metrics" | sed -n "s/^coppice_$1 //p"
+}
+operator() {
+    curl -s -m 20 -o "$tmp/body" -w '%{http_code}' -H "$bearer" -X "$1" -H 'Content-Type: application/json' ${3:+-d "$3"} "http://$at$2"
+}
+# asks until the server says so: between its start and its first key there are a few milliseconds
+started() {
+    until [ "$(curl -s -o /dev/null -w '%{http_code}' "http://$at/startupz")" = 200 ]; do kill -0 "$server" || return 1; done
+}
+without() {
+    lacks "$1" '"d":' && lacks "$1" '"p":' && lacks "$1" '"q":' && lacks "$1" PRIVATE
+}
+payload() {
+    printf '%s' "$1" | cut -d. -f"$2" | tr -- '-_' '+/' | sed 's/$/===/' | base64 -d 2>/dev/null
+}
+
+check "a server" start --schedulers 2
+check "it has started" started
+
+# --- who may ---
+for path in /keys /keys/history; do
+    check "CTL-117 GET $path needs the operator's token" is "$(curl -s -o /dev/null -w '%{http_code}' "http://$at$path")" 401
+done
+for path in /keys:bootstrap /keys:rotate /keys/x:revoke /tokens:issue /tokens /tokens:revoke /tokens/x:revoke; do
+    check "CTL-117 POST $path needs the operator's token" is "$(curl -s -o /dev/null -w '%{http_code}' -X POST "http://$at$path")" 401
+    check "CTL-117 POST $path with another token" is "$(curl -s -o /dev/null -w '%{http_code}' -X POST -H "Authorization: Bearer cop_op_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" "http://$at$path")" 401
+    check "POST $path isn't on the client port" is "$(curl -s -o /dev/null -w '%{http_code}' -X POST -H "$bearer" "http://$client$path")" 404
+done
+check "CTL-117 bootstrap without a credential ends non-zero" sh -c "! '$COPPICE' keys bootstrap --url http://$at --token-file /dev/null >/dev/null 2>&1"
+
+# --- the key set ---
+first=$(member active_kid "$(keys keys list --json)")
+check "CTL-103 the key set names the key" has "$(jwks)" "\"kid\":\"$first\""
+check "CTL-103 CTL-112 and no private half" without "$(jwks)"
+check "CTL-112 nor do the commands" without "$(keys keys list --json; keys keys history --json)"
+check "CTL-119 it says when it rotates" has "$(keys keys list --json)" '"next_rotation_at":"2'
+check "CTL-118 the first key was audited as SEV1" has "$(curl -s -H "$bearer" "http://$at/stats/audits?limit=100")" '"verb":"key.bootstrapped"'
+check "CTL-118 with its severity" has "$(curl -s -H "$bearer" "http://$at/stats/audits?limit=100")" '"severity":"SEV1"'
+
+# --- tokens ---
+check "CTL-104 a token is issued" issue alice owner p1,p2
+alice=$token
+check "CTL-104 its header names the key" has "$(payload "$alice" 1)" "\"kid\":\"$first\""
+for claim in '"iss":"coppice"' '"aud":"coppice"' '"sub":"alice"' '"role":"owner"' '"project_scope":["p1","p2"]' '"session_id":"' '"jti":"' '"iat":' '"exp":'; do
+    check "CTL-069..CTL-077 it has $claim" has "$(payload "$alice" 2)" "$claim"
+done
+check "it opens what it is for" is "$(with "$alice")" 200
+before=$(metric 'auth_signatures_total{outcome="good"}')
+check "the same again" is "$(with "$alice")" 200
+check "CTL-089 needs no signature" is "$(metric 'auth_signatures_total{outcome="good"}')" "$before"
+check "CTL-067 without one it is closed" is "$(curl -s -o "$tmp/body" -w '%{http_code}' "http://$client/dlq/items")" 401
+check "CTL-254 and says so" has "$(cat "$tmp/body")" AUTH_401_MISSING_TOKEN
+
+refused() {
+    is "$(with "$1")" 401 && has "$(cat "$tmp/body")" '"code":"AUTH_401_INVALID_TOKEN"'
+}
+head=$(printf '%s' "$alice" | cut -d. -f1)
+body=$(printf '%s' "$alice" | cut -d. -f2)
+signature=$(printf '%s' "$alice" | cut -d. -f3)
+none=$(printf '{"alg":"none","kid":"%s"}' "$first" | base64 -w0 | tr -d = | tr '+/' '-_')
+check "CTL-087 alg none" refused "$none.$body."
+check "CTL-087 alg none, with the signature" refused "$none.$body.$signature"
+check "CTL-090 no signature" refused "$head.$body."
+check "CTL-090 no third part" refused "$head.$body"
+check "CTL-090 a fourth part" refused "$alice.x"
+check "CTL-090 padding" refused "$alice="
+check "CTL-090 a changed payload" refused "$head.$(printf '{"sub":"alice"}' | base64 -w0 | tr -d = | tr '+/' '-_').$signature"
+check "CTL-090 a changed signature" refused "$head.$body.$(printf '%s' "$signature" | tr 'A-Za-z' 'B-ZAb-za')"
+check "not a token at all" refused nonsense
+
+# --- rotation ---
+check "CTL-105 keys rotate" keys keys rotate --reason drill
+second=$(member active_kid "$(keys keys list --json)")
+check "CTL-105 there is another key" test "$first" != "$second"
+check "CTL-105 the key set lists both" has "$(jwks)" "$first"
+check "CTL-105 the key set lists both" has "$(jwks)" "$second"
+check "CTL-105 the token is as good as before" is "$(with "$alice")" 200
+check "CTL-105 new tokens" issue bob owner p1
+bob=$token
+check "CTL-105 have the new key" has "$(payload "$bob" 1)" "\"kid\":\"$second\""
+check "both are good" is "$(with "$bob")" 200
+
+# --- revocation ---
+stops=$(metric 'auth_rejected_total{stage="blocklist"}')
+signatures=$(metric 'auth_signatures_total{outcome="good"}')
+check "CTL-110 keys revoke" keys keys revoke "$first" --yes --reason "it leaked"
+check "CTL-110 CTL-113 its tokens are refused at once" refused "$alice"
+check "CTL-089 by the blocklist" is "$(metric 'auth_rejected_total{stage="blocklist"}')" $((stops + 1))
+check "CTL-089 before any cryptography" is "$(metric 'auth_signatures_total{outcome="good"}')" "$signatures"
+check "CTL-110 others aren't" is "$(with "$bob")" 200
+check "CTL-111 history has it" has "$(keys keys history --json)" "\"kid\":\"$first\",\"state\":\"revoked\""
+check "CTL-110 it was audited" has "$(curl -s -H "$bearer" "http://$at/stats/audits?limit=100")" '"verb":"key.revoked"'
+jti=$(payload "$bob" 2 | sed 's/.*"jti":"\([^"]*\)".*/\1/')
+check "CTL-100 token revoke" keys token revoke "$jti" --yes
+check "CTL-100 it is refused at once" refused "$bob"
+check "carol" issue carol viewer '*'
+carol=$token
+check "dave" issue dave owner '*'
+dave=$token
+check "dave's token is good" is "$(with "$dave")" 200
+check "CTL-099 all tokens of a subject" is "$(operator POST /tokens:revoke '{"subject":"dave"}')" 200
+check "CTL-100 are refused at once" refused "$dave"
+
+# --- what is left after a crash ---
+check "erin" issue erin owner '*'
+erin=$token
+check "erin's token is good" is "$(with "$erin")" 200
+kill -9 "$server"
+wait "$server" 2>/dev/null
+check "a server again" start --schedulers 2
+check "it has started again" started
+check "CTL-095 a revoked token stays so" refused "$bob"
+check "CTL-095 a revoked key stays so" refused "$alice"
+check "CTL-095 a revoked subject stays so" refused "$dave"
+check "CTL-092 a token that was used is used again" is "$(with "$erin")" 200
+check "one that wasn't is good too, for what its role may do" is "$(with "$carol")" 403
+check "the key is the same" has "$(jwks)" "$second"
+check "CTL-112 the store holds no private key" sh -c "! grep -a -q -e 'PRIVATE KEY' -e '\"d\":' '$tmp/store/data.mdb'"
+check "the master key is for its owner alone" is "$(stat -c %a "$tmp/store/master.key")" 600
+check "the operator's token too" is "$(stat -c %a "$tmp/store/operator.token")" 600
+check "it ends" stop
+
+# --- outside dev ---
+rm -rf "$tmp/store"
+check "a server in stage" start --environment stage
+check "CTL-116 hasn't started" is "$(curl -s -o "$tmp/body" -w '%{http_code}' "http://$at/startupz")" 503
+check "CTL-116 has no keys" is "$(jwks)" '{"keys":[]}'
+check "CTL-116 issues nothing" is "$(operator POST /tokens:issue '{"subject":"u","role":"owner","projects":["*"]}')" 503
+check "CTL-116 can't be rotated" is "$(operator POST /keys:rotate)" 404
+out=$(keys keys bootstrap --reason RB-015 --json)
+check "CTL-116 keys bootstrap says the kid" has "$out" '"kid":"'
+check "CTL-116 and the public half alone" without "$out"
+check "CTL-116 it has started" started
+check "CTL-116 there is one bootstrap" is "$(operator POST /keys:bootstrap)" 409
+check "CTL-118 by whom and when" has "$(curl -s -H "$bearer" "http://$at/stats/audits")" '"who":"operator","verb":"key.bootstrapped"'
+check "its tokens are good" issue frank owner '*'
+check "there" is "$(with "$token")" 200
+check "CTL-102 a token of dev isn't" refused "$erin"
+check "it ends" stop
+
+# --- secrets are compared in a time that doesn't tell where they differ ---
+for file in http/operator_token.c http/keyring.c http/token_cache.c; do
+    check "$file compares digests by CRYPTO_memcmp" grep -q 'CRYPTO_memcmp(' "$file"
+    check "$file compares none by memcmp" sh -c "! grep -n 'memcmp(.*\(digest\|hash\)' $file | grep -v CRYPTO_memcmp"
+done
+
+finish

@@ -1,0 +1,381 @@
+#include "acutest.h"
+
+#include <string.h>
+
+#include "config/settings.h"
+#include "http/json_text.h"
+
+#define ARGUMENTS_MAX 16
+
+static struct file file;
+static struct options options;
+static char text[1024];
+
+/* Settings of a file, and a command line; both lists end with NULL. What is borrowed outlives the call. */
+static int parse(const char *settings, const char *const arguments[], const char *const environment[])
+{
+    static char copies[2 * ARGUMENTS_MAX][128];
+    char *argv[ARGUMENTS_MAX + 1] = {0}, *env[ARGUMENTS_MAX + 1] = {0};
+    int argc = 0;
+    argv[argc++] = strcpy(copies[0], "coppice");
+    for (; *arguments; arguments++, argc++)
+        argv[argc] = strcpy(copies[argc], *arguments);
+    for (size_t i = 0; environment[i]; i++)
+        env[i] = strcpy(copies[ARGUMENTS_MAX + i], environment[i]);
+    text[0] = 0;
+    memset(&options, 0, sizeof(options));
+    if (!file_read_text(&file, "x.json", settings, strlen(settings), text, sizeof(text)))
+        return EXIT_CONFIG;
+    return options_parse_with(&file, &options, argc, argv, env, text, sizeof(text));
+}
+
+#define ARGS(...)  ((const char *const[]){__VA_ARGS__, NULL})
+#define CHECK(...) ((const char *const[]){"config", "check", ##__VA_ARGS__, NULL})
+#define NONE       ((const char *const[]){NULL})
+
+#define CHECK_REFUSED(settings, arguments, says)                                 \
+    do {                                                                         \
+        TEST_CHECK_(parse(settings, arguments, NONE) == EXIT_CONFIG, "refused"); \
+        TEST_CHECK_(strstr(text, says) != NULL, "'%s' says '%s'", text, says);   \
+    } while (0)
+#define CHECK_TAKEN(settings, arguments) \
+    TEST_CHECK_(parse(settings, arguments, NONE) == 0, "taken, but: %s", text)
+
+static void test_flags_over_environment_over_file_over_defaults(void)
+{
+    const char *settings = "{\"schedulers\": 2, \"slice\": \"2ms\", \"log.level\": \"warn\",\n"
+                           "\"store\": {\"dir\": \"/s\"}, \"guardian\": true}";
+    TEST_ASSERT_(parse(settings, ARGS("serve", "--schedulers", "4", "--no-guardian"),
+                       ARGS("COPPICE_SLICE=3ms", "COPPICE_SCHEDULERS=3")) == 0,
+                 "%s", text);
+    TEST_CHECK(options.schedulers == 4 && options.slice == 3 * MS && options.log_level == LOG_WARN);
+    TEST_CHECK(strcmp(options.store_dir, "/s") == 0 && !options.guardian && options.preemption);
+    TEST_CHECK(options.sources[OPTION_schedulers].kind == SOURCE_FLAG);
+    TEST_CHECK(options.sources[OPTION_slice].kind == SOURCE_ENVIRONMENT);
+    TEST_CHECK(options.sources[OPTION_log_level].kind == SOURCE_FILE);
+    TEST_CHECK(options.sources[OPTION_store_dir].line == 2 &&
+               strcmp(options.sources[OPTION_store_dir].file, "x.json") == 0);
+    TEST_CHECK(options.sources[OPTION_preemption].kind == SOURCE_DEFAULT);
+}
+
+static void test_keys_of_the_file(void)
+{
+    CHECK_REFUSED("{\n\"store\": {\n\"dirr\": \"x\"}}", ARGS("serve"),
+                  "x.json:3: there is no setting 'store.dirr'; did you mean store.dir?");
+    CHECK_REFUSED("{\"frobnicate\": 1}", ARGS("serve"),
+                  "there is no setting 'frobnicate'; 'coppice config show'");
+    /* options of one command line, and the file's own name, are no settings */
+    CHECK_REFUSED("{\"json\": true}", ARGS("serve"), "there is no setting 'json'");
+    CHECK_REFUSED("{\"config\": \"y\"}", ARGS("serve"), "there is no setting 'config'");
+    CHECK_REFUSED("{\"slice\": 4}", ARGS("serve"),
+                  "x.json:1: slice is a number; it must be a text: a duration");
+    CHECK_REFUSED("{\"schedulers\": \"4\"}", ARGS("serve"),
+                  "schedulers is a text; it must be a number: a whole");
+    CHECK_REFUSED("{\"guardian\": \"true\"}", ARGS("serve"), "guardian is a text; it must be true or false");
+    CHECK_REFUSED("{\"schedulers\": 1.5}", ARGS("serve"),
+                  "x.json:1: schedulers is '1.5'; it must be a whole number");
+    CHECK_REFUSED("{\"schedulers\": 65}", ARGS("serve"),
+                  "schedulers is '65'; it must be a whole number from 0 to 64");
+    CHECK_REFUSED("{\"environment\": \"test\"}", ARGS("serve"), "it must be dev, stage or prod");
+    /* a later file, or the same key of conf.d, takes the earlier one's place: see file_test */
+    CHECK_TAKEN("{\"url\": \"unix:/x\", \"token.file\": \"/t\"}", ARGS("serve"));
+    CHECK_TAKEN("{\"http.listen\": [\"127.0.0.1:1\", \"unix:/x\"]}", ARGS("serve"));
+    TEST_CHECK(strcmp(options.http_listen, "127.0.0.1:1,unix:/x") == 0);
+    /* what another command's settings are worth is none of this one's business; unknown keys are */
+    CHECK_TAKEN("{\"slice\": \"9h\"}", ARGS("tree"));
+    CHECK_REFUSED("{\"operator.lisen\": \"9h\"}", ARGS("tree"), "did you mean operator.listen?");
+}
+
+static void test_ctl_068_plain_http_on_a_public_address(void)
+{
+    static const char *const public[] = {"0.0.0.0:80", "*:80", "[::]:80", "10.1.2.3:8080",
+                                         "127.0.0.1:1,192.0.2.7:80"};
+    static const char *const private[] = {"127.0.0.1:80", "[::1]:80", "unix:/x", "localhost:80,unix:/y"};
+    for (size_t i = 0; i < sizeof(public) / sizeof(*public); i++) {
+        CHECK_REFUSED("{}", CHECK("--env", "prod", "--http-listen", public[i]), "(CTL-068)");
+        CHECK_REFUSED("{}", ARGS("serve", "--env=stage", "--http-listen", public[i]), "(CTL-068)");
+        CHECK_TAKEN("{}", CHECK("--env", "dev", "--http-listen", public[i]));
+        CHECK_TAKEN("{}", CHECK("--env", "prod", "--tls-terminated-by-proxy", "--http-listen", public[i]));
+        CHECK_TAKEN("{}",
+                    CHECK("--env", "prod", "--tls-certificate=c", "--tls-key=k", "--http-listen", public[i]));
+    }
+    for (size_t i = 0; i < sizeof(private) / sizeof(*private); i++)
+        CHECK_TAKEN("{}", CHECK("--env", "prod", "--http-listen", private[i]));
+    CHECK_REFUSED("{}", CHECK("--http-listen", "example.org:80"),
+                  "--http-listen is 'example.org:80'; it must be");
+    CHECK_REFUSED("{}", CHECK("--http-listen", "127.0.0.1:65536"), "with a port from 0 to 65535");
+    CHECK_REFUSED("{}", CHECK("--tls-key", "k"), "--tls-certificate is missing");
+    CHECK_REFUSED("{}", CHECK("--tls-certificate", "k"), "--tls-key is missing");
+    CHECK_REFUSED("{}", CHECK("--tls-client-ca", "k"), "needs --tls-certificate");
+}
+
+static void test_ctl_106_107_108_cadence_of_each_environment(void)
+{
+    static const struct {
+        const char *environment, *good, *bad;
+    } rows[] = {{"dev", "30d", "31d"}, {"stage", "14d", "15d"}, {"prod", "7d", "8d"}};
+    char settings[128];
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        CHECK_TAKEN("{}", CHECK("--env", rows[i].environment, "--keys-rotation-cadence", rows[i].good));
+        CHECK_REFUSED("{}", CHECK("--env", rows[i].environment, "--keys-rotation-cadence", rows[i].bad),
+                      "--keys-rotation-cadence is ");
+        snprintf(settings, sizeof(settings),
+                 "{\"environment\": \"%s\", \"keys\": {\"rotation_cadence\": \"%ss\"}}", rows[i].environment,
+                 "2592001"); /* 30 days and a second */
+        CHECK_REFUSED(settings, CHECK(), "(CTL-106, CTL-107, CTL-108)");
+    }
+}
+
+static void count_warnings(void *context, const char *sentence)
+{
+    int *count = context;
+    *count += strstr(sentence, "CTL-085") != NULL;
+}
+
+static int warnings(void)
+{
+    int count = 0;
+    options_warn(&options, count_warnings, &count);
+    return count;
+}
+
+static void test_ctl_085_cadence_and_overlap_against_the_life_of_tokens(void)
+{
+    CHECK_TAKEN("{}", CHECK());
+    TEST_CHECK(options.keys_rotation_cadence == 6 * 3600 * S && options.keys_overlap == (8 * 3600 + 120) * S);
+    TEST_CHECK(warnings() == 0);
+    CHECK_TAKEN("{}", CHECK("--keys-rotation-cadence", "7h59m59s"));
+    TEST_CHECK(warnings() == 0);
+    CHECK_TAKEN("{}", CHECK("--keys-rotation-cadence", "8h"));
+    TEST_CHECK(warnings() == 1);
+    CHECK_REFUSED("{}", CHECK("--keys-rotation-cadence", "8h", "--auth-strict-rotation"), "(CTL-085)");
+    CHECK_TAKEN("{}", CHECK("--keys-overlap", "8h"));
+    CHECK_REFUSED("{}", CHECK("--keys-overlap", "7h59m59s"), "it must be at least 8h");
+}
+
+static void test_ctl_111_history_of_keys(void)
+{
+    CHECK_TAKEN("{}", CHECK("--keys-history", "90d"));
+    CHECK_REFUSED("{}", CHECK("--keys-history", "89d23h"), "it must be a duration from 90d");
+}
+
+static void test_ctl_115_a_release_leaves_nothing_to_defaults(void)
+{
+    static const char *const environments[] = {"dev", "stage", "prod"};
+    for (size_t i = 0; i < 3; i++) {
+        const char *env = environments[i];
+        CHECK_TAKEN("{}", CHECK("--env", env));
+        CHECK_REFUSED("{}", CHECK("--env", env, "--release"),
+                      "must set keys.rotation_cadence, keys.overlap, keys.revocation_sla");
+        CHECK_REFUSED("{\"keys\": {\"overlap\": \"9h\", \"revocation_sla\": \"1m\"}}",
+                      CHECK("--release", "--env", env), "must set keys.rotation_cadence; ");
+        CHECK_TAKEN(
+            "{\"keys\": {\"rotation_cadence\": \"6h\", \"overlap\": \"9h\", \"revocation_sla\": \"1m\", "
+            "\"bootstrap_rehearsed\": \"2026-11-18\"}}",
+            CHECK("--release", "--env", env));
+    }
+}
+
+static void test_ctl_120_a_release_to_prod_was_rehearsed(void)
+{
+#define DECIDED \
+    "--keys-rotation-cadence", "6h", "--keys-overlap", "9h", "--keys-revocation-sla", "1m", "--release"
+    static const char *const bad[] = {"yes",        "2026-13-01", "2026-00-01", "2026-01-32",
+                                      "2026-1-1",   "2026-01-00", "20260101",   "2026-01-01T00:00:00Z",
+                                      "2026-01-0x", "x026-01-01"};
+    CHECK_TAKEN("{}", CHECK("--env", "prod"));
+    CHECK_TAKEN("{}", CHECK("--env", "dev", DECIDED));
+    CHECK_TAKEN("{}", CHECK("--env", "stage", DECIDED));
+    CHECK_REFUSED("{}", CHECK("--env", "prod", DECIDED), "RB-015");
+    CHECK_TAKEN("{}", CHECK("--env", "prod", DECIDED, "--keys-bootstrap-rehearsed", "2026-11-18"));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        CHECK_REFUSED("{}", CHECK("--keys-bootstrap-rehearsed", bad[i]), "it must be a day");
+}
+
+static void test_ctl_149_scripts_of_the_user_interface(void)
+{
+    CHECK_TAKEN("{}", CHECK("--http-csp-script-src", "'self'"));
+    CHECK_REFUSED("{}", CHECK("--http-csp-script-src", "'self' 'unsafe-inline'"), "(CTL-149)");
+    CHECK_REFUSED("{}", CHECK("--http-csp-script-src", "'unsafe-eval'"), "(CTL-149)");
+    CHECK_REFUSED("{}", CHECK("--http-csp-script-src", "'self' https://cdn.example.com"), "(CTL-149)");
+    CHECK_TAKEN("{}", CHECK("--http-csp-script-src", "'self' https://cdn.example.com",
+                            "--http-csp-approved-cdns", "https://cdn.example.com"));
+    CHECK_REFUSED("{}",
+                  CHECK("--http-csp-script-src", "'self' https://cdn.example.com.evil.org",
+                        "--http-csp-approved-cdns", "https://cdn.example.com"),
+                  "(CTL-149)");
+    CHECK_REFUSED("{}", CHECK("--http-csp-approved-cdns", "'unsafe-inline'"), "it must be origins");
+    CHECK_REFUSED("{}", CHECK("--http-csp-approved-cdns", "http://cdn.example.com"), "it must be origins");
+}
+
+static void test_ctl_151_embedding_needs_an_approved_use_case(void)
+{
+    CHECK_TAKEN("{}", CHECK());
+    TEST_CHECK(strcmp(options.http_frame_options, "DENY") == 0);
+    CHECK_REFUSED("{}", CHECK("--http-frame-options", "SAMEORIGIN"), "(CTL-151)");
+    CHECK_TAKEN("{}",
+                CHECK("--http-frame-options", "SAMEORIGIN", "--frame-embedding-approved-use-case", "kiosk"));
+    CHECK_REFUSED("{}", CHECK("--http-frame-options", "ALLOW"), "it must be DENY or SAMEORIGIN");
+}
+
+static void test_issuers_and_origins(void)
+{
+    CHECK_REFUSED("{}", CHECK("--auth-jwks-file", "k"), "--auth-jwks-issuer is missing");
+    CHECK_REFUSED("{}", CHECK("--auth-jwks-file", "k", "--auth-jwks-issuer", "coppice"),
+                  "built-in issuer's name");
+    CHECK_TAKEN("{}", CHECK("--auth-jwks-file", "k", "--auth-jwks-issuer", "idp"));
+    CHECK_TAKEN("{}", CHECK("--auth-jwks-url", "http://idp/k", "--auth-jwks-issuer", "idp"));
+    CHECK_REFUSED("{}",
+                  CHECK("--env", "prod", "--auth-jwks-url", "http://idp/k", "--auth-jwks-issuer", "idp"),
+                  "must begin with https://");
+    CHECK_TAKEN("{}", CHECK("--http-cors-origin", "https://app.example.com:8443"));
+    CHECK_REFUSED("{}", CHECK("--http-cors-origin", "*"), "it must be one origin");
+    CHECK_REFUSED("{}", CHECK("--http-cors-origin", "https://app.example.com/"), "it must be one origin");
+    CHECK_REFUSED("{}", CHECK("--http-cors-origin", "https://a.org\r\nX: y"), "it must be one origin");
+}
+
+static void test_amb_78_a_clock_ahead_is_for_dev(void)
+{
+    CHECK_TAKEN("{}", CHECK("--clock-offset", "89d"));
+    CHECK_REFUSED("{}", CHECK("--clock-offset", "1s", "--env", "stage"), "--clock-offset is for dev");
+    CHECK_REFUSED("{}", CHECK("--clock-offset", "1s", "--env", "prod"), "--clock-offset is for dev");
+}
+
+static void test_job_447_quotas_of_single_clients(void)
+{
+    CHECK_TAKEN("{\"limits\": {\"requests_per_minute\": 100,\n"
+                "\"clients\": {\"018f5c8e-0000-7000-8000-000000000001\": {\"requests_per_minute\": 7}}}}",
+                ARGS("serve"));
+    CHECK_REFUSED("{\"limits.clients.018f5c8e-0000-7000-8000-000000000001.requests_per_minute\": \"7\"}",
+                  ARGS("serve"), "it must be a whole number from 0 to 1000000");
+    CHECK_REFUSED("{\"limits.clients.somebody.requests_per_minute\": 7}", ARGS("serve"),
+                  "there is no setting");
+}
+
+/* ---- what is shown ---- */
+
+static char page[262144];
+
+static const char *shown(enum source_kind source, bool json)
+{
+    struct json_sink sink;
+    struct json writer;
+    json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
+    json_init(&writer, &sink);
+    if (json)
+        settings_write_json(&writer, &options, source);
+    else
+        settings_write_text(&sink, &options, source);
+    TEST_CHECK(sink.status == JSON_OK);
+    page[sink.length] = 0;
+    return page;
+}
+
+static void test_amb_79_every_default_is_reported_with_its_source(void)
+{
+    CHECK_TAKEN("{\"slice\": \"2ms\"}", ARGS("config", "show", "--schedulers", "3"));
+    shown(SOURCE_DEFAULT, false);
+#define X(field, key, kind, commands, min, max, marks, preset, unit, prose)            \
+    if (option_is_setting(&option_table[OPTION_##field]) && ((commands)&FOR(SERVE)))   \
+        TEST_CHECK_((strstr(page, key " ") != NULL) ==                                 \
+                        (strcmp(key, "slice") != 0 && strcmp(key, "schedulers") != 0), \
+                    "%s is among the defaults", key);
+    OPTIONS(X)
+#undef X
+    shown(SOURCE_FILE, false);
+    TEST_CHECK_(strstr(page, "slice ") && strstr(page, " 2ms ") && strstr(page, " file x.json:1\n"), "%s",
+                page);
+    TEST_CHECK(strchr(page, '\n') == page + strlen(page) - 1);
+    shown(SOURCE_FLAG, true);
+    TEST_CHECK_(
+        strstr(page, "{\"key\":\"schedulers\",\"value\":3,\"source\":\"flag\",\"at\":\"--schedulers\",") !=
+            NULL,
+        "%s", page);
+}
+
+static void test_values_are_shown_as_they_can_be_given(void)
+{
+    char value[OPTION_VALUE_SIZE], argument[OPTION_VALUE_SIZE + 64], flag[OPTION_NAME_SIZE];
+    struct options before;
+    CHECK_TAKEN("{}", ARGS("serve", "--runaway=59m1s1ms", "--store-map=1537MiB", "--keys-overlap=8h2m",
+                           "--guardian-intensity=5/90s", "--log-level=debug", "--guardian"));
+    before = options;
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const struct option *o = &option_table[i];
+        if (!(o->commands & FOR(SERVE)))
+            continue;
+        option_show(o, &before, value);
+        option_flag(o, flag);
+        snprintf(argument, sizeof(argument), "%s=%s", flag, value);
+        TEST_ASSERT_(parse("{}", ARGS("serve", argument, "--runaway=1h", "--store-map-max=1TiB"), NONE) == 0,
+                     "%s", text);
+        if (i != OPTION_runaway && i != OPTION_store_map_max)
+            TEST_CHECK_(option_same(o, &before, &options), "%s", argument);
+    }
+    option_show(&option_table[OPTION_runaway], &before, value);
+    TEST_CHECK_(strcmp(value, "59m1s1ms") == 0, "%s", value);
+}
+
+static void test_secrets_are_masked(void)
+{
+    CHECK_TAKEN("{}",
+                ARGS("config", "show", "--auth-jwks-url", "https://u:hunter2@idp/k", "--auth-jwks-issuer=i"));
+    TEST_CHECK(strstr(shown(SOURCE_COUNT, false), "hunter2") == NULL && strstr(page, "***") != NULL);
+    TEST_CHECK(strstr(shown(SOURCE_COUNT, true), "hunter2") == NULL && strstr(page, "\"***\"") != NULL);
+    /* one that isn't set is no secret */
+    CHECK_TAKEN("{}", ARGS("config", "show"));
+    TEST_CHECK(strstr(shown(SOURCE_COUNT, false), "***") == NULL);
+}
+
+static void test_the_schema_is_sound_and_names_every_setting(void)
+{
+    static struct json_node nodes[8192];
+    struct json_text json = {.nodes = nodes, .nodes_max = sizeof(nodes) / sizeof(*nodes)};
+    struct json_error error = {0};
+    struct json_sink sink;
+    struct json writer;
+    json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
+    json_init(&writer, &sink);
+    settings_write_schema(&writer);
+    TEST_ASSERT(json_end(&writer) == JSON_OK);
+    page[sink.length] = 0;
+    TEST_ASSERT_(json_text_read(&json, span_of(page, sink.length), NULL, &error), "%s at %u", error.what,
+                 error.at);
+    const struct json_node *properties = json_member(&json, json_root(&json), "properties");
+    TEST_ASSERT(properties != NULL);
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const struct option *o = &option_table[i];
+        /* either with dots, or in an object of its first part */
+        char first[64];
+        snprintf(first, sizeof(first), "%.*s", (int)strcspn(o->key, "."), o->key);
+        bool there = json_member(&json, properties, o->key) || json_member(&json, properties, first);
+        if (option_is_setting(o))
+            TEST_CHECK_(there, "%s", o->key);
+    }
+    TEST_CHECK(json_member(&json, properties, "store.dir") != NULL &&
+               json_member(&json, properties, "json") == NULL);
+}
+
+TEST_LIST
+= {
+    {"flags over environment over file over defaults", test_flags_over_environment_over_file_over_defaults},
+    {"JOB-454 keys of the file", test_keys_of_the_file},
+    {"CTL-068 plain HTTP on a public address", test_ctl_068_plain_http_on_a_public_address},
+    {"CTL-106 CTL-107 CTL-108 cadence of each environment", test_ctl_106_107_108_cadence_of_each_environment},
+    {"CTL-085 cadence and overlap against the life of tokens",
+     test_ctl_085_cadence_and_overlap_against_the_life_of_tokens},
+    {"CTL-111 history of keys", test_ctl_111_history_of_keys},
+    {"CTL-115 a release leaves nothing to defaults", test_ctl_115_a_release_leaves_nothing_to_defaults},
+    {"CTL-120 a release to prod was rehearsed", test_ctl_120_a_release_to_prod_was_rehearsed},
+    {"CTL-149 scripts of the user interface", test_ctl_149_scripts_of_the_user_interface},
+    {"CTL-151 embedding needs an approved use case", test_ctl_151_embedding_needs_an_approved_use_case},
+    {"issuers and origins", test_issuers_and_origins},
+    {"AMB-78 a clock ahead is for dev", test_amb_78_a_clock_ahead_is_for_dev},
+    {"JOB-447 quotas of single clients", test_job_447_quotas_of_single_clients},
+    {"AMB-79 every default is reported with its source",
+     test_amb_79_every_default_is_reported_with_its_source},
+    {"values are shown as they can be given", test_values_are_shown_as_they_can_be_given},
+    {"secrets are masked", test_secrets_are_masked},
+    {"the schema is sound and names every setting", test_the_schema_is_sound_and_names_every_setting},
+    {NULL, NULL},
+};

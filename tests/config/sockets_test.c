@@ -1,0 +1,205 @@
+#include "acutest.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/options.h"
+#include "config/sockets.h"
+
+static char why[512];
+
+static void test_addresses_of_clients(void)
+{
+    static const struct {
+        const char *text;
+        size_t count;
+        bool exposed;
+    } good[] = {
+        {"127.0.0.1:8080", 1, false},
+        {"localhost:0", 1, false},
+        {"[::1]:65535", 1, false},
+        {"0.0.0.0:80", 1, true},
+        {"*:80", 1, true},
+        {"[::]:80", 1, true},
+        {"192.0.2.7:80", 1, true},
+        {"[2001:db8::1]:80", 1, true},
+        {"unix:/run/x", 1, false},
+        {"127.5.6.7:1", 1, false},
+        {"127.0.0.1:1, [::1]:1", 2, false},
+        {"127.0.0.1:1,unix:/x,*:3", 3, true},
+    };
+    static const char *const bad[] = {"",
+                                      "x",
+                                      ":80",
+                                      "127.0.0.1",
+                                      "127.0.0.1:",
+                                      "127.0.0.1:65536",
+                                      "127.0.0.1:-1",
+                                      "127.0.0.1:8x",
+                                      "::1:80",
+                                      "[::1:80",
+                                      "[]:80",
+                                      "example.org:80",
+                                      "unix:x",
+                                      "127.0.0.1:1,",
+                                      "127.0.0.1:1,,x:2",
+                                      "1.2.3:80",
+                                      "127.0.0.1 :80",
+                                      "[::1%lo]:80"};
+    struct socket_address addresses[SOCKETS_ADDRESSES_MAX];
+    size_t count;
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+        bool exposed = false;
+        TEST_CHECK_(sockets_parse(good[i].text, addresses, &count, why, sizeof(why)), "%s: %s", good[i].text,
+                    why);
+        TEST_CHECK_(count == good[i].count, "%s", good[i].text);
+        for (size_t k = 0; k < count; k++)
+            exposed |= addresses[k].exposed;
+        TEST_CHECK_(exposed == good[i].exposed, "%s", good[i].text);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        why[0] = 0;
+        TEST_CHECK_(!sockets_parse(bad[i], addresses, &count, why, sizeof(why)), "%s", bad[i]);
+        TEST_CHECK_(strstr(why, "it must be ") != NULL, "%s says %s", bad[i], why);
+    }
+    TEST_CHECK(!sockets_parse("*:1,*:2,*:3,*:4,*:5,*:6,*:7,*:8,*:9", addresses, &count, why, sizeof(why)));
+    TEST_CHECK(sockets_parse("*:1,*:2,*:3,*:4,*:5,*:6,*:7,*:8", addresses, &count, why, sizeof(why)) &&
+               count == 8);
+}
+
+static in_port_t port_of(int fd)
+{
+    struct sockaddr_in here;
+    socklen_t size = sizeof(here);
+    TEST_ASSERT(getsockname(fd, (struct sockaddr *)&here, &size) == 0);
+    return ntohs(here.sin_port);
+}
+
+static void test_one_socket_per_scheduler_on_one_port(void)
+{
+    struct sockets s, again;
+    char taken[64];
+    TEST_ASSERT_(sockets_open(&s, "127.0.0.1:0", "127.0.0.1:0", 3, why, sizeof(why)) == 0, "%s", why);
+    TEST_CHECK(s.clients_count == 1 && s.clients[0].fds_count == 3 && s.operator_set.fds_count == 1);
+    in_port_t port = port_of(s.clients[0].fds[0]);
+    snprintf(taken, sizeof(taken), "127.0.0.1:%u", port);
+    TEST_CHECK(port != 0 && strcmp(s.clients[0].text, taken) == 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        int listening = 0, flags = fcntl(s.clients[0].fds[i], F_GETFL);
+        socklen_t size = sizeof(listening);
+        TEST_CHECK(port_of(s.clients[0].fds[i]) == port);
+        TEST_CHECK(getsockopt(s.clients[0].fds[i], SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 &&
+                   listening);
+        TEST_CHECK((flags & O_NONBLOCK) && (fcntl(s.clients[0].fds[i], F_GETFD) & FD_CLOEXEC));
+    }
+    /* although both would allow to share it */
+    TEST_CHECK(sockets_open(&again, taken, "127.0.0.1:0", 3, why, sizeof(why)) == 69);
+    TEST_CHECK_(strstr(why, taken) && strstr(why, "is another server running?"), "%s", why);
+    TEST_CHECK(again.operator_set.fds_count == 0 && again.clients_count == 0);
+    TEST_CHECK(sockets_open(&again, "127.0.0.1:0", s.operator_set.text, 3, why, sizeof(why)) == 69);
+    TEST_CHECK_(strstr(why, "--operator-listen is ") != NULL, "%s", why);
+    TEST_CHECK(sockets_open(&again, "127.0.0.1:0", "0.0.0.0:0", 1, why, sizeof(why)) == EXIT_CONFIG);
+    sockets_close(&s);
+    TEST_CHECK(sockets_open(&again, taken, "127.0.0.1:0", 2, why, sizeof(why)) == 0);
+    sockets_close(&again);
+}
+
+static void test_unix_sockets_are_copied_and_removed(void)
+{
+    struct sockets s;
+    char path[64] = "/tmp/sockets_test.XXXXXX", list[160], operators[96];
+    TEST_ASSERT(mkdtemp(path) != NULL);
+    snprintf(list, sizeof(list), "unix:%s/c,127.0.0.1:0", path);
+    snprintf(operators, sizeof(operators), "unix:%s/o", path);
+    TEST_ASSERT_(sockets_open(&s, list, operators, 2, why, sizeof(why)) == 0, "%s", why);
+    TEST_CHECK(s.clients_count == 2 && s.clients[0].fds_count == 2 && s.clients[1].fds_count == 2);
+    TEST_CHECK(access(operators + 5, F_OK) == 0);
+    int fd = address_connect(&s.clients[0].address);
+    TEST_CHECK(fd >= 0 && accept(s.clients[0].fds[1], NULL, NULL) >= 0); /* whoever is first */
+    close(fd);
+    sockets_close(&s);
+    TEST_CHECK(access(operators + 5, F_OK) != 0);
+    TEST_CHECK(rmdir(path) == 0);
+}
+
+/* Descriptors from 3 on, as a service manager leaves them. */
+static void hand_over(int count, const char *names)
+{
+    char number[16];
+    for (int i = 0; i < count; i++) {
+        struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        TEST_ASSERT(bind(fd, (struct sockaddr *)&any, sizeof(any)) == 0 && listen(fd, 5) == 0);
+        TEST_ASSERT(dup2(fd, 3 + i) == 3 + i);
+        if (fd >= 3 + count)
+            close(fd);
+    }
+    snprintf(number, sizeof(number), "%d", getpid());
+    setenv("LISTEN_PID", number, 1);
+    snprintf(number, sizeof(number), "%d", count);
+    setenv("LISTEN_FDS", number, 1);
+    if (names)
+        setenv("LISTEN_FDNAMES", names, 1);
+    else
+        unsetenv("LISTEN_FDNAMES");
+}
+
+static void test_sockets_of_the_service_manager(void)
+{
+    struct sockets s;
+    hand_over(3, "client:operator:client");
+    in_port_t operators = port_of(4);
+    TEST_ASSERT_(sockets_open(&s, "127.0.0.1:0", "127.0.0.1:0", 2, why, sizeof(why)) == 0, "%s", why);
+    TEST_CHECK(s.clients_count == 2 && s.clients[0].activated && s.clients[0].fds_count == 2);
+    TEST_CHECK(s.operator_set.activated && port_of(s.operator_set.fds[0]) == operators);
+    TEST_CHECK((fcntl(3, F_GETFD) & FD_CLOEXEC) && (fcntl(3, F_GETFL) & O_NONBLOCK));
+    TEST_CHECK(!getenv("LISTEN_PID") && !getenv("LISTEN_FDS") && !getenv("LISTEN_FDNAMES"));
+    sockets_close(&s);
+}
+
+static void test_sockets_of_the_service_manager_without_names(void)
+{
+    struct sockets s;
+    hand_over(1, NULL);
+    in_port_t port = port_of(3);
+    TEST_ASSERT_(sockets_open(&s, "127.0.0.1:0", "127.0.0.1:0", 1, why, sizeof(why)) == 0, "%s", why);
+    TEST_CHECK(s.clients_count == 1 && port_of(s.clients[0].fds[0]) == port);
+    TEST_CHECK(s.operator_set.fds_count == 1 && !s.operator_set.activated);
+    sockets_close(&s);
+}
+
+static void test_sockets_that_cannot_be_meant(void)
+{
+    struct sockets s;
+    hand_over(1, "clent");
+    TEST_CHECK(sockets_open(&s, "127.0.0.1:0", "127.0.0.1:0", 1, why, sizeof(why)) == EXIT_CONFIG);
+    TEST_CHECK_(strstr(why, "LISTEN_FDNAMES names 'clent'") != NULL, "%s", why);
+    hand_over(2, "operator:operator");
+    TEST_CHECK(sockets_open(&s, "127.0.0.1:0", "127.0.0.1:0", 1, why, sizeof(why)) == EXIT_CONFIG);
+    TEST_CHECK_(strstr(why, "operator too often") != NULL, "%s", why);
+    hand_over(1, "client");
+    TEST_ASSERT(dup2(STDIN_FILENO, 3) == 3);
+    TEST_CHECK(sockets_open(&s, "127.0.0.1:0", "127.0.0.1:0", 1, why, sizeof(why)) == EXIT_CONFIG);
+    TEST_CHECK_(strstr(why, "descriptor 3 of LISTEN_FDS is not a listening socket") != NULL, "%s", why);
+    /* another process's */
+    hand_over(1, "client");
+    setenv("LISTEN_PID", "1", 1);
+    TEST_CHECK(sockets_open(&s, "127.0.0.1:0", "127.0.0.1:0", 1, why, sizeof(why)) == 0);
+    TEST_CHECK(!s.clients[0].activated);
+    sockets_close(&s);
+}
+
+TEST_LIST
+= {
+    {"addresses of clients", test_addresses_of_clients},
+    {"one socket per scheduler on one port", test_one_socket_per_scheduler_on_one_port},
+    {"unix sockets are copied and removed", test_unix_sockets_are_copied_and_removed},
+    {"sockets of the service manager", test_sockets_of_the_service_manager},
+    {"sockets of the service manager without names", test_sockets_of_the_service_manager_without_names},
+    {"sockets that cannot be meant", test_sockets_that_cannot_be_meant},
+    {NULL, NULL},
+};

@@ -1,0 +1,441 @@
+/* Hostile requests: what design/reliability.md 3.4 says of framing, limits and paths, a row each.
+ *
+ * Every row is refused with its status. Those of the parser end the connection, and what stands behind them is never
+ * answered: each reader of this table puts ROWS_NEXT behind the bytes. Where only the target means nothing good, nobody
+ * doubts where the request ends: the connection may stay, and then ROWS_NEXT is answered. `before`: good requests of the
+ * row itself, which are answered.
+ *
+ * "{FILL}" in a row's bytes stands for `fill` times the letter 'a'.
+ *
+ * Who can refuse it: HEAD, the parser when it sees the head; BODY, the parser in the body; FRONT, whoever knows what a
+ * target means and which routes there are. A route of each kind is there: GET /hello, POST /echo (takes JSON, at most 64 KiB).
+ */
+#ifndef COPPICE_TESTS_HOSTILE_ROWS_H
+#define COPPICE_TESTS_HOSTILE_ROWS_H
+
+#include <stdint.h>
+#include <stddef.h>
+
+enum row_level { ROW_HEAD, ROW_BODY, ROW_FRONT };
+
+struct row {
+    const char *name, *bytes;
+    size_t size;
+    uint32_t fill;
+    int status;
+    enum row_level level;
+    uint32_t before;
+    int also; /* another status that names what is wrong as well: which one depends on the pieces it comes in */
+};
+
+#define ROWS_NEXT   "GET /hello?smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
+#define ROWS_GOOD   "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"
+#define ROWS_FILLER "{FILL}"
+
+#define LINE(line)  line "\r\nHost: localhost\r\n\r\n"
+#define GET(fields) "GET /hello HTTP/1.1\r\nHost: localhost\r\n" fields "\r\n"
+#define POST(fields) \
+    "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" fields "\r\n"
+#define CHUNKED(body)                       POST("Transfer-Encoding: chunked\r\n") body
+#define PATH(path)                          "GET " path " HTTP/1.1\r\nHost: localhost\r\n\r\n"
+#define HEAD_ROW(name, status, bytes)       {name, bytes, sizeof(bytes) - 1, 0, status, ROW_HEAD, 0, 0},
+#define HEAD_FILLED(name, status, n, bytes) {name, bytes, sizeof(bytes) - 1, n, status, ROW_HEAD, 0, 0},
+#define HEAD_AFTER(name, status, bytes) \
+    {name, ROWS_GOOD bytes, sizeof(ROWS_GOOD bytes) - 1, 0, status, ROW_HEAD, 1, 0},
+#define HEAD_EITHER(name, status, also, n, bytes) \
+    {name, bytes, sizeof(bytes) - 1, n, status, ROW_HEAD, 0, also},
+#define BODY_ROW(name, status, bytes)        {name, bytes, sizeof(bytes) - 1, 0, status, ROW_BODY, 0, 0},
+#define BODY_FILLED(name, status, n, bytes)  {name, bytes, sizeof(bytes) - 1, n, status, ROW_BODY, 0, 0},
+#define FRONT_ROW(name, status, bytes)       {name, bytes, sizeof(bytes) - 1, 0, status, ROW_FRONT, 0, 0},
+#define FRONT_FILLED(name, status, n, bytes) {name, bytes, sizeof(bytes) - 1, n, status, ROW_FRONT, 0, 0},
+
+/* clang-format off */
+static const struct row rows[] = {
+/* ---- Content-Length ---- */
+HEAD_ROW("length and coding", 400, POST("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n")
+HEAD_ROW("coding and length", 400, POST("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n") "0\r\n\r\n")
+HEAD_ROW("coding and length 0", 400, POST("Transfer-Encoding: chunked\r\nContent-Length: 0\r\n") "0\r\n\r\n")
+HEAD_ROW("the same length twice", 400, POST("Content-Length: 2\r\nContent-Length: 2\r\n") "{}")
+HEAD_ROW("two lengths", 400, POST("Content-Length: 2\r\nContent-Length: 3\r\n") "{}")
+HEAD_ROW("two lengths, 0 first", 400, POST("Content-Length: 0\r\nContent-Length: 44\r\n"))
+HEAD_ROW("two lengths in two cases", 400, POST("Content-Length: 2\r\ncontent-LENGTH: 2\r\n") "{}")
+HEAD_ROW("two lengths far apart", 400, POST("Content-Length: 2\r\nA: b\r\nC: d\r\nContent-Length: 2\r\n") "{}")
+HEAD_ROW("a list of lengths", 400, POST("Content-Length: 2, 2\r\n") "{}")
+HEAD_ROW("a list of lengths without a space", 400, POST("Content-Length: 2,2\r\n") "{}")
+HEAD_ROW("a length with a comma", 400, POST("Content-Length: 2,\r\n") "{}")
+HEAD_ROW("a length behind a comma", 400, POST("Content-Length: ,2\r\n") "{}")
+HEAD_ROW("an empty length", 400, POST("Content-Length:\r\n"))
+HEAD_ROW("a length of spaces", 400, POST("Content-Length:  \t \r\n"))
+HEAD_ROW("a negative length", 400, POST("Content-Length: -1\r\n"))
+HEAD_ROW("a length of minus zero", 400, POST("Content-Length: -0\r\n"))
+HEAD_ROW("a length with a plus", 400, POST("Content-Length: +2\r\n") "{}")
+HEAD_ROW("a hexadecimal length", 400, POST("Content-Length: 0x2\r\n") "{}")
+HEAD_ROW("hexadecimal digits", 400, POST("Content-Length: a\r\n") "{}")
+HEAD_ROW("a length with an underscore", 400, POST("Content-Length: 1_0\r\n") "0123456789")
+HEAD_ROW("a length with a point", 400, POST("Content-Length: 2.0\r\n") "{}")
+HEAD_ROW("a length with an exponent", 400, POST("Content-Length: 2e0\r\n") "{}")
+HEAD_ROW("a length with a suffix", 400, POST("Content-Length: 2b\r\n") "{}")
+HEAD_ROW("a length with a space inside", 400, POST("Content-Length: 1 0\r\n") "0123456789")
+HEAD_ROW("a length with a tab inside", 400, POST("Content-Length: 1\t0\r\n") "0123456789")
+HEAD_ROW("a quoted length", 400, POST("Content-Length: \"2\"\r\n") "{}")
+HEAD_ROW("a length with a semicolon", 400, POST("Content-Length: 2;a=b\r\n") "{}")
+HEAD_ROW("a length of 2^63", 400, POST("Content-Length: 9223372036854775808\r\n"))
+HEAD_ROW("a length of 2^64", 400, POST("Content-Length: 18446744073709551616\r\n"))
+HEAD_ROW("a length of 2^64 + 2", 400, POST("Content-Length: 18446744073709551618\r\n") "{}")
+HEAD_ROW("a length of 2^64 - 1", 400, POST("Content-Length: 18446744073709551615\r\n"))
+HEAD_ROW("a length of 2^32 + 2, 20 digits", 400, POST("Content-Length: 00000000004294967298\r\n") "{}")
+HEAD_ROW("a length of leading zeros that overflow", 400, POST("Content-Length: 000000000000000000000000000002\r\n") "{}")
+HEAD_FILLED("a length of a thousand letters", 400, 1000, POST("Content-Length: {FILL}\r\n"))
+HEAD_ROW("a length behind a vertical tab", 400, POST("Content-Length:\x0b" "2\r\n") "{}")
+HEAD_ROW("a length before a form feed", 400, POST("Content-Length: 2\x0c\r\n") "{}")
+HEAD_ROW("a length behind a no-break space", 400, POST("Content-Length: \xa0" "2\r\n") "{}")
+HEAD_ROW("a length in digits of another script", 400, POST("Content-Length: \xd9\xa2\r\n") "{}")
+HEAD_ROW("a length with a NUL", 400, POST("Content-Length: 2\000\r\n") "{}")
+HEAD_ROW("a word for a length", 400, POST("Content-Length: two\r\n") "{}")
+
+/* ---- Transfer-Encoding ---- */
+HEAD_ROW("chunked twice", 400, POST("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n")
+HEAD_ROW("chunked, chunked", 400, POST("Transfer-Encoding: chunked, chunked\r\n") "0\r\n\r\n")
+HEAD_ROW("identity and chunked", 400, POST("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n")
+HEAD_ROW("chunked and identity", 400, POST("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n") "0\r\n\r\n")
+HEAD_ROW("identity", 400, POST("Transfer-Encoding: identity\r\n") "{}")
+HEAD_ROW("chunked, identity", 400, POST("Transfer-Encoding: chunked, identity\r\n") "0\r\n\r\n")
+HEAD_ROW("identity, chunked", 400, POST("Transfer-Encoding: identity, chunked\r\n") "0\r\n\r\n")
+HEAD_ROW("gzip, chunked", 400, POST("Transfer-Encoding: gzip, chunked\r\n") "0\r\n\r\n")
+HEAD_ROW("gzip", 400, POST("Transfer-Encoding: gzip\r\n") "{}")
+HEAD_ROW("chunked, gzip", 400, POST("Transfer-Encoding: chunked, gzip\r\n") "0\r\n\r\n")
+HEAD_ROW("a comma before chunked", 400, POST("Transfer-Encoding: ,chunked\r\n") "0\r\n\r\n")
+HEAD_ROW("a comma and a space before chunked", 400, POST("Transfer-Encoding: , chunked\r\n") "0\r\n\r\n")
+HEAD_ROW("a comma behind chunked", 400, POST("Transfer-Encoding: chunked,\r\n") "0\r\n\r\n")
+HEAD_ROW("an empty coding", 400, POST("Transfer-Encoding:\r\n") "0\r\n\r\n")
+HEAD_ROW("xchunked", 400, POST("Transfer-Encoding: xchunked\r\n") "0\r\n\r\n")
+HEAD_ROW("chunkedx", 400, POST("Transfer-Encoding: chunkedx\r\n") "0\r\n\r\n")
+HEAD_ROW("chunk", 400, POST("Transfer-Encoding: chunk\r\n") "0\r\n\r\n")
+HEAD_ROW("chunked with a parameter", 400, POST("Transfer-Encoding: chunked;q=1\r\n") "0\r\n\r\n")
+HEAD_ROW("chunked in quotes", 400, POST("Transfer-Encoding: \"chunked\"\r\n") "0\r\n\r\n")
+HEAD_ROW("chunked and garbage in two cases", 400, POST("Transfer-Encoding: ChUnKeD garbage\r\n") "0\r\n\r\n")
+HEAD_ROW("garbage and chunked", 400, POST("Transfer-Encoding: garbage chunked\r\n") "0\r\n\r\n")
+HEAD_ROW("chunked behind a vertical tab", 400, POST("Transfer-Encoding:\x0b" "chunked\r\n") "0\r\n\r\n")
+HEAD_ROW("chunked before a vertical tab", 400, POST("Transfer-Encoding: chunked\x0b\r\n") "0\r\n\r\n")
+HEAD_ROW("chunked before a NUL", 400, POST("Transfer-Encoding: chunked\000\r\n") "0\r\n\r\n")
+HEAD_ROW("chunked behind a no-break space", 400, POST("Transfer-Encoding: \xa0" "chunked\r\n") "0\r\n\r\n")
+HEAD_ROW("chunked with a long s", 400, POST("Transfer-Encoding: chun\xe2\x84\xaa" "ed\r\n") "0\r\n\r\n")
+HEAD_ROW("chunked before a tab", 400, POST("Transfer-Encoding: chunked\t\r\n") "0\r\n\r\n")
+HEAD_ROW("a space before the colon of the coding", 400, POST("Transfer-Encoding : chunked\r\n") "0\r\n\r\n")
+HEAD_ROW("chunked in HTTP/1.0", 400, "POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+HEAD_ROW("chunked in HTTP/1.0 that stays", 400, "POST /echo HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+HEAD_ROW("gzip in HTTP/1.0", 400, "POST /echo HTTP/1.0\r\nTransfer-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}")
+HEAD_ROW("a coding folded over two lines", 400, POST("Transfer-Encoding:\r\n chunked\r\n") "0\r\n\r\n")
+HEAD_ROW("a coding of a GET, twice", 400, GET("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n")
+
+/* ---- chunks ---- */
+BODY_ROW("a chunk without a size", 400, CHUNKED("\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a chunk without digits", 400, CHUNKED(";a=b\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a chunk of plus 2", 400, CHUNKED("+2\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a chunk of minus 2", 400, CHUNKED("-2\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a chunk of minus 0", 400, CHUNKED("2\r\n{}\r\n-0\r\n\r\n"))
+BODY_ROW("a chunk of 0x2", 400, CHUNKED("0x2\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a chunk of 0X2", 400, CHUNKED("0X2\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a chunk of 2h", 400, CHUNKED("2h\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a chunk of g", 400, CHUNKED("g\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a chunk of 1_0", 400, CHUNKED("1_0\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a chunk of 17 digits", 400, CHUNKED("00000000000000002\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a chunk of 2^64 + 2", 400, CHUNKED("10000000000000002\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a chunk of 2^64 - 1", 400, CHUNKED("ffffffffffffffff\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a chunk of 2^63", 400, CHUNKED("8000000000000000\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a space before a chunk's size", 400, CHUNKED(" 2\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a tab before a chunk's size", 400, CHUNKED("\t2\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("an empty line before a chunk's size", 400, CHUNKED("\r\n2\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a space behind a chunk's size", 400, CHUNKED("2 \r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a space within a chunk's size", 400, CHUNKED("0 2\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a space before a chunk's extension", 400, CHUNKED("2 ;a=b\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a NUL behind a chunk's size", 400, CHUNKED("2\000\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a comma behind a chunk's size", 400, CHUNKED("2,2\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a bare LF behind a chunk's size", 400, CHUNKED("2\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a bare CR behind a chunk's size", 400, CHUNKED("2\r{}\r\n0\r\n\r\n"))
+BODY_ROW("two CRs behind a chunk's size", 400, CHUNKED("2\r\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a bare LF behind a chunk's data", 400, CHUNKED("2\r\n{}\n0\r\n\r\n"))
+BODY_ROW("a bare CR behind a chunk's data", 400, CHUNKED("2\r\n{}\r0\r\n\r\n"))
+BODY_ROW("nothing behind a chunk's data", 400, CHUNKED("2\r\n{}0\r\n\r\n"))
+BODY_ROW("one byte too many behind a chunk's data", 400, CHUNKED("2\r\n{} \r\n0\r\n\r\n"))
+BODY_ROW("two bytes for CR LF behind a chunk's data", 400, CHUNKED("2\r\n{}xx0\r\n\r\n"))
+BODY_ROW("LF CR behind a chunk's data", 400, CHUNKED("2\r\n{}\n\r0\r\n\r\n"))
+BODY_ROW("an empty line behind a chunk's data", 400, CHUNKED("2\r\n{}\r\n\r\n0\r\n\r\n"))
+BODY_ROW("a CR in a chunk's extension", 400, CHUNKED("2;a\rb\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("an LF in a chunk's extension", 400, CHUNKED("2;a\nb\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a chunk's extension that ends in LF", 400, CHUNKED("2;a=b\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a NUL in a chunk's extension", 400, CHUNKED("2;a\000b\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a control character in a chunk's extension", 400, CHUNKED("2;\x01\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a CR in a quoted extension", 400, CHUNKED("2;a=\"\r\"\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a CR LF in a quoted extension", 400, CHUNKED("2;a=\"\r\n\"\r\n{}\r\n0\r\n\r\n"))
+BODY_FILLED("a chunk's extension of 4 KiB", 400, 4096, CHUNKED("2;{FILL}\r\n{}\r\n0\r\n\r\n"))
+BODY_FILLED("a chunk's line one byte too long", 400, 254, CHUNKED("2;{FILL}\r\n{}\r\n0\r\n\r\n"))
+BODY_ROW("a bare LF behind the last chunk's size", 400, CHUNKED("2\r\n{}\r\n0\n\r\n"))
+BODY_ROW("a bare LF at the end of chunks", 400, CHUNKED("2\r\n{}\r\n0\r\n\n"))
+BODY_ROW("a bare CR at the end of chunks", 400, CHUNKED("2\r\n{}\r\n0\r\n\r"))
+BODY_ROW("a request where a chunk's size should be", 400, CHUNKED("2\r\n{}\r\n") ROWS_NEXT)
+BODY_ROW("a request where a chunk's end should be", 400, CHUNKED("2\r\n{}") ROWS_NEXT)
+BODY_ROW("a request in an extension that never ends", 400, CHUNKED("2;") ROWS_NEXT)
+
+/* ---- trailers ---- */
+BODY_ROW("Content-Length in a trailer", 400, CHUNKED("2\r\n{}\r\n0\r\nContent-Length: 2\r\n\r\n"))
+BODY_ROW("Transfer-Encoding in a trailer", 400, CHUNKED("2\r\n{}\r\n0\r\nTransfer-Encoding: chunked\r\n\r\n"))
+BODY_ROW("a length in a trailer in another case", 400, CHUNKED("2\r\n{}\r\n0\r\ncOnTeNt-LeNgTh: 2\r\n\r\n"))
+BODY_ROW("Host in a trailer", 400, CHUNKED("2\r\n{}\r\n0\r\nHost: b\r\n\r\n"))
+BODY_ROW("a trailer without a colon", 400, CHUNKED("2\r\n{}\r\n0\r\nno colon\r\n\r\n"))
+BODY_ROW("a trailer without a name", 400, CHUNKED("2\r\n{}\r\n0\r\n: x\r\n\r\n"))
+BODY_ROW("a space before a trailer's colon", 400, CHUNKED("2\r\n{}\r\n0\r\nA : x\r\n\r\n"))
+BODY_ROW("a folded trailer", 400, CHUNKED("2\r\n{}\r\n0\r\nA: x\r\n y\r\n\r\n"))
+BODY_ROW("a trailer that begins with a space", 400, CHUNKED("2\r\n{}\r\n0\r\n A: x\r\n\r\n"))
+BODY_ROW("a bare LF behind a trailer", 400, CHUNKED("2\r\n{}\r\n0\r\nA: x\n\r\n"))
+BODY_ROW("a bare CR in a trailer", 400, CHUNKED("2\r\n{}\r\n0\r\nA: x\ry\r\n\r\n"))
+BODY_ROW("a NUL in a trailer", 400, CHUNKED("2\r\n{}\r\n0\r\nA: \000\r\n\r\n"))
+BODY_ROW("a byte of another alphabet in a trailer's name", 400, CHUNKED("2\r\n{}\r\n0\r\n\xc3\x84: x\r\n\r\n"))
+BODY_FILLED("a trailer of 8 KiB", 431, 8192, CHUNKED("2\r\n{}\r\n0\r\nA: {FILL}\r\n\r\n"))
+BODY_ROW("a request behind the last chunk", 400, CHUNKED("2\r\n{}\r\n0\r\n") ROWS_NEXT)
+
+/* ---- line ends ---- */
+HEAD_ROW("a bare LF behind the request line", 400, "GET /hello HTTP/1.1\nHost: localhost\r\n\r\n")
+HEAD_ROW("a bare CR behind the request line", 400, "GET /hello HTTP/1.1\rHost: localhost\r\n\r\n")
+HEAD_ROW("two CRs behind the request line", 400, "GET /hello HTTP/1.1\r\r\nHost: localhost\r\n\r\n")
+HEAD_ROW("a bare LF behind Host", 400, "GET /hello HTTP/1.1\r\nHost: localhost\n\r\n")
+HEAD_ROW("a bare CR behind Host", 400, "GET /hello HTTP/1.1\r\nHost: localhost\r\r\n")
+HEAD_ROW("bare LFs everywhere", 400, "GET /hello HTTP/1.1\nHost: localhost\n\n")
+HEAD_ROW("bare CRs everywhere", 400, "GET /hello HTTP/1.1\rHost: localhost\r\r")
+HEAD_ROW("a bare LF for the empty line", 400, "GET /hello HTTP/1.1\r\nHost: localhost\r\n\n")
+HEAD_ROW("a bare CR for the empty line", 400, "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r")
+HEAD_ROW("LF CR", 400, "GET /hello HTTP/1.1\n\rHost: localhost\n\r\n\r")
+HEAD_ROW("a bare LF between two fields", 400, GET("A: b\nC: d\r\n"))
+HEAD_ROW("a bare CR between two fields", 400, GET("A: b\rC: d\r\n"))
+HEAD_ROW("a coding behind a bare LF", 400, POST("A: b\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n")
+HEAD_ROW("a coding behind a bare CR", 400, POST("A: b\rTransfer-Encoding: chunked\r\n") "0\r\n\r\n")
+HEAD_ROW("a bare CR in the target", 400, "GET /he\rllo HTTP/1.1\r\nHost: localhost\r\n\r\n")
+HEAD_ROW("a bare LF in the target", 400, "GET /he\nllo HTTP/1.1\r\nHost: localhost\r\n\r\n")
+HEAD_ROW("a bare LF before the request line", 400, "\n" ROWS_GOOD)
+HEAD_ROW("a bare CR before the request line", 400, "\r" ROWS_GOOD)
+HEAD_ROW("two empty lines before the request line", 400, "\r\n\r\n" ROWS_GOOD)
+HEAD_ROW("two empty lines before one of HTTP/1.0", 400, "\r\n\r\nGET /hello HTTP/1.0\r\n\r\n")
+HEAD_AFTER("two empty lines behind a request of the same connection", 400, "\r\n\r\nGET /hello HTTP/1.1\r\n\r\n")
+HEAD_ROW("empty lines and nothing", 400, "\r\n\r\n\r\n\r\n")
+
+/* ---- fields ---- */
+HEAD_ROW("a folded field", 400, GET("A: b\r\n c\r\n"))
+HEAD_ROW("a field folded with a tab", 400, GET("A: b\r\n\tc\r\n"))
+HEAD_ROW("a fold of nothing", 400, GET("A: b\r\n \r\n"))
+HEAD_ROW("a folded Host", 400, "GET /hello HTTP/1.1\r\nHost:\r\n localhost\r\n\r\n")
+HEAD_ROW("a first field that begins with a space", 400, "GET /hello HTTP/1.1\r\n Host: localhost\r\n\r\n")
+HEAD_ROW("a first field that begins with a tab", 400, "GET /hello HTTP/1.1\r\n\tHost: localhost\r\n\r\n")
+HEAD_ROW("a first line of a space", 400, "GET /hello HTTP/1.1\r\n \r\nHost: localhost\r\n\r\n")
+HEAD_ROW("a space before a colon", 400, GET("A : b\r\n"))
+HEAD_ROW("a tab before a colon", 400, GET("A\t: b\r\n"))
+HEAD_ROW("a space before the colon of the length", 400, POST("Content-Length : 2\r\n") "{}")
+HEAD_ROW("a space before the colon of Host", 400, "GET /hello HTTP/1.1\r\nHost : localhost\r\n\r\n")
+HEAD_ROW("a field without a name", 400, GET(": b\r\n"))
+HEAD_ROW("a field of a colon", 400, GET(":\r\n"))
+HEAD_ROW("a field without a colon", 400, GET("A b\r\n"))
+HEAD_ROW("a name and no colon", 400, GET("A\r\n"))
+HEAD_ROW("a NUL in a name", 400, GET("A\000: b\r\n"))
+HEAD_ROW("a NUL in the name of the length", 400, POST("Content-Length\000: 2\r\n") "{}")
+HEAD_ROW("a byte of another alphabet in a name", 400, GET("\xc3\x84: b\r\n"))
+HEAD_ROW("a byte 0x80 in a name", 400, GET("A\x80: b\r\n"))
+HEAD_ROW("a byte 0xff in a name", 400, GET("\xff: b\r\n"))
+HEAD_ROW("DEL in a name", 400, GET("A\x7f: b\r\n"))
+HEAD_ROW("a control character in a name", 400, GET("A\x01: b\r\n"))
+HEAD_ROW("a slash in a name", 400, GET("A/B: b\r\n"))
+HEAD_ROW("a name in parentheses", 400, GET("(A): b\r\n"))
+HEAD_ROW("a name in quotes", 400, GET("\"A\": b\r\n"))
+HEAD_ROW("a name in braces", 400, GET("{A}: b\r\n"))
+HEAD_ROW("a name with a comma", 400, GET("A,B: b\r\n"))
+HEAD_ROW("a name with an at sign", 400, GET("A@B: b\r\n"))
+HEAD_ROW("a name with brackets", 400, GET("A[0]: b\r\n"))
+HEAD_ROW("a NUL in a value", 400, GET("A: b\000c\r\n"))
+HEAD_ROW("a value of a NUL", 400, GET("A: \000\r\n"))
+HEAD_ROW("a bell in a value", 400, GET("A: b\x07\r\n"))
+HEAD_ROW("an escape in a value", 400, GET("A: \x1b[31m\r\n"))
+HEAD_ROW("DEL in a value", 400, GET("A: b\x7f\r\n"))
+HEAD_ROW("a vertical tab in a value", 400, GET("A: b\x0b" "c\r\n"))
+HEAD_ROW("Authorization twice", 400, GET("Authorization: Bearer a\r\nAuthorization: Bearer b\r\n"))
+HEAD_ROW("Content-Type twice", 400, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}")
+HEAD_ROW("Idempotency-Key twice", 400, GET("Idempotency-Key: a\r\nIdempotency-Key: b\r\n"))
+HEAD_ROW("X-Request-Id twice", 400, GET("X-Request-Id: a\r\nX-Request-Id: b\r\n"))
+HEAD_ROW("Origin twice", 400, GET("Origin: http://localhost\r\nOrigin: http://evil.example\r\n"))
+HEAD_ROW("an expectation that nobody meets", 417, GET("Expect: 200-ok\r\n"))
+HEAD_ROW("two expectations", 417, GET("Expect: 100-continue, x\r\n"))
+HEAD_ROW("an empty expectation", 417, GET("Expect:\r\n"))
+
+/* ---- Host ---- */
+HEAD_ROW("no Host", 400, "GET /hello HTTP/1.1\r\n\r\n")
+HEAD_ROW("no Host, but other fields", 400, "GET /hello HTTP/1.1\r\nA: b\r\n\r\n")
+HEAD_ROW("two Hosts", 400, "GET /hello HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n")
+HEAD_ROW("two different Hosts", 400, "GET /hello HTTP/1.1\r\nHost: localhost\r\nhost: evil.example\r\n\r\n")
+HEAD_ROW("two Hosts in HTTP/1.0", 400, "GET /hello HTTP/1.0\r\nHost: localhost\r\nHost: localhost\r\n\r\n")
+HEAD_ROW("an empty Host", 400, "GET /hello HTTP/1.1\r\nHost:\r\n\r\n")
+HEAD_ROW("a Host with a path", 400, "GET /hello HTTP/1.1\r\nHost: localhost/x\r\n\r\n")
+HEAD_ROW("a Host with a query", 400, "GET /hello HTTP/1.1\r\nHost: localhost?x\r\n\r\n")
+HEAD_ROW("a Host with a fragment", 400, "GET /hello HTTP/1.1\r\nHost: localhost#x\r\n\r\n")
+HEAD_ROW("a Host with a user", 400, "GET /hello HTTP/1.1\r\nHost: a@localhost\r\n\r\n")
+HEAD_ROW("a list of Hosts", 400, "GET /hello HTTP/1.1\r\nHost: localhost, evil.example\r\n\r\n")
+HEAD_ROW("a Host with a space", 400, "GET /hello HTTP/1.1\r\nHost: localhost evil.example\r\n\r\n")
+HEAD_ROW("a Host with a tab", 400, "GET /hello HTTP/1.1\r\nHost: localhost\tevil.example\r\n\r\n")
+HEAD_ROW("a Host with a backslash", 400, "GET /hello HTTP/1.1\r\nHost: localhost\\evil.example\r\n\r\n")
+HEAD_ROW("a Host with a scheme", 400, "GET /hello HTTP/1.1\r\nHost: http://localhost\r\n\r\n")
+HEAD_ROW("a Host with a NUL", 400, "GET /hello HTTP/1.1\r\nHost: localhost\000\r\n\r\n")
+HEAD_ROW("a Host with another alphabet", 400, "GET /hello HTTP/1.1\r\nHost: loc\xc3\xa0lhost\r\n\r\n")
+HEAD_ROW("a Host with a port that is none", 400, "GET /hello HTTP/1.1\r\nHost: localhost:80x\r\n\r\n")
+HEAD_ROW("a Host with two ports", 400, "GET /hello HTTP/1.1\r\nHost: localhost:80:90\r\n\r\n")
+HEAD_ROW("a Host of a port", 400, "GET /hello HTTP/1.1\r\nHost: :80\r\n\r\n")
+HEAD_ROW("a Host with an open bracket", 400, "GET /hello HTTP/1.1\r\nHost: [::1\r\n\r\n")
+HEAD_ROW("a Host with something behind the bracket", 400, "GET /hello HTTP/1.1\r\nHost: [::1]x\r\n\r\n")
+
+/* ---- request lines ---- */
+HEAD_ROW("HTTP/1.2", 400, LINE("GET /hello HTTP/1.2"))
+HEAD_ROW("HTTP/1.32", 400, LINE("GET /hello HTTP/1.32"))
+HEAD_ROW("HTTP/1.10", 400, LINE("GET /hello HTTP/1.10"))
+HEAD_ROW("HTTP/1.01", 400, LINE("GET /hello HTTP/1.01"))
+HEAD_ROW("HTTP/01.1", 400, LINE("GET /hello HTTP/01.1"))
+HEAD_ROW("HTTP/0.9", 400, LINE("GET /hello HTTP/0.9"))
+HEAD_ROW("HTTP/2.0", 400, LINE("GET /hello HTTP/2.0"))
+HEAD_ROW("HTTP/3", 400, LINE("GET /hello HTTP/3"))
+HEAD_ROW("HTTP/1", 400, LINE("GET /hello HTTP/1"))
+HEAD_ROW("HTTP/1.", 400, LINE("GET /hello HTTP/1."))
+HEAD_ROW("HTTP/", 400, LINE("GET /hello HTTP/"))
+HEAD_ROW("HTTP/-1.1", 400, LINE("GET /hello HTTP/-1.1"))
+HEAD_ROW("HTTP/1,1", 400, LINE("GET /hello HTTP/1,1"))
+HEAD_ROW("HTTP 1.1", 400, LINE("GET /hello HTTP 1.1"))
+HEAD_ROW("http/1.1", 400, LINE("GET /hello http/1.1"))
+HEAD_ROW("HTTPS/1.1", 400, LINE("GET /hello HTTPS/1.1"))
+HEAD_ROW("ICE/1.0", 400, LINE("GET /hello ICE/1.0"))
+HEAD_ROW("RTSP/1.0", 400, LINE("DESCRIBE /hello RTSP/1.0"))
+HEAD_ROW("a version of 300 digits", 400, LINE("GET /hello HTTP/1.4294967297"))
+HEAD_ROW("a version that overflows", 400, LINE("GET /hello HTTP/18446744073709551617.1"))
+HEAD_ROW("a NUL behind the version", 400, LINE("GET /hello HTTP/1.1\000"))
+HEAD_ROW("a space behind the version", 400, LINE("GET /hello HTTP/1.1 "))
+HEAD_ROW("a word behind the version", 400, LINE("GET /hello HTTP/1.1 x"))
+HEAD_ROW("no version", 400, LINE("GET /hello"))
+HEAD_ROW("no version, but a space", 400, LINE("GET /hello "))
+HEAD_ROW("HTTP/0.9 as it was", 400, "GET /hello\r\n\r\n")
+HEAD_ROW("no target", 400, LINE("GET HTTP/1.1"))
+HEAD_ROW("no target, but two spaces", 400, LINE("GET  HTTP/1.1"))
+HEAD_ROW("no method", 400, LINE("/hello HTTP/1.1"))
+HEAD_ROW("no method, but a space", 400, LINE(" /hello HTTP/1.1"))
+HEAD_ROW("a space before the method", 400, LINE(" GET /hello HTTP/1.1"))
+HEAD_ROW("two spaces behind the method", 400, LINE("GET  /hello HTTP/1.1"))
+HEAD_ROW("two spaces before the version", 400, LINE("GET /hello  HTTP/1.1"))
+HEAD_ROW("a tab behind the method", 400, LINE("GET\t/hello HTTP/1.1"))
+HEAD_ROW("a tab before the version", 400, LINE("GET /hello\tHTTP/1.1"))
+HEAD_ROW("a vertical tab for a space", 400, LINE("GET\x0b/hello HTTP/1.1"))
+HEAD_ROW("a form feed for a space", 400, LINE("GET /hello\x0cHTTP/1.1"))
+HEAD_ROW("a space in the target", 400, LINE("GET /hel lo HTTP/1.1"))
+HEAD_ROW("a NUL in the target", 400, LINE("GET /hel\000lo HTTP/1.1"))
+HEAD_ROW("DEL in the target", 400, LINE("GET /hel\x7flo HTTP/1.1"))
+HEAD_ROW("an escape in the target", 400, LINE("GET /\x1b[31m HTTP/1.1"))
+HEAD_ROW("plain UTF-8 in the target", 400, LINE("GET /\xc3\xa4 HTTP/1.1"))
+HEAD_ROW("a byte 0x80 in the target", 400, LINE("GET /\x80 HTTP/1.1"))
+HEAD_ROW("a method with parentheses", 400, LINE("G(E)T /hello HTTP/1.1"))
+HEAD_ROW("a method with a slash", 400, LINE("G/T /hello HTTP/1.1"))
+HEAD_ROW("a method with a colon", 400, LINE("GET: /hello HTTP/1.1"))
+HEAD_ROW("a method with a comma", 400, LINE("GET,POST /hello HTTP/1.1"))
+HEAD_ROW("a method with a NUL", 400, LINE("GE\000T /hello HTTP/1.1"))
+HEAD_ROW("a method with another alphabet", 400, LINE("G\xc3\x8aT /hello HTTP/1.1"))
+HEAD_ROW("a method in quotes", 400, LINE("\"GET\" /hello HTTP/1.1"))
+HEAD_ROW("a method in lower case", 400, LINE("get /hello HTTP/1.1"))
+HEAD_ROW("a method that nobody knows", 400, LINE("BREW /hello HTTP/1.1"))
+HEAD_EITHER("a method of 10,000 letters", 414, 400, 10000, LINE("{FILL} /hello HTTP/1.1"))
+HEAD_ROW("the preface of HTTP/2", 400, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+HEAD_ROW("a hello of TLS", 400, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")
+HEAD_ROW("a response", 400, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+HEAD_ROW("no HTTP at all", 400, "hello\r\n\r\n")
+HEAD_ROW("NULs", 400, "\000\000\000\000\r\n\r\n")
+
+/* ---- forms of the target ---- */
+HEAD_ROW("CONNECT", 400, LINE("CONNECT example.org:443 HTTP/1.1"))
+HEAD_ROW("CONNECT with a path", 400, LINE("CONNECT /hello HTTP/1.1"))
+HEAD_ROW("an authority for GET", 400, LINE("GET localhost:80 HTTP/1.1"))
+HEAD_ROW("a host for GET", 400, LINE("GET localhost HTTP/1.1"))
+HEAD_ROW("an asterisk for GET", 400, LINE("GET * HTTP/1.1"))
+HEAD_ROW("an asterisk for POST", 400, "POST * HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+HEAD_ROW("two asterisks for OPTIONS", 400, LINE("OPTIONS ** HTTP/1.1"))
+HEAD_ROW("a path without a slash", 400, LINE("GET hello HTTP/1.1"))
+HEAD_ROW("a query alone", 400, LINE("GET ?a=b HTTP/1.1"))
+HEAD_ROW("a fragment alone", 400, LINE("GET #a HTTP/1.1"))
+HEAD_ROW("a backslash for a slash", 400, LINE("GET \\hello HTTP/1.1"))
+HEAD_ROW("another scheme", 400, LINE("GET ftp://localhost/hello HTTP/1.1"))
+HEAD_ROW("file:", 400, LINE("GET file:///etc/passwd HTTP/1.1"))
+HEAD_ROW("a scheme alone", 400, LINE("GET http: HTTP/1.1"))
+FRONT_ROW("an absolute URL without a host", 400, LINE("GET http:///hello HTTP/1.1"))
+FRONT_ROW("an absolute URL with a user", 400, LINE("GET http://a@localhost/hello HTTP/1.1"))
+FRONT_ROW("an absolute URL of another host", 400, LINE("GET http://evil.example/hello HTTP/1.1"))
+FRONT_ROW("an absolute URL with a fragment", 400, LINE("GET http://localhost/hello#x HTTP/1.1"))
+
+/* ---- one after the other ---- */
+HEAD_AFTER("no HTTP behind a good request", 400, "hello\r\n\r\n")
+HEAD_AFTER("two lengths behind a good request", 400, POST("Content-Length: 2\r\nContent-Length: 2\r\n") "{}")
+HEAD_AFTER("length and coding behind a good request", 400, POST("Content-Length: 2\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n")
+HEAD_AFTER("no Host behind a good request", 400, "GET /hello HTTP/1.1\r\n\r\n")
+HEAD_AFTER("a NUL behind a good request", 400, "\000")
+HEAD_AFTER("a body that nobody announced", 400, "{}\r\n\r\n")
+HEAD_ROW("a request in the body of one with two lengths", 400, POST("Content-Length: 46\r\nContent-Length: 0\r\n") ROWS_NEXT)
+HEAD_ROW("a request in the body of one with a bad coding", 400, POST("Transfer-Encoding: gzip\r\nContent-Length: 46\r\n") ROWS_NEXT)
+HEAD_ROW("a request in the body of one without Host", 400, "POST /echo HTTP/1.1\r\nContent-Length: 46\r\n\r\n" ROWS_NEXT)
+
+/* ---- limits ---- */
+HEAD_FILLED("a target of 8,193 bytes", 414, 8192, LINE("GET /{FILL} HTTP/1.1"))
+HEAD_FILLED("a target of 20,000 bytes", 414, 19999, LINE("GET /{FILL} HTTP/1.1"))
+HEAD_FILLED("a query of 20,000 bytes", 414, 19999, LINE("GET /hello?{FILL} HTTP/1.1"))
+HEAD_FILLED("a field of 33,000 bytes", 431, 33000, GET("A: {FILL}\r\n"))
+HEAD_FILLED("a name of 33,000 bytes", 431, 33000, GET("{FILL}: b\r\n"))
+HEAD_FILLED("a head that never ends", 431, 40000, "GET /hello HTTP/1.1\r\nHost: localhost\r\nA: {FILL}")
+HEAD_EITHER("a request line that never ends", 414, 431, 40000, "GET /{FILL}")
+
+/* ---- what the target means ---- */
+FRONT_ROW("an escaped slash", 400, PATH("/he%2Fllo"))
+FRONT_ROW("an escaped slash in lower case", 400, PATH("/he%2fllo"))
+FRONT_ROW("an escaped backslash", 400, PATH("/he%5Cllo"))
+FRONT_ROW("an escaped NUL", 400, PATH("/hello%00"))
+FRONT_ROW("an escaped NUL and another end", 400, PATH("/hello%00.json"))
+FRONT_ROW("an escaped LF", 400, PATH("/hello%0A"))
+FRONT_ROW("an escaped CR LF and a field", 400, PATH("/hello%0D%0ASet-Cookie:a"))
+FRONT_ROW("an escaped DEL", 400, PATH("/hello%7F"))
+FRONT_ROW("a dot segment", 400, PATH("/./hello"))
+FRONT_ROW("two dots", 400, PATH("/a/../hello"))
+FRONT_ROW("two dots at the end", 400, PATH("/hello/.."))
+FRONT_ROW("two dots above the root", 400, PATH("/../../etc/passwd"))
+FRONT_ROW("escaped dots", 400, PATH("/a/%2e%2e/hello"))
+FRONT_ROW("one escaped dot of two", 400, PATH("/a/.%2E/hello"))
+FRONT_ROW("one escaped dot", 400, PATH("/%2e/hello"))
+FRONT_ROW("an empty segment", 400, PATH("//hello"))
+FRONT_ROW("an empty segment inside", 400, PATH("/a//hello"))
+FRONT_ROW("a path escaped twice", 400, PATH("/he%256Clo"))
+FRONT_ROW("dots escaped twice", 400, PATH("/a/%252e%252e/hello"))
+FRONT_ROW("a slash escaped twice", 400, PATH("/he%252Fllo"))
+FRONT_ROW("an overlong slash", 400, PATH("/he%c0%afllo"))
+FRONT_ROW("an overlong dot", 400, PATH("/%c0%ae%c0%ae/hello"))
+FRONT_ROW("an overlong slash of three bytes", 400, PATH("/he%e0%80%afllo"))
+FRONT_ROW("an overlong NUL", 400, PATH("/hello%c0%80"))
+FRONT_ROW("UTF-8 that ends too early", 400, PATH("/hello%c3"))
+FRONT_ROW("UTF-8 that begins in the middle", 400, PATH("/%a4"))
+FRONT_ROW("a surrogate", 400, PATH("/%ed%a0%80"))
+FRONT_ROW("a character beyond the last", 400, PATH("/%f4%90%80%80"))
+FRONT_ROW("an escape of one digit", 400, PATH("/hello%4"))
+FRONT_ROW("an escape without digits", 400, PATH("/hello%"))
+FRONT_ROW("an escape of other letters", 400, PATH("/%zz"))
+FRONT_ROW("an escape as some browsers had it", 400, PATH("/%u0068ello"))
+FRONT_ROW("a fragment", 400, PATH("/hello#x"))
+FRONT_ROW("a backslash", 400, PATH("/a\\hello"))
+FRONT_ROW("a quote", 400, PATH("/hello\""))
+FRONT_ROW("a brace", 400, PATH("/{hello}"))
+FRONT_ROW("a pipe", 400, PATH("/a|b"))
+FRONT_ROW("an escaped colon where a verb begins", 400, PATH("/hello%3Averb"))
+FRONT_ROW("an escaped colon in lower case", 400, PATH("/hello%3averb"))
+};
+/* clang-format on */
+
+#define ROWS_COUNT (sizeof(rows) / sizeof(*rows))
+
+#undef LINE
+#undef GET
+#undef POST
+#undef CHUNKED
+#undef PATH
+
+#endif

@@ -1,0 +1,197 @@
+#include "acutest.h"
+
+#include "http/chaos_verbs.h"
+#include "tests/support/operated.h"
+
+#define WHY "{\"reason\":\"game day\"}"
+#define DRY "{\"dry_run\":true}"
+
+static char pid[32];
+static const char *pid_of(const char *name)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "/stats/actors/%s", name);
+    TEST_CHECK(operated_get(path) == 200);
+    snprintf(pid, sizeof(pid), "%s", operated_member("pid"));
+    return pid;
+}
+
+static int chaos(const char *target, const char *verb, const char *body)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "/chaos/actors/%s:%s", target, verb);
+    return operated_post(path, body);
+}
+
+static void test_kill(void)
+{
+    char old[32], two[32];
+    operated_start(NULL);
+    operated_grow();
+    snprintf(old, sizeof(old), "%s", pid_of("one"));
+    snprintf(two, sizeof(two), "%s", pid_of("two"));
+    TEST_CHECK(chaos("one", "kill", WHY) == 200);
+    TEST_CHECK(operated_has("{\"verb\":\"kill\",\"target\":\"one\",\"reason\":\"game "
+                            "day\",\"dry_run\":false,\"actor\":{\"pid\":\""));
+    TEST_CHECK(operated_has("\"outcome\":\"recovered\",\"complete\":true"));
+    TEST_CHECK(operated_has("\"cause\":\"target\",\"comes_back\":true}],\"count\":1,"));
+    TEST_CHECK(operated_has("\"strategy\":\"one_for_one\",\"restarts\":20,\"period_ms\":60000,\"used_"
+                            "before\":0,\"used_after\":1}"));
+    TEST_CHECK(operated_has("\"end_reason\":\"killed\",\"successor\":\"0x"));
+    TEST_CHECK(operated_has("\"expected\":true"));
+    TEST_CHECK(operated_has("\"missing\":0,\"down_us\":"));
+    TEST_CHECK(strcmp(pid_of("one"), old) != 0);
+    TEST_CHECK(strcmp(pid_of("two"), two) == 0);
+    TEST_CHECK(chaos(old, "kill", WHY) == 404);                                  /* it is nobody's now */
+    TEST_CHECK(chaos("front.connections%3Etop%3Edyn%3Ed1", "kill", DRY) == 200); /* by where it stands */
+    TEST_CHECK(operated_has("\"name\":\"d1\""));
+    TEST_CHECK(chaos("front.connections%3Etop%3Edyn%3Ed9", "kill", DRY) == 404);
+    TEST_CHECK(chaos("top%3Edyn%3Ed1", "kill", DRY) == 404);
+    TEST_CHECK(chaos("front.connections%3E%3Etop", "kill", DRY) == 404);
+    operated_stop();
+}
+
+static void test_crash(void)
+{
+    operated_start(NULL);
+    operated_grow();
+    TEST_CHECK(chaos("one", "crash", WHY) == 200);
+    TEST_CHECK(operated_has("\"outcome\":\"recovered\""));
+    TEST_CHECK(operated_has("\"end_reason\":\"crash(SIGSEGV) at 0x0\""));
+    TEST_CHECK(operated_get("/stats") == 200 && operated_has("\"crashed\":1"));
+    TEST_CHECK(operated_get("/stats/events?event=actor.crash") == 200 && operated_has("\"class\":\"idle\""));
+    TEST_CHECK(operated_get("/stats/events?event=chaos.verb") == 200 &&
+               operated_has("\"operation\":\"crash\""));
+    operated_stop();
+}
+
+/* A supervisor ends, and all below it; its own supervisor starts them again. */
+static void test_below(void)
+{
+    operated_start(NULL);
+    operated_grow();
+    TEST_CHECK(chaos("all", "kill", DRY) == 200);
+    TEST_CHECK(operated_has("\"dry_run\":true") && operated_has("\"outcome\":\"predicted\""));
+    TEST_CHECK(operated_has("\"count\":4,"));
+    TEST_CHECK(operated_has("\"name\":\"a1\"") && operated_has("\"cause\":\"below\",\"comes_back\":true"));
+    TEST_CHECK(chaos("all", "kill", WHY) == 200);
+    TEST_CHECK(operated_has("\"outcome\":\"recovered\"") && operated_has("\"died_count\":4,"));
+    TEST_CHECK(strstr(operated_body, "\"expected\":false") == NULL);
+    TEST_CHECK(operated_get("/stats/actors/a3") == 200);
+    TEST_CHECK(chaos("dyn", "kill", WHY) ==
+               200); /* those who came at run time don't come back by themselves */
+    TEST_CHECK(operated_has("\"outcome\":\"recovered\"") && operated_has("\"died_count\":3,"));
+    TEST_CHECK(operated_has("\"cause\":\"below\",\"comes_back\":false"));
+    TEST_CHECK(operated_get("/stats/actors/d1") == 404);
+    operated_stop();
+}
+
+static void test_strategies(void)
+{
+    operated_start(NULL);
+    operated_grow();
+    TEST_CHECK(chaos("a2", "kill", WHY) == 200);
+    TEST_CHECK(operated_has("\"cause\":\"one_for_all\"") && operated_has("\"count\":3,"));
+    TEST_CHECK(operated_has("\"died_count\":3,") && operated_has("\"missing\":0"));
+    TEST_CHECK(chaos("r2", "kill", WHY) == 200);
+    TEST_CHECK(operated_has("\"cause\":\"rest_for_one\"") && operated_has("\"count\":2,"));
+    TEST_CHECK(operated_has("\"died_count\":2,") && operated_has("\"missing\":0"));
+    TEST_CHECK(strstr(operated_body, "\"name\":\"r1\"") == NULL);
+    operated_stop();
+}
+
+/* One more than the budget: the supervisor ends, too, and comes back with its child. */
+static void test_escalation(void)
+{
+    operated_start(NULL);
+    operated_grow();
+    TEST_CHECK(chaos("t1", "kill", DRY) == 200);
+    TEST_CHECK(operated_has("\"cause\":\"escalation\"") && operated_has("\"count\":2,"));
+    TEST_CHECK(chaos("t1", "kill", WHY) == 200);
+    TEST_CHECK(operated_has("\"outcome\":\"recovered\"") && operated_has("\"died_count\":2,"));
+    TEST_CHECK(operated_has("\"used_before\":0,\"used_after\":null"));
+    TEST_CHECK(operated_get("/stats/actors/t1") == 200);
+    operated_stop();
+}
+
+static void test_suspend(void)
+{
+    operated_start(NULL);
+    operated_grow();
+    TEST_CHECK(chaos("one", "suspend", DRY) == 200 && operated_has("\"outcome\":\"predicted\""));
+    TEST_CHECK(operated_get("/stats/actors/one") == 200 && operated_has("\"status\":\"IDLE\""));
+    TEST_CHECK(chaos("one", "suspend", WHY) == 200);
+    TEST_CHECK(operated_has("\"status\":\"SUSPENDED\"") && operated_has("\"outcome\":\"suspended\""));
+    TEST_CHECK(operated_post("/test/mail/one/7", NULL) == 204);
+    TEST_CHECK(operated_get("/stats/actors/one") == 200);
+    TEST_CHECK(operated_has("\"status\":\"SUSPENDED\"") && operated_has("\"depth\":7"));
+    TEST_CHECK(operated_get("/stats/tree?state=suspended") == 200);
+    TEST_CHECK(operated_has("\"name\":\"one\"") && operated_has("\"matched\":1"));
+    TEST_CHECK(operated_get("/stats/tree?top=mailbox&n=1") == 200);
+    TEST_CHECK(operated_has("{\"actors\":[{\"name\":\"one\"") && operated_has("\"mailbox_depth\":7"));
+    TEST_CHECK(chaos("one", "resume", WHY) == 200 && operated_has("\"outcome\":\"resumed\""));
+    do
+        operated_get("/stats/actors/one");
+    while (!strstr(operated_body, "\"depth\":0"));
+    TEST_CHECK(operated_has("\"status\":\"IDLE\""));
+    operated_stop();
+}
+
+static void test_refusals(void)
+{
+    operated_start(NULL);
+    operated_grow();
+    TEST_CHECK(chaos("one", "kill", NULL) == 400 && operated_has("OPS_400_MISSING_FIELD"));
+    TEST_CHECK(operated_has("reason is missing"));
+    TEST_CHECK(chaos("one", "kill", "{}") == 400 && operated_has("reason is missing"));
+    TEST_CHECK(chaos("one", "kill", "{\"reason\":\"\"}") == 400);
+    TEST_CHECK(chaos("one", "kill", "{\"reason\":7}") == 400);
+    TEST_CHECK(chaos("one", "kill", "{\"reason\":\"x\",\"dry_run\":\"yes\"}") == 400);
+    TEST_CHECK(chaos("one", "kill", "[]") == 400);
+    TEST_CHECK(chaos("one", "kill", "{\"reason\"") == 400);
+    TEST_CHECK(chaos("nobody", "kill", WHY) == 404 && operated_has("there is no actor 'nobody'"));
+    TEST_CHECK(chaos("nobody", "crash", DRY) == 404);
+    TEST_CHECK(chaos("one", "hug", WHY) == 404);
+    TEST_CHECK(operated_ask("POST", "/chaos/actors/one:kill", "Origin: http://evil.example\r\n", WHY) == 403);
+    TEST_CHECK(operated_ask("GET", "/chaos/actors/one:kill", "", NULL) == 405);
+    TEST_CHECK(operated_get("/stats/actors/nobody") == 404);
+    TEST_CHECK(operated_get("/stats/actors/instance:7") == 404 &&
+               operated_has("there is no actor 'instance:7'"));
+    TEST_CHECK(operated_get("/stats/actors/one") == 200); /* after all of that */
+    operated_stop();
+}
+
+/* Who did what, why, and what came of it. */
+static void test_audits(void)
+{
+    operated_start(NULL);
+    operated_grow();
+    TEST_CHECK(chaos("one", "kill", DRY) == 200);
+    TEST_CHECK(operated_get("/stats/audits") == 200 && operated_has("{\"audits\":[],\"next\":null}"));
+    TEST_CHECK(chaos("one", "crash", WHY) == 200);
+    TEST_CHECK(operated_get("/stats/audits?limit=1") == 200);
+    TEST_CHECK(operated_has(
+        "\"verb\":\"actor.crash\",\"target\":\"one\",\"reason\":\"game day\",\"outcome\":\"recovered\""));
+    TEST_CHECK(operated_has("\"end_reason\":\"crash(SIGSEGV) at 0x0\"")); /* in its details */
+    TEST_CHECK(chaos("nobody", "kill", WHY) == 404);
+    TEST_CHECK(operated_get("/stats/audits?limit=1") == 200);
+    TEST_CHECK(operated_has("\"target\":\"nobody\",\"reason\":\"game day\",\"outcome\":\"404\""));
+    TEST_CHECK(chaos("store.writer", "kill", WHY) == 200 && operated_has("\"outcome\":\"gone\""));
+    TEST_CHECK(operated_get("/stats/audits?limit=1") == 200 && operated_has("\"target\":\"store.writer\""));
+    TEST_CHECK(chaos("front.connections", "kill", DRY) == 200); /* we would go with it */
+    TEST_CHECK(operated_has("\"name\":\"connection\""));
+    operated_stop();
+}
+
+TEST_LIST
+= {
+    {"TOP-029 a kill and its record", test_kill},
+    {"a crash is a real one, contained", test_crash},
+    {"what is below a supervisor", test_below},
+    {"one_for_all and rest_for_one", test_strategies},
+    {"one more than the budget", test_escalation},
+    {"suspended, and what waits for it", test_suspend},
+    {"what can't be meant", test_refusals},
+    {"audit entries", test_audits},
+    {NULL, NULL},
+};

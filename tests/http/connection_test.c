@@ -1,0 +1,722 @@
+/* Connections over sockets: what stays in memory between requests, what comes in pieces, refusals behind the head, TLS. */
+#define _GNU_SOURCE /* POLLRDHUP */
+#include "acutest.h"
+
+#include <fcntl.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "http/body.h"
+#include "http/connection.h"
+#include "http/tls.h"
+#include "tests/support/sanitized.h"
+#include "tests/support/talk.h"
+
+#define HELLO "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
+#define LARGE 15000000u /* of the answer of /large */
+
+/* ---- routes ---- */
+
+static void answer_number(struct response *r, const char *name, uint64_t number)
+{
+    struct json json;
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    json_key(&json, name);
+    json_uint(&json, number);
+    json_object_end(&json);
+}
+
+static void serve_hello(const struct request *q, struct response *r)
+{
+    (void)q;
+    answer_number(r, "hello", 1);
+}
+
+/* As long as an honest handler may take. */
+static void serve_work(const struct request *q, struct response *r)
+{
+    volatile uint32_t sum = 0;
+    (void)q;
+    for (uint32_t i = 0; i < 300000; i++)
+        sum = sum + i;
+    answer_number(r, "hello", sum != 0);
+}
+
+static void serve_echo(const struct request *q, struct response *r)
+{
+    answer_number(r, "bytes", q->body.size);
+}
+
+/* How many rooms for large bodies are taken. */
+static void serve_rooms(const struct request *q, struct response *r)
+{
+    (void)q;
+    answer_number(r, "rooms", bodies_used());
+}
+
+static void serve_large(const struct request *q, struct response *r)
+{
+    (void)q;
+    response_begin(r, 200, RESPONSE_TEXT);
+    for (uint32_t i = 0; i < LARGE / 10; i++)
+        json_sink_text(&r->sink, "123456789\n");
+}
+
+static void serve_nothing(const struct request *q, struct response *r)
+{
+    (void)q;
+    response_begin(r, 204, NULL);
+}
+
+static _Atomic int waiting, go_on;
+
+/* Waits, as an event stream does, until somebody asks for /go. */
+static void serve_wait(const struct request *q, struct response *r)
+{
+    struct message *nothing;
+    (void)q;
+    while (!atomic_load(&go_on)) {
+        atomic_store(&waiting, 1);
+        (void)response_wait(r, NULL, NULL, &nothing, actor_deadline_ms(5));
+    }
+    answer_number(r, "waited", 1);
+}
+
+static void serve_waiting(const struct request *q, struct response *r)
+{
+    (void)q;
+    answer_number(r, "waiting", (uint64_t)atomic_load(&waiting));
+}
+
+static void serve_go(const struct request *q, struct response *r)
+{
+    (void)q;
+    atomic_store(&go_on, 1);
+    answer_number(r, "go", 1);
+}
+
+/* A handler that is wrong, on purpose. */
+static void serve_crash(const struct request *q, struct response *r)
+{
+    (void)r;
+    ASSERT(!q); /* on purpose */
+}
+
+#define GET(at, how)                                                                                    \
+    {                                                                                                   \
+        .method = METHOD_GET, .path = at, .surface = SURFACE_PUBLIC, .undocumented = true, .serve = how \
+    }
+#define POST(at, whose, most)                                                                \
+    {                                                                                        \
+        .method = METHOD_POST, .path = at, .surface = SURFACE_##whose, .undocumented = true, \
+        .body_max = most, .serve = serve_echo                                                \
+    }
+static const struct route routes[] = {
+    GET("/hello", serve_hello),
+    GET("/rooms", serve_rooms),
+    GET("/work", serve_work),
+    GET("/large", serve_large),
+    GET("/wait", serve_wait),
+    GET("/waiting", serve_waiting),
+    GET("/go", serve_go),
+    GET("/none", serve_nothing),
+    GET("/crash", serve_crash),
+    POST("/echo", PUBLIC, 1u << 20),
+    POST("/control", CONTROL, 5000),
+    POST("/jobs", JOBS, 5000),
+};
+
+/* What is said of a request that was never read must be nothing, not what was left there by another one. */
+static void check_log(const struct request *q, const struct response *r, uint64_t took)
+{
+    (void)took;
+    ASSERT(q->trace.request_id_length > 0 && r->status >= 200);
+    if (q->method == METHOD_UNKNOWN)
+        ASSERT(!q->route && q->path.size == 0 && q->identity.subject.size == 0 && !q->cross_site);
+    else
+        ASSERT(!q->route || (q->path.size > 0 && *(const char *)q->path.bytes == '/'));
+}
+
+static struct store *prepare(struct routes *compiled)
+{
+    (void)compiled;
+    front_find("client")->log = check_log;
+    return NULL;
+}
+
+static struct testserver server;
+
+static void start(struct testserver_options o)
+{
+    o.routes = routes;
+    o.routes_count = sizeof routes / sizeof *routes;
+    o.prepare = o.prepare ? o.prepare : prepare;
+    testserver_start(&o, &server);
+}
+
+static void stop_after(size_t crashes)
+{
+    TEST_CHECK_(testserver_runs(&server), "it ended by itself with %d", server.exit_status);
+    testserver_stop(&server);
+    TEST_CHECK_(server.exit_status == 0, "it ended with %d", server.exit_status);
+    TEST_CHECK(testserver_logged(&server, "\"actor.crash\"") + testserver_logged(&server, "actor crashed") ==
+               crashes);
+}
+
+static void stop(void)
+{
+    stop_after(0);
+}
+
+static const struct testserver_options plain;
+
+static char sent[4u << 20];
+
+/* A head that asks to go on, and the server's word that its body is waited for. */
+static bool goes_on(struct talk *t, const char *path, const char *fields)
+{
+    char head[9000];
+    snprintf(head, sizeof head,
+             "POST %s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"
+             "X-Request-Id: mine\r\n%s\r\n",
+             path, fields);
+    if (!talk_say_text(t, head))
+        return false;
+    return talk_hear(t).status == 100;
+}
+
+/* ---- what stays ---- */
+
+static void test_H4_escapes_in_paths_leave_nothing_behind(void)
+{
+    struct talk t;
+    struct heard a;
+    start(plain);
+    talk_begin(&t, &server);
+    memset(sent, 'a', 6000);
+    memcpy(sent, "GET /h%65llo?", 13);
+    strcpy(sent + 6000, " HTTP/1.1\r\nHost: a\r\n\r\n");
+    for (int i = 0; i < 1500; i++) { /* 9 MB of paths; an actor has 4 */
+        TEST_CHECK(talk_say_text(&t, sent));
+        a = talk_hear(&t);
+        TEST_ASSERT_(a.status == 200 && !a.close, "request %d: %d", i, a.status);
+    }
+    talk_end(&t);
+    stop();
+}
+
+static void test_H4_bodies_that_come_later_leave_nothing_behind(void)
+{
+    struct talk t;
+    struct heard a;
+    char path[6100];
+    start(plain);
+    talk_begin(&t, &server);
+    snprintf(path, sizeof path, "/ech%%6f?%05990d", 0);
+    for (int i = 0; i < 1000; i++) {
+        TEST_ASSERT(goes_on(&t, path, "Content-Length: 2\r\n"));
+        TEST_CHECK(talk_say_text(&t, "{}"));
+        a = talk_hear(&t);
+        TEST_ASSERT_(a.status == 200 && heard_has(&a, "{\"bytes\":2}"), "request %d: %d", i, a.status);
+    }
+    talk_end(&t);
+    stop();
+}
+
+/* A room for a large body, or for the nodes of its JSON, is its request's, not its connection's. */
+static void test_H4_large_bodies_give_their_rooms_back(void)
+{
+    static const size_t sizes[] = {10000, 100000};
+    struct talk t;
+    start(plain);
+    talk_begin(&t, &server);
+    for (int i = 0; i < 600; i++) {
+        size_t size = sizes[i % 2];
+        int head = snprintf(sent, sizeof sent,
+                            "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                            "Content-Length: %zu\r\n\r\n{}",
+                            size);
+        memset(sent + head, ' ', size - 2);
+        TEST_CHECK(talk_say(&t, sent, (size_t)head + size - 2));
+        TEST_ASSERT_(talk_hear(&t).status == 200, "request %d", i);
+    }
+    TEST_CHECK(talk_say_text(&t, "GET /rooms HTTP/1.1\r\nHost: a\r\n\r\n"));
+    struct heard a = talk_hear(&t);
+    TEST_CHECK_(heard_has(&a, "{\"rooms\":0}"), "%.*s", (int)a.body_size, a.body);
+    talk_end(&t);
+    stop();
+}
+
+/* Nor does it stay because the next request has begun to come. */
+static void test_H4_a_client_that_never_stops_keeps_no_room(void)
+{
+    struct talk t, other;
+    struct heard a;
+    start(plain);
+    talk_begin(&t, &server);
+    talk_begin(&other, &server);
+    int head = snprintf(sent, sizeof sent,
+                        "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                        "Content-Length: 100000\r\n\r\n{}");
+    memset(sent + head, ' ', 99998);
+    strcpy(sent + head + 99998, "GET /hel");
+    TEST_CHECK(talk_say(&t, sent, (size_t)head + 99998 + 8));
+    TEST_CHECK(talk_hear(&t).status == 200);
+    TEST_CHECK(talk_say_text(&other, "GET /rooms HTTP/1.1\r\nHost: a\r\n\r\n"));
+    a = talk_hear(&other);
+    TEST_CHECK_(heard_has(&a, "{\"rooms\":0}"), "%.*s", (int)a.body_size, a.body);
+    TEST_CHECK(talk_say_text(&t, "lo HTTP/1.1\r\nHost: a\r\n\r\n"));
+    TEST_CHECK(talk_hear(&t).status == 200);
+    talk_end(&t);
+    talk_end(&other);
+    stop();
+}
+
+/* ---- in which pieces ---- */
+
+/* Many requests behind a body, with Content-Length and in chunks, in writes of every kind of size. */
+static void test_H1_pipelines_behind_bodies(void)
+{
+    static const size_t pieces[] = {1u << 20, 16384, 7777, 500};
+    enum { BEHIND = 3000 };
+    start(plain);
+    for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
+        struct talk t;
+        size_t size = 0, at = 0;
+        talk_begin(&t, &server);
+        for (int chunked = 0; chunked < 2; chunked++) {
+            size += (size_t)snprintf(
+                sent + size, sizeof sent - size,
+                "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n%s\r\n\r\n",
+                chunked ? "Transfer-Encoding: chunked" : "Content-Length: 65536");
+            if (chunked)
+                size += (size_t)snprintf(sent + size, sizeof sent - size, "10000;a=b\r\n");
+            memset(sent + size, ' ', 65536);
+            memcpy(sent + size, "{}", 2);
+            size += 65536;
+            if (chunked)
+                size += (size_t)snprintf(sent + size, sizeof sent - size, "\r\n0\r\nA: b\r\n\r\n");
+            for (int i = 0; i < BEHIND; i++, size += sizeof HELLO - 1)
+                memcpy(sent + size, HELLO, sizeof HELLO);
+        }
+        for (; at < size; at += pieces[p])
+            TEST_ASSERT(talk_say(&t, sent + at, size - at < pieces[p] ? size - at : pieces[p]));
+        for (int i = 0; i < 2 * (1 + BEHIND); i++) {
+            struct heard a = talk_hear(&t);
+            TEST_ASSERT_(a.status == 200 && heard_has(&a, i % (1 + BEHIND) ? "hello" : "{\"bytes\":65536}"),
+                         "pieces of %zu, answer %d: %d", pieces[p], i, a.status);
+        }
+        talk_end(&t);
+    }
+    stop();
+}
+
+/* What was sent at once is served at once, and isn't taken for an endless loop. */
+static void test_H1_a_long_pipeline_lets_the_others_go(void)
+{
+    struct testserver_options o = {.runaway_ns = (SANITIZED ? 4000 : 400) * NS_PER_MS};
+    static const char work[] = "GET /work HTTP/1.1\r\nHost: a\r\n\r\n";
+    enum { COUNT = 4000 }; /* what the buffers in between hold, with nobody reading yet */
+    struct talk t;
+    start(o);
+    talk_begin(&t, &server);
+    for (size_t i = 0; i < COUNT; i++)
+        memcpy(sent + i * (sizeof work - 1), work, sizeof work);
+    kill(server.pid, SIGSTOP); /* so that it finds all of them */
+    TEST_CHECK(talk_say(&t, sent, COUNT * (sizeof work - 1)));
+    kill(server.pid, SIGCONT);
+    for (int i = 0; i < COUNT; i++)
+        if (!TEST_CHECK_(talk_hear(&t).status == 200, "answer %d", i))
+            break;
+    talk_end(&t);
+    stop();
+}
+
+/* The wake-up that came while an answer waited for something else was the only one. */
+static void test_H1_what_came_while_an_answer_waited_is_read(void)
+{
+    struct talk t, other;
+    start(plain);
+    talk_begin(&t, &server);
+    talk_begin(&other, &server);
+    TEST_CHECK(talk_say_text(&t, "GET /wait HTTP/1.1\r\nHost: a\r\n\r\n"));
+    for (struct heard a = {.body = ""}; a.body_size == 0 || !heard_has(&a, "\"waiting\":1");
+         a = talk_hear(&other))
+        TEST_ASSERT(talk_say_text(&other, "GET /waiting HTTP/1.1\r\nHost: a\r\n\r\n"));
+    TEST_CHECK(talk_say_text(&t, HELLO));
+    TEST_CHECK(talk_say_text(&other, "GET /go HTTP/1.1\r\nHost: a\r\n\r\n"));
+    TEST_CHECK(talk_hear(&other).status == 200);
+    struct heard a = talk_hear(&t);
+    TEST_CHECK(a.status == 200 && !a.close && heard_has(&a, "waited"));
+    a = talk_hear(&t);
+    TEST_CHECK(a.status == 200 && heard_has(&a, "hello"));
+    talk_end(&t);
+    talk_end(&other);
+    stop();
+}
+
+/* ---- refusals behind the head ---- */
+
+static void expect_refusal(const char *path, const char *fields, const char *body, size_t size, int status,
+                           const char *code)
+{
+    struct talk t;
+    char id[64];
+    talk_begin(&t, &server);
+    TEST_CHECK_(goes_on(&t, path, fields), "%s %s", path, fields);
+    (void)talk_say(&t, body, size);
+    struct heard a = talk_hear(&t);
+    TEST_CHECK_(a.status == status && a.close, "%s %s: %d, not %d", path, fields, a.status, status);
+    TEST_CHECK_(heard_has(&a, code), "%s: %.*s", code, (int)a.body_size, a.body);
+    TEST_CHECK(strcmp(heard_field(&a, "X-Request-Id"), "mine") == 0);
+    snprintf(id, sizeof id, "\"request_id\":\"mine\"");
+    TEST_CHECK_(heard_has(&a, id), "%.*s", (int)a.body_size, a.body);
+    TEST_CHECK(talk_ended(&t));
+    talk_end(&t);
+}
+
+/* The head of these was read and answered with 100: what is said of the body has the shape and the ids of the request. */
+static void test_CTL_056_CTL_251_what_is_wrong_with_a_body_is_said_in_the_shape_of_its_path(void)
+{
+    static const char chunked[] = "Transfer-Encoding: chunked\r\n";
+    int size = snprintf(sent, sizeof sent, "1389\r\n%05001d\r\n0\r\n\r\n", 0);
+    start(plain);
+    for (int i = 0; i < 3; i++) { /* what an earlier one left on the stack is nobody's */
+        expect_refusal("/control", chunked, sent, (size_t)size, 400, "REQ_400_INVALID_SCHEMA");
+        expect_refusal("/jobs", chunked, sent, (size_t)size, 413, "RFA_REQUEST_PAYLOAD_TOO_LARGE");
+        expect_refusal("/control", chunked, "zz\r\n", 4, 400, "REQ_400_INVALID_SCHEMA");
+        expect_refusal("/jobs", chunked, "0x1\r\n", 5, 400, "RFA_REQUEST_MALFORMED");
+    }
+    stop();
+}
+
+static void test_CTL_251_a_slow_body_is_told_with_its_ids(void)
+{
+    struct testserver_options o = {.limits = {.body_grace_ns = 20 * NS_PER_MS, .body_rate = 1u << 30}};
+    start(o);
+    expect_refusal("/control", "Content-Length: 10\r\n", "{", 1, 408, "OPS_408_REQUEST_TIMEOUT");
+    expect_refusal("/jobs", "Transfer-Encoding: chunked\r\n", "5\r\n{", 4, 408, "OPS_408_REQUEST_TIMEOUT");
+    stop();
+}
+
+static void test_CTL_251_bytes_that_are_no_request_are_answered_with_ids(void)
+{
+    struct testserver_options o = {.limits = {.head_ns = 20 * NS_PER_MS}};
+    static const char *const wrong[] = {"GET /hello HTTP/1.1\r\nHost: a\nX: b\r\n\r\n", "nonsense\r\n\r\n",
+                                        "GET /hello HTTP/1.1\r\nExpect: more\r\nHost: a\r\n\r\n",
+                                        "GET /hello HTTP/1.1\r\nHo" /* and no more */};
+    static const int statuses[] = {400, 400, 417, 408};
+    start(o);
+    for (int round = 0; round < 3; round++)
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+            struct talk t;
+            talk_begin(&t, &server);
+            TEST_CHECK(talk_say_text(&t, HELLO)); /* what it leaves on the stack isn't the next one's */
+            TEST_CHECK(talk_hear(&t).status == 200);
+            TEST_CHECK(talk_say_text(&t, wrong[i]));
+            struct heard a = talk_hear(&t);
+            TEST_CHECK_(a.status == statuses[i] && a.close, "%s: %d", wrong[i], a.status);
+            TEST_CHECK(heard_count(&a, "X-Request-Id") == 1 && heard_count(&a, "traceparent") == 1);
+            TEST_CHECK(strlen(heard_field(&a, "X-Request-Id")) == 36);
+            TEST_CHECK(heard_has(&a, heard_field(&a, "X-Request-Id")));
+            TEST_CHECK(talk_ended(&t));
+            talk_end(&t);
+        }
+    stop();
+}
+
+/* It closed its side at once, with more sent than we read: the answer isn't lost to a reset. */
+static void test_H3_who_has_closed_his_side_gets_the_last_answer_whole(void)
+{
+    struct talk t;
+    start(plain);
+    for (int round = 0; round < 5; round++) {
+        talk_begin(&t, &server);
+        TEST_CHECK(talk_say_text(&t, HELLO));
+        TEST_CHECK(talk_hear(&t).status == 200);
+        kill(server.pid, SIGSTOP); /* so that it finds all of it, and the end */
+        memset(sent, 'a', 40000);
+        memcpy(sent, "nonsense \r\n\r\n", 13);
+        TEST_CHECK(talk_say(&t, sent, 40000));
+        shutdown(t.fd, SHUT_WR);
+        kill(server.pid, SIGCONT);
+        TEST_CHECK_(talk_hear(&t).status == 400, "round %d", round);
+        TEST_CHECK(talk_ended(&t));
+        talk_end(&t);
+    }
+    stop();
+}
+
+/* ---- answers ---- */
+
+static void test_answers_without_a_body(void)
+{
+    struct heard a;
+    start(plain);
+    a = talk_once(&server, "HEAD /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+    TEST_CHECK(a.status == 200 && strcmp(heard_field(&a, "Content-Length"), "11") == 0);
+    a = talk_once(&server, "GET /none HTTP/1.1\r\nHost: a\r\n\r\n");
+    TEST_CHECK(a.status == 204 && !heard_count(&a, "Content-Length") && !heard_count(&a, "Content-Type"));
+    struct talk t;
+    talk_begin(&t, &server);
+    TEST_CHECK(talk_say_text(
+        &t, "HEAD /large HTTP/1.1\r\nHost: a\r\n\r\nHEAD /missing HTTP/1.1\r\nHost: a\r\n\r\n"));
+    t.bodyless = true;
+    TEST_CHECK(talk_hear(&t).status == 200);
+    TEST_CHECK(talk_hear(&t).status == 404);
+    t.bodyless = false;
+    TEST_CHECK(talk_say_text(&t, "GET /none HTTP/1.1\r\nHost: a\r\n\r\n" HELLO));
+    TEST_CHECK(talk_hear(&t).status == 204);
+    a = talk_hear(&t);
+    TEST_CHECK(a.status == 200 && heard_has(&a, "{\"hello\":1}"));
+    TEST_CHECK(t.at == t.size);
+    talk_end(&t);
+    stop();
+}
+
+static void test_HTTP_1_0(void)
+{
+    struct talk t;
+    struct heard a;
+    start(plain);
+    talk_begin(&t, &server);
+    TEST_CHECK(talk_say_text(&t, "GET /hello HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
+    a = talk_hear(&t);
+    TEST_CHECK(a.status == 200 && strcmp(heard_field(&a, "Connection"), "keep-alive") == 0);
+    TEST_CHECK(talk_say_text(&t, "GET /large HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
+    a = talk_hear(&t);
+    TEST_CHECK(a.status == 200 && a.close && !a.chunked && a.body_size == LARGE);
+    talk_end(&t);
+    talk_begin(&t, &server);
+    TEST_CHECK(talk_say_text(&t, "GET /hello HTTP/1.0\r\n\r\n"));
+    TEST_CHECK(talk_hear(&t).close && talk_ended(&t));
+    talk_end(&t);
+    stop();
+}
+
+/* How much of an answer a client gets that reads slowly; *ret_gap is the longest that it was away, by its own or because
+ * the machine had other things to do. */
+static size_t slowly(struct talk *t, uint64_t *ret_gap)
+{
+    struct env *env = env_real();
+    size_t size = 0;
+    uint64_t last = env->now(env);
+    *ret_gap = 0;
+    for (ssize_t n = 1; n > 0; size += (size_t)(n > 0 ? n : 0)) {
+        struct pollfd nothing = {.fd = -1};
+        (void)poll(&nothing, 1, 30); /* what is measured */
+        n = recv(t->fd, sent, 200000, MSG_WAITALL);
+        uint64_t now = env->now(env);
+        *ret_gap = now - last > *ret_gap ? now - last : *ret_gap;
+        last = now;
+    }
+    return size;
+}
+
+/* Longer than http.write.timeout in all, but never for the next bytes. A client that was itself away for that long says
+ * nothing about the server: it tries again. */
+static void test_a_slow_client_that_goes_on_gets_all_of_an_answer(void)
+{
+    struct testserver_options o = {.limits = {.write_ns = NS_PER_S}};
+    struct talk t;
+    size_t size = 0;
+    uint64_t gap = 0;
+    int buffer = 65536;
+    start(o);
+    for (int i = 0; i < 20 && size <= LARGE && (i == 0 || gap > NS_PER_S / 2); i++) {
+        talk_begin(&t, &server);
+        setsockopt(t.fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
+        TEST_CHECK(talk_say_text(&t, "GET /large HTTP/1.0\r\n\r\n"));
+        size = slowly(&t, &gap);
+        talk_end(&t);
+    }
+    TEST_CHECK_(size > LARGE && size < LARGE + 1000, "%zu bytes", size);
+    stop();
+}
+
+/* ---- TLS ---- */
+
+static char certificate[] = "/tmp/coppice-connection-XXXXXX", key_file[] = "/tmp/coppice-connection-XXXXXX";
+
+static void make_identity(void)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *x = X509_new();
+    strcpy(certificate + sizeof certificate - 7, "XXXXXX");
+    strcpy(key_file + sizeof key_file - 7, "XXXXXX");
+    FILE *c = fdopen(mkstemp(certificate), "w"), *k = fdopen(mkstemp(key_file), "w");
+    X509_set_version(x, X509_VERSION_3);
+    ASN1_INTEGER_set(X509_get_serialNumber(x), 1);
+    X509_gmtime_adj(X509_getm_notBefore(x), -3600);
+    X509_gmtime_adj(X509_getm_notAfter(x), 3600);
+    X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC,
+                               (const unsigned char *)"localhost", -1, -1, 0);
+    X509_set_issuer_name(x, X509_get_subject_name(x));
+    X509_set_pubkey(x, key);
+    TEST_ASSERT(X509_sign(x, key, EVP_sha256()) > 0 && c && k && PEM_write_X509(c, x) &&
+                PEM_write_PrivateKey(k, key, NULL, NULL, 0, NULL, NULL));
+    fclose(c);
+    fclose(k);
+    X509_free(x);
+    EVP_PKEY_free(key);
+}
+
+static struct store *prepare_tls(struct routes *compiled)
+{
+    char text[256];
+    struct tls_context *context = tls_context_create(certificate, key_file, NULL, text, sizeof text);
+    ASSERT(context);
+    tls_context_install(context);
+    return prepare(compiled);
+}
+
+static void start_tls(struct testserver_options o)
+{
+    make_identity();
+    o.tls = true;
+    o.prepare = prepare_tls;
+    start(o);
+}
+
+static void stop_tls(void)
+{
+    stop();
+    unlink(certificate);
+    unlink(key_file);
+}
+
+static void test_TLS_requests_in_all_sizes(void)
+{
+    struct talk t;
+    struct heard a;
+    start_tls(plain);
+    talk_begin_tls(&t, &server);
+    for (int i = 0; i < 3; i++) {
+        TEST_CHECK(talk_say_text(&t, HELLO HELLO HELLO));
+        for (int k = 0; k < 3; k++)
+            TEST_CHECK(talk_hear(&t).status == 200);
+        TEST_CHECK(talk_say_text(&t, "GET /large HTTP/1.1\r\nHost: a\r\n\r\n"));
+        a = talk_hear(&t);
+        TEST_CHECK(a.status == 200 && a.body_size == LARGE);
+        int head = snprintf(sent, sizeof sent,
+                            "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                            "Content-Length: 500000\r\n\r\n{}");
+        memset(sent + head, ' ', 499998);
+        strcpy(sent + head + 499998, HELLO);
+        TEST_CHECK(talk_say_text(&t, sent));
+        a = talk_hear(&t);
+        TEST_CHECK(a.status == 200 && heard_has(&a, "500000"));
+        TEST_CHECK(talk_hear(&t).status == 200);
+    }
+    TEST_CHECK(goes_on(&t, "/echo", "Content-Length: 2\r\n"));
+    TEST_CHECK(talk_say_text(&t, "{}"));
+    TEST_CHECK(talk_hear(&t).status == 200);
+    talk_end(&t);
+    stop_tls();
+}
+
+static void test_TLS_CTL_283_a_crash_is_answered(void)
+{
+    struct talk t;
+    start_tls(plain);
+    for (int i = 0; i < 3; i++) {
+        talk_begin_tls(&t, &server);
+        TEST_CHECK(talk_say_text(&t, HELLO) && talk_hear(&t).status == 200);
+        TEST_CHECK(talk_say_text(&t, "GET /crash HTTP/1.1\r\nHost: a\r\n\r\n"));
+        struct heard a = talk_hear(&t);
+        TEST_CHECK_(a.status == 500 && heard_has(&a, "OPS_500_INTERNAL"), "%d", a.status);
+        talk_end(&t);
+    }
+    stop_after(3);
+    unlink(certificate);
+    unlink(key_file);
+}
+
+static void test_TLS_refusals_end_properly(void)
+{
+    struct talk t;
+    start_tls(plain);
+    talk_begin_tls(&t, &server);
+    TEST_CHECK(talk_say_text(&t, HELLO "nonsense \r\n\r\n" HELLO));
+    TEST_CHECK(talk_hear(&t).status == 200);
+    TEST_CHECK(talk_hear(&t).status == 400);
+    TEST_CHECK(talk_ended(&t)); /* with close_notify: not cut off */
+    talk_end(&t);
+    talk_begin_tls(&t, &server);
+    TEST_CHECK(talk_say_text(&t, "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
+    TEST_CHECK(talk_hear(&t).status == 200 && talk_ended(&t));
+    talk_end(&t);
+    stop_tls();
+}
+
+/* Bytes that never become a request: each is news to the server, and none buys time. */
+static void test_TLS_a_handshake_that_trickles_is_cut_off(void)
+{
+    struct testserver_options o = {.limits = {.idle_ns = 300 * NS_PER_MS}};
+    static const char hello[] = {0x16, 3, 1, 0x20, 0, 1, 0, 0x1f, (char)0xfc, 3, 3};
+    struct talk t;
+    bool open = true;
+    start_tls(o);
+    talk_begin(&t, &server);
+    for (size_t i = 0; i < 100 && open; i++) {
+        struct pollfd p = {.fd = t.fd, .events = POLLIN | POLLRDHUP};
+        open = talk_say(&t, i < sizeof hello ? hello + i : "", 1) && poll(&p, 1, 50) == 0;
+    }
+    TEST_CHECK(!open);
+    talk_end(&t);
+    stop_tls();
+}
+
+/* Too many of one address: what isn't TLS is no word on a TLS port. */
+static void test_TLS_nothing_is_said_in_the_clear(void)
+{
+    struct testserver_options o = {.limits = {.peer_max = 1}};
+    struct talk t, second;
+    char byte;
+    start_tls(o);
+    talk_begin_tls(&t, &server);
+    TEST_CHECK(talk_say_text(&t, HELLO));
+    TEST_CHECK(talk_hear(&t).status == 200);
+    talk_begin(&second, &server);
+    TEST_CHECK(recv(second.fd, &byte, 1, 0) <= 0);
+    talk_end(&second);
+    talk_end(&t);
+    stop_tls();
+}
+
+TEST_LIST
+= {
+    {"H4 escapes in paths leave nothing behind", test_H4_escapes_in_paths_leave_nothing_behind},
+    {"H4 bodies that come later leave nothing behind", test_H4_bodies_that_come_later_leave_nothing_behind},
+    {"H4 large bodies give their rooms back", test_H4_large_bodies_give_their_rooms_back},
+    {"H4 a client that never stops keeps no room", test_H4_a_client_that_never_stops_keeps_no_room},
+    {"H1 pipelines behind bodies", test_H1_pipelines_behind_bodies},
+    {"H1 a long pipeline lets the others go", test_H1_a_long_pipeline_lets_the_others_go},
+    {"H1 what came while an answer waited is read", test_H1_what_came_while_an_answer_waited_is_read},
+    {"CTL-056 CTL-251 what is wrong with a body is said in the shape of its path",
+     test_CTL_056_CTL_251_what_is_wrong_with_a_body_is_said_in_the_shape_of_its_path},
+    {"CTL-251 a slow body is told with its ids", test_CTL_251_a_slow_body_is_told_with_its_ids},
+    {"CTL-251 bytes that are no request are answered with ids",
+     test_CTL_251_bytes_that_are_no_request_are_answered_with_ids},
+    {"H3 who has closed his side gets the last answer whole",
+     test_H3_who_has_closed_his_side_gets_the_last_answer_whole},
+    {"answers without a body", test_answers_without_a_body},
+    {"HTTP/1.0", test_HTTP_1_0},
+    {"a slow client that goes on gets all of an answer",
+     test_a_slow_client_that_goes_on_gets_all_of_an_answer},
+    {"TLS: requests in all sizes", test_TLS_requests_in_all_sizes},
+    {"TLS: CTL-283 a crash is answered", test_TLS_CTL_283_a_crash_is_answered},
+    {"TLS: refusals end properly", test_TLS_refusals_end_properly},
+    {"TLS: a handshake that trickles is cut off", test_TLS_a_handshake_that_trickles_is_cut_off},
+    {"TLS: nothing is said in the clear", test_TLS_nothing_is_said_in_the_clear},
+    {NULL, NULL},
+};

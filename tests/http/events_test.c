@@ -1,0 +1,144 @@
+#include "acutest.h"
+
+#include <unistd.h>
+
+#include "http/events.h"
+#include "runtime/env.h"
+#include "runtime/telemetry.h"
+#include "tests/support/operated.h"
+
+#define STREAM "Accept: text/event-stream\r\n"
+
+static size_t count(const char *text, const char *needle)
+{
+    size_t n = 0;
+    for (const char *at = text; (at = strstr(at, needle)); at++)
+        n++;
+    return n;
+}
+
+static void test_list(void)
+{
+    char next[128], path[256];
+    operated_start(NULL);
+    operated_grow();
+    TEST_CHECK(operated_post("/test/mail/one/5", NULL) == 204);
+    TEST_CHECK(operated_get("/stats/events?event=actor.start") == 200);
+    TEST_CHECK(count(operated_body, "\"event\":\"actor.start\"") == 5);
+    TEST_CHECK(count(operated_body, "\"event\":") == 5);
+    TEST_CHECK(operated_get("/stats/events?event=actor.start&limit=2") == 200);
+    TEST_CHECK(count(operated_body, "\"event\":") == 2);
+    TEST_CHECK(operated_has("\"attempt\":\"0\"") && operated_has("\"attempt\":\"1\""));
+    snprintf(next, sizeof(next), "%s", operated_member("next"));
+    snprintf(path, sizeof(path), "/stats/events?event=actor.*&since=%s", next);
+    TEST_CHECK(operated_get(path) == 200); /* goes on where the first one ended */
+    TEST_CHECK(count(operated_body, "\"event\":") == 3 && operated_has("\"attempt\":\"2\""));
+    snprintf(next, sizeof(next), "%s", operated_member("next"));
+    snprintf(path, sizeof(path), "/stats/events?since=%s", next);
+    TEST_CHECK(operated_get(path) == 200);
+    TEST_CHECK(operated_has("\"events\":[],") && strcmp(operated_member("next"), next) == 0);
+    operated_stop();
+}
+
+static void test_refusals(void)
+{
+    operated_start(NULL);
+    TEST_CHECK(operated_get("/stats/events?event=nonsense") == 400 &&
+               operated_has("there is none of that name"));
+    TEST_CHECK(operated_get("/stats/events?event=act.*") == 400);
+    TEST_CHECK(operated_get("/stats/events?since=yesterday") == 400 && operated_has("since is 'yesterday'"));
+    TEST_CHECK(operated_get("/stats/events?since=1-99-1") == 400);
+    TEST_CHECK(operated_get("/stats/events?since=99999999999999999999999-1-1") == 400);
+    TEST_CHECK(operated_get("/stats/events?limit=0") == 400);
+    TEST_CHECK(operated_get("/stats/events?limit=100001") == 400);
+    TEST_CHECK(operated_has("OPS_400_INVALID"));
+    operated_stop();
+}
+
+/* The id of the last event that has come. */
+static void last_id(char id[128])
+{
+    const char *at = NULL;
+    for (const char *next = operated_seen; (next = strstr(next, "id: ")); next++)
+        at = next + 4;
+    snprintf(id, 128, "%.*s", at ? (int)strcspn(at, "\n") : 0, at ? at : "");
+}
+
+static void test_stream(void)
+{
+    char id[128], header[256];
+    operated_start(NULL);
+    operated_grow();
+    TEST_CHECK(operated_post("/test/mail/one/3", NULL) == 204); /* before: not seen */
+    int fd = operated_open("/stats/events?event=actor.start", STREAM);
+    TEST_CHECK(operated_await(fd, "retry: 1000\n\n"));
+    TEST_CHECK(strstr(operated_seen, "Content-Type: text/event-stream") != NULL);
+    TEST_CHECK(strstr(operated_seen, "X-Accel-Buffering: no") != NULL);
+    TEST_CHECK(operated_post("/test/mail/two/3", NULL) == 204);
+    TEST_CHECK(operated_await(fd, "\"attempt\":\"2\""));
+    TEST_CHECK(count(operated_seen, "\nevent: actor.start\ndata: {\"event\":\"actor.start\"") == 3);
+    TEST_CHECK(strstr(operated_seen, "\"class\":\"one\"") == NULL);
+    last_id(id);
+    close(fd);
+    TEST_CHECK(operated_post("/test/mail/two/5", NULL) == 204); /* while nobody is there */
+    snprintf(header, sizeof(header), STREAM "Last-Event-ID: %s\r\n", id);
+    fd = operated_open("/stats/events?event=actor.start", header);
+    TEST_CHECK(operated_await(fd, "\"attempt\":\"4\""));
+    TEST_CHECK(count(operated_seen, "id: ") == 5);
+    close(fd);
+    TEST_CHECK(operated_ask("HEAD", "/stats/events", STREAM, NULL) == 200 && operated_body[0] == 0);
+    operated_stop();
+}
+
+static void test_as_many_as_may_be(void)
+{
+    operated_start(&(struct operated_options){.streams_max = 1});
+    int fd = operated_open("/stats/events", STREAM);
+    TEST_CHECK(operated_await(fd, "retry: 1000\n\n"));
+    TEST_CHECK(operated_ask("GET", "/stats/events", STREAM, NULL) == 503);
+    TEST_CHECK(operated_has("OPS_503_OVERLOADED"));
+    TEST_CHECK(operated_get("/stats/events") == 200); /* a list is no stream */
+    TEST_CHECK(operated_get("/stats") == 200 && operated_has("\"streams\":1"));
+    close(fd);
+    do /* until the server has seen it go */
+        operated_get("/stats");
+    while (!strstr(operated_body, "\"streams\":0"));
+    fd = operated_open("/stats/events", STREAM);
+    TEST_CHECK(operated_await(fd, "retry: 1000\n\n"));
+    close(fd);
+    operated_stop();
+}
+
+/* A server that ends doesn't wait for those who watch it. */
+static void test_drain(void)
+{
+    operated_start(NULL);
+    int fd = operated_open("/stats/events", STREAM);
+    TEST_CHECK(operated_await(fd, "retry: 1000\n\n"));
+    TEST_CHECK(operated_post("/test/drain", NULL) == 204);
+    TEST_CHECK(operated_await(fd, "\r\n0\r\n\r\n"));
+    close(fd);
+    operated_stop();
+}
+
+static void test_silence(void)
+{
+    operated_start(NULL);
+    int fd = operated_open("/stats/events?event=store.damaged", STREAM);
+    uint64_t began = env_real()->now(env_real());
+    TEST_CHECK(operated_await(fd, "\n:\n\n"));
+    TEST_CHECK(env_real()->now(env_real()) - began >= (EVENTS_KEEP_ALIVE_MS - 1000) * NS_PER_MS);
+    close(fd);
+    operated_stop();
+}
+
+TEST_LIST
+= {
+    {"a list, and where it goes on", test_list},
+    {"what can't be meant", test_refusals},
+    {"a stream, and where it goes on", test_stream},
+    {"as many streams as may be", test_as_many_as_may_be},
+    {"a stream ends with the server", test_drain},
+    {"a silent stream says that it is there", test_silence},
+    {NULL, NULL},
+};

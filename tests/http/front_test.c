@@ -1,0 +1,903 @@
+/* The front over sockets: what every answer has, refusals before a handler in each surface's shape, CORS, limits. */
+#define _GNU_SOURCE /* memmem */
+#include "acutest.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "http/json_text.h"
+#include "http/operator_token.h"
+#include "http/trace.h"
+#include "tests/support/talk.h"
+
+#define JSON  "Content-Type: application/json\r\n"
+#define UI    "https://ui.example"
+#define TOKEN "cop_op_"
+
+/* ---- routes ---- */
+
+static void serve_hello(const struct request *q, struct response *r)
+{
+    struct json json;
+    (void)q;
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "hello", string, "world");
+    json_object_end(&json);
+}
+
+static void serve_nothing(const struct request *q, struct response *r)
+{
+    (void)q;
+    response_begin(r, 204, NULL);
+}
+
+/* Handlers that are wrong. */
+static void serve_framed(const struct request *q, struct response *r)
+{
+    (void)q;
+    response_header(r, "X-Frame-Options", "SAMEORIGIN");
+    response_begin(r, 204, NULL);
+}
+
+static void serve_split(const struct request *q, struct response *r)
+{
+    (void)q;
+    response_header(r, "Location", "%s", "/a\r\nSet-Cookie: b=c");
+    response_begin(r, 204, NULL);
+}
+
+/* Half an answer may stand in the response already; of "long" the beginning has gone out. */
+static void serve_crash(const struct request *q, struct response *r)
+{
+    static const char line[] = "these bytes are sent when there are enough of them\n";
+    bool quits = request_field(q, "X-Quit").bytes, is_long = request_field(q, "X-Long").bytes;
+    response_header(r, "Set-Cookie", "half=1");
+    response_begin(r, 200, RESPONSE_TEXT);
+    for (int i = 0; i < (is_long ? 10000 : 1); i++)
+        json_sink_text(&r->sink, line);
+    if (quits)
+        actor_fail(ERR_INVALID, "on purpose");
+    ASSERT(!q); /* on purpose */
+}
+
+static void serve_failing(const struct request *q, struct response *r)
+{
+    (void)q;
+    response_error(r, catalogue_code(r->surface, ERROR_KIND_UNAVAILABLE), "%s", "not now");
+}
+
+#define ROUTE(verb, at, whose, how, ...)                                                       \
+    {                                                                                          \
+        .method = METHOD_##verb, .path = at, .surface = SURFACE_##whose, .undocumented = true, \
+        .serve = serve_##how, ##__VA_ARGS__                                                    \
+    }
+static const struct route routes[] = {
+    ROUTE(GET, "/hello", PUBLIC, hello),
+    ROUTE(GET, "/none", PUBLIC, nothing),
+    ROUTE(GET, "/framed", PUBLIC, framed),
+    ROUTE(GET, "/split", PUBLIC, split),
+    ROUTE(GET, "/failing", PUBLIC, failing),
+    ROUTE(GET, "/crash", PUBLIC, crash),
+    ROUTE(GET, "/dlq/crash", CONTROL, crash),
+    ROUTE(GET, "/v1/things/crash", JOBS, crash),
+    ROUTE(POST, "/v1/things/crash", JOBS, crash, .body_max = FRONT_BODY_MAX),
+    ROUTE(POST, "/plain", PUBLIC, hello, .body_max = 100),
+    ROUTE(POST, "/optional", PUBLIC, hello, .body_max = 100, .body_optional = true),
+    ROUTE(POST, "/change", PUBLIC, hello, .body_max = 100, .body_optional = true, .changes = true),
+    ROUTE(POST, "/operated", OPERATOR, hello, .auth = AUTH_OPERATOR, .body_max = 100, .changes = true),
+    ROUTE(GET, "/dlq/items", CONTROL, hello),
+    ROUTE(GET, "/dlq/failing", CONTROL, failing),
+    ROUTE(POST, "/dlq/submit", CONTROL, hello, .body_max = FRONT_BODY_MAX),
+    ROUTE(GET, "/v1/dlq/items", CONTROL, hello),
+    ROUTE(GET, "/dlq/token", CONTROL, hello, .auth = AUTH_TOKEN),
+    ROUTE(GET, "/v1/things", JOBS, hello),
+    ROUTE(POST, "/v1/things", JOBS, hello, .body_max = 100),
+    ROUTE(POST, "/v1/register", JOBS, hello, .body_max = 100, .limit = LIMIT_REGISTER),
+    ROUTE(GET, "/v1/key", JOBS, hello, .auth = AUTH_KEY),
+};
+
+/* ---- a server ---- */
+
+static struct testserver server;
+static const struct testserver_options plain;
+static char token[OPERATOR_TOKEN_TEXT], token_hash[OPERATOR_TOKEN_HASH];
+
+static void start_as(struct testserver_options o, struct store *(*prepare)(struct routes *compiled))
+{
+    o.routes = routes;
+    o.routes_count = sizeof routes / sizeof *routes;
+    o.prepare = prepare;
+    testserver_start(&o, &server);
+}
+
+static void start(void)
+{
+    start_as(plain, NULL);
+}
+
+static void stop_after(size_t crashes)
+{
+    TEST_CHECK_(testserver_runs(&server), "it ended by itself with %d", server.exit_status);
+    testserver_stop(&server);
+    TEST_CHECK_(server.exit_status == 0, "it ended with %d", server.exit_status);
+    size_t logged =
+        testserver_logged(&server, "\"actor.crash\"") + testserver_logged(&server, "actor crashed");
+    TEST_CHECK_(logged == crashes, "%zu actors crashed", logged);
+}
+
+static void stop(void)
+{
+    stop_after(0);
+}
+
+static char text[16384];
+
+/* One request; `fields` are whole lines. */
+static struct heard ask(const char *method, const char *target, const char *fields, const char *body)
+{
+    char length[64] = "";
+    if (body)
+        snprintf(length, sizeof length, "Content-Length: %zu\r\n", strlen(body));
+    snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: localhost\r\n%s%s\r\n%s", method, target, fields,
+             length, body ? body : "");
+    return talk_once(&server, text);
+}
+
+static struct heard get(const char *target)
+{
+    return ask("GET", target, "", NULL);
+}
+
+/* "code":"..." or whatever else of the body. */
+static bool says(const struct heard *a, const char *member, const char *value)
+{
+    char pair[256];
+    snprintf(pair, sizeof pair, "\"%s\":%s", member, value);
+    return TEST_CHECK_(heard_has(a, pair), "%s: %.*s", pair, (int)a->body_size, a->body);
+}
+
+static bool field_is(const struct heard *a, const char *name, const char *value)
+{
+    return TEST_CHECK_(strcmp(heard_field(a, name), value) == 0 && heard_count(a, name) <= 1,
+                       "%s: %s, not %s", name, heard_field(a, name), value);
+}
+
+static bool is_refused(const struct heard *a, int status, const char *code)
+{
+    char quoted[96];
+    snprintf(quoted, sizeof quoted, "\"%s\"", code);
+    bool is = TEST_CHECK_(a->status == status, "%d, not %d: %s", a->status, status, text);
+    return is && says(a, "code", quoted);
+}
+
+/* ---- what every answer has ---- */
+
+static void has_what_all_have(const struct heard *a, int status)
+{
+    TEST_CHECK_(a->status == status, "%d, not %d: %s", a->status, status, text);
+    TEST_CHECK(status == 500 || (heard_count(a, "Date") == 1 && strlen(heard_field(a, "Date")) == 29));
+    TEST_CHECK(heard_count(a, "X-Request-Id") == 1 && heard_field(a, "X-Request-Id")[0]);
+    TEST_CHECK(heard_count(a, "traceparent") == 1 && strlen(heard_field(a, "traceparent")) == 55);
+    TEST_CHECK(heard_count(a, "Content-Length") == (status == 204 ? 0 : 1));
+    TEST_CHECK(heard_count(a, "Transfer-Encoding") == 0);
+    TEST_CHECK(heard_count(a, "Content-Type") == (status == 204 ? 0 : 1));
+    TEST_CHECK(heard_count(a, "X-Content-Type-Options") == 1 &&
+               field_is(a, "X-Content-Type-Options", "nosniff"));
+    TEST_CHECK(heard_count(a, "X-Frame-Options") == 1 && field_is(a, "X-Frame-Options", "DENY"));
+    TEST_CHECK(heard_count(a, "Referrer-Policy") == 1 &&
+               field_is(a, "Referrer-Policy", "strict-origin-when-cross-origin"));
+    TEST_CHECK(heard_count(a, "Cache-Control") == 1 && field_is(a, "Cache-Control", "no-store"));
+}
+
+static const struct {
+    const char *request;
+    int status;
+} answers[] = {
+    {"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n", 200},
+    {"GET /hello HTTP/1.0\r\n\r\n", 200},
+    {"HEAD /hello HTTP/1.1\r\nHost: a\r\n\r\n", 200},
+    {"GET /none HTTP/1.1\r\nHost: a\r\n\r\n", 204},
+    {"GET /failing HTTP/1.1\r\nHost: a\r\n\r\n", 503},
+    {"GET /missing HTTP/1.1\r\nHost: a\r\n\r\n", 404},
+    {"HEAD /missing HTTP/1.1\r\nHost: a\r\n\r\n", 404},
+    {"PUT /hello HTTP/1.1\r\nHost: a\r\n\r\n", 405},
+    {"OPTIONS /hello HTTP/1.1\r\nHost: a\r\n\r\n", 204},
+    {"GET /dlq/token HTTP/1.1\r\nHost: a\r\n\r\n", 401},
+    {"GET /v1/key HTTP/1.1\r\nHost: a\r\n\r\n", 401},
+    {"GET /v1/things HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n", 406},
+    {"POST /plain HTTP/1.1\r\nHost: a\r\n\r\n", 411},
+    {"POST /plain HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\n\r\n", 413},
+    {"POST /plain HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}", 415},
+    {"GET /hello HTTP/1.1\r\nHost: a\r\nExpect: more\r\n\r\n", 417},
+    {"GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+    {"GET /hello HTTP/1.1\r\n\r\n", 400},
+    {"nonsense\r\n\r\n", 400},
+    {"GET /hello HTTP/3.1\r\nHost: a\r\n\r\n", 400},
+};
+
+static void test_CTL_150_to_CTL_154_every_answer_has_its_headers_once(void)
+{
+    start();
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        snprintf(text, sizeof text, "%s", answers[i].request);
+        struct heard a = talk_once(&server, text);
+        has_what_all_have(&a, answers[i].status);
+        TEST_CHECK(heard_count(&a, "Strict-Transport-Security") == 0);
+        if (strncmp(answers[i].request, "HEAD", 4) == 0)
+            TEST_CHECK(a.body_size == 0 && strcmp(heard_field(&a, "Content-Length"), "0") != 0);
+    }
+    stop();
+}
+
+static struct store *prepare_secure(struct routes *compiled)
+{
+    (void)compiled;
+    front_find("client")->secure = true;
+    return NULL;
+}
+
+static void test_CTL_152_transport_security(void)
+{
+    start_as(plain, prepare_secure);
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        struct heard a = talk_once(&server, answers[i].request);
+        TEST_CHECK(heard_count(&a, "Strict-Transport-Security") == 1);
+        field_is(&a, "Strict-Transport-Security", "max-age=31536000; includeSubDomains");
+    }
+    stop();
+}
+
+static void test_CTL_154_a_handler_can_not_weaken_them_nor_split_a_header(void)
+{
+    start();
+    TEST_CHECK(get("/framed").status == 500);
+    struct heard split = get("/split");
+    TEST_CHECK(split.status == 500 && heard_field(&split, "Set-Cookie")[0] == 0);
+    TEST_CHECK(get("/hello").status == 200);
+    stop_after(2);
+}
+
+static void test_CTL_251_request_ids_and_trace_context(void)
+{
+    static const char parent[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    static const char *const unsound[] = {"a b", "a\"b", "a\\b", "a\tb", "\xc3\xa4"};
+    char fields[512];
+    start();
+    snprintf(fields, sizeof fields, "X-Request-Id: order-7\r\ntraceparent: %s\r\n", parent);
+    for (int i = 0; i < 4; i++) {
+        static const char *const targets[] = {"/hello", "/missing", "/dlq/token", "/dlq/failing"};
+        struct heard a = ask("GET", targets[i], fields, NULL);
+        field_is(&a, "X-Request-Id", "order-7");
+        TEST_CHECK(strncmp(heard_field(&a, "traceparent"), parent, 36) == 0);
+        TEST_CHECK(strncmp(heard_field(&a, "traceparent") + 36, parent + 36, 16) != 0); /* a span of ours */
+        if (a.status >= 400) {
+            says(&a, "request_id", "\"order-7\"");
+            says(&a, "trace_id", "\"0af7651916cd43dd8448eb211c80319c\"");
+        }
+    }
+    for (size_t i = 0; i < sizeof unsound / sizeof *unsound; i++) {
+        snprintf(fields, sizeof fields, "X-Request-Id: %s\r\ntraceparent: 00-%032d-%016d-01\r\n", unsound[i],
+                 0, 1);
+        struct heard a = ask("GET", "/missing", fields, NULL);
+        TEST_CHECK_(strlen(heard_field(&a, "X-Request-Id")) == 36, "%s", unsound[i]);
+        TEST_CHECK(strncmp(heard_field(&a, "traceparent"), "00-0000000000000000", 19) != 0);
+    }
+    snprintf(fields, sizeof fields, "X-Request-Id: %0129d\r\n", 0);
+    struct heard a = ask("GET", "/hello", fields, NULL);
+    TEST_CHECK(strlen(heard_field(&a, "X-Request-Id")) == 36);
+    stop();
+}
+
+/* ---- errors ---- */
+
+/* The catalogue's row of this code, as text of the body's members. */
+static void fits_catalogue(const struct heard *a, const char *code, const char *status_name)
+{
+    char number[16];
+    for (enum error_code c = (enum error_code)1; c < ERROR_CODE_COUNT; c++) {
+        const struct catalogue_row *row = catalogue_row(c);
+        if (strcmp(row->code, code) != 0)
+            continue;
+        snprintf(number, sizeof number, "%d", a->status);
+        TEST_CHECK(row->status == a->status);
+        says(a, status_name, number);
+        if (strcmp(status_name, "http_status") == 0)
+            says(a, "retryable", row->retryable ? "true" : "false");
+        return;
+    }
+    TEST_CHECK_(false, "%s is in the catalogue", code);
+}
+
+static void test_CTL_246_to_CTL_253_envelopes(void)
+{
+    static const struct {
+        const char *method, *target, *fields, *body;
+        int status;
+        const char *code;
+    } rows[] = {
+        {"GET", "/dlq/failing", "", NULL, 503, "INFRA_503_DEPENDENCY_DOWN"},
+        {"GET", "/dlq/nothing", "", NULL, 404, "REQ_404_ROUTE_NOT_FOUND"},
+        {"PUT", "/dlq/items", "", NULL, 405, "REQ_405_METHOD_NOT_ALLOWED"},
+        {"GET", "/dlq/token", "", NULL, 401, "AUTH_401_MISSING_TOKEN"},
+        {"GET", "/dlq/token", "Authorization: Basic c2VjcmV0\r\n", NULL, 401, "AUTH_401_MISSING_TOKEN"},
+        {"GET", "/dlq/token", "Authorization: Bearer canary.canary.canary\r\n", NULL, 401,
+         "AUTH_401_INVALID_TOKEN"},
+        {"POST", "/dlq/submit", JSON, "{\"canary\":", 400, "REQ_400_INVALID_SCHEMA"},
+        {"POST", "/dlq/submit", JSON, "", 400, "REQ_400_INVALID_SCHEMA"},
+        {"POST", "/dlq/submit", "Content-Type: text/canary\r\n", "{}", 400, "REQ_400_INVALID_SCHEMA"},
+        {"GET", "/dlq/items", "", "{}", 400, "REQ_400_INVALID_SCHEMA"},
+    };
+    start();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct heard a = ask(rows[i].method, rows[i].target, rows[i].fields, rows[i].body);
+        is_refused(&a, rows[i].status, rows[i].code);
+        field_is(&a, "Content-Type", "application/json");
+        TEST_CHECK(a.body_size > 11 && memcmp(a.body, "{\"error\":{\"", 11) == 0);
+        fits_catalogue(&a, rows[i].code, "http_status");
+        char id[80];
+        snprintf(id, sizeof id, "\"%s\"", heard_field(&a, "X-Request-Id"));
+        says(&a, "request_id", id);
+        TEST_CHECK(heard_has(&a, "\"trace_id\":\"") && heard_has(&a, "\"message\":\""));
+        TEST_CHECK(heard_has(&a, "\"details\":{"));
+        TEST_CHECK_(!heard_has(&a, "canary"), "%.*s", (int)a.body_size, a.body); /* CTL-248 */
+    }
+    stop();
+}
+
+static void is_internal(const struct heard *a, const char *code, const char *type, const char *status_name)
+{
+    has_what_all_have(a, 500);
+    is_refused(a, 500, code);
+    fits_catalogue(a, code, status_name);
+    field_is(a, "Content-Type", type);
+    field_is(a, "Connection", "close");
+    TEST_CHECK(heard_field(a, "Set-Cookie")[0] == 0);
+    TEST_CHECK_(!heard_has(a, "purpose") && !heard_has(a, "these bytes"), "%.*s", (int)a->body_size, a->body);
+}
+
+/* Whatever ends the handler: its client hears of it in the shape of the path, and nobody else notices. */
+static void test_CTL_283_JOB_361_a_crash_is_answered(void)
+{
+    static const char *const how[] = {"", "X-Quit: 1\r\n"};
+    struct heard a;
+    char body[16000];
+    start();
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+        a = ask("GET", "/crash", how[i], NULL);
+        is_internal(&a, "OPS_500_INTERNAL", "application/problem+json", "status");
+        a = ask("GET", "/dlq/crash", how[i], NULL);
+        is_internal(&a, "INTERNAL_500_UNEXPECTED", "application/json", "http_status");
+        a = ask("GET", "/v1/things/crash", how[i], NULL);
+        is_internal(&a, "RFA_INTERNAL", "application/problem+json", "status");
+        a = ask("HEAD", "/v1/things/crash", how[i], NULL);
+        TEST_CHECK(a.status == 500 && a.body_size == 0);
+        struct talk t; /* of this answer the beginning has gone out */
+        talk_begin(&t, &server);
+        snprintf(text, sizeof text, "GET /crash HTTP/1.1\r\nHost: a\r\nX-Long: 1\r\n%s\r\n", how[i]);
+        TEST_CHECK(talk_say_text(&t, text) && talk_hear(&t).status != 500);
+        TEST_CHECK(t.size > 0 && !memmem(t.bytes, t.size, "INTERNAL", 8));
+        talk_end(&t);
+    }
+    a = ask("GET", "/dlq/crash", "X-Request-Id: order-7\r\n", NULL);
+    says(&a, "request_id", "\"order-7\"");
+    memset(body, ' ', sizeof body - 1);
+    memcpy(body, "{}", 2);
+    body[15000] = 0;
+    a = ask("POST", "/v1/things/crash", JSON, body);
+    is_internal(&a, "RFA_INTERNAL", "application/problem+json", "status");
+    TEST_CHECK(get("/hello").status == 200);
+    stop_after(12);
+}
+
+static void test_JOB_342_to_JOB_345_problems(void)
+{
+    start();
+    struct heard a = ask("PUT", "/v1/things", "", NULL);
+    is_refused(&a, 405, "RFA_REQUEST_METHOD_NOT_ALLOWED");
+    field_is(&a, "Allow", "GET, HEAD, POST, OPTIONS");
+    field_is(&a, "Content-Type", "application/problem+json");
+    fits_catalogue(&a, "RFA_REQUEST_METHOD_NOT_ALLOWED", "status");
+    says(&a, "type", "\"urn:problem:rfa-request-method-not-allowed\"");
+    says(&a, "action", "\"Use the documented method.\"");
+    a = ask("GET", "/v1/things", "Accept: text/html\r\n", NULL);
+    is_refused(&a, 406, "RFA_REQUEST_NOT_ACCEPTABLE");
+    for (int i = 0; i < 4; i++) {
+        static const char *const fine[] = {"Accept: */*\r\n", "Accept: text/html, application/json;q=0.1\r\n",
+                                           "Accept: application/*\r\n",
+                                           "Accept: text/html\r\nAccept: application/json\r\n"};
+        TEST_CHECK_(ask("GET", "/v1/things", fine[i], NULL).status == 200, "%s", fine[i]);
+    }
+    char body[102];
+    snprintf(body, sizeof body, "{}%99s", "");
+    a = ask("POST", "/v1/things", JSON, body);
+    is_refused(&a, 413, "RFA_REQUEST_PAYLOAD_TOO_LARGE");
+    a = ask("POST", "/v1/things", "Content-Type: text/plain\r\n", "{}");
+    is_refused(&a, 415, "RFA_REQUEST_UNSUPPORTED_MEDIA_TYPE");
+    TEST_CHECK(ask("POST", "/v1/things", "Content-Type: Application/JSON ; charset=utf-8\r\n", "{}").status ==
+               200);
+    a = ask("POST", "/v1/things", JSON, "{");
+    is_refused(&a, 400, "RFA_REQUEST_MALFORMED");
+    stop();
+}
+
+/* In whichever pieces it comes, the same request has the same answer. */
+static void test_what_is_refused_before_a_body_is_refused_alike_behind_it(void)
+{
+    static const struct {
+        const char *target, *fields;
+        int status;
+    } rows[] = {
+        {"/missing", "", 404},          {"/hello", "", 405},
+        {"/dlq/token", "", 405},        {"/change", "Sec-Fetch-Site: cross-site\r\n", 403},
+        {"/plain", "Host: b\r\n", 400},
+    };
+    start();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int later = 0; later < 2; later++) {
+            struct talk t;
+            char request[512];
+            snprintf(request, sizeof request,
+                     "POST %s HTTP/1.1\r\nHost: a\r\n" JSON "%sContent-Length: 2\r\n\r\n%s", rows[i].target,
+                     rows[i].fields, later ? "" : "{}");
+            talk_begin(&t, &server);
+            TEST_CHECK(talk_say_text(&t, request));
+            struct heard a = talk_hear(&t);
+            TEST_CHECK_(a.status == rows[i].status, "%s: %d", request, a.status);
+            TEST_CHECK(!later || (a.close && talk_ended(&t)));
+            talk_end(&t);
+        }
+    struct talk t;
+    talk_begin(&t,
+               &server); /* a body where none is taken: not waited for, and answered as when it is there */
+    TEST_CHECK(talk_say_text(&t, "GET /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n"));
+    struct heard a = talk_hear(&t);
+    TEST_CHECK(a.status == 400 && a.close);
+    talk_end(&t);
+    TEST_CHECK(ask("GET", "/hello", "", "{}").status == 400);
+    stop();
+}
+
+static void test_bodies_and_lengths(void)
+{
+    start();
+    struct heard a = ask("POST", "/plain", JSON, NULL);
+    is_refused(&a, 411, "OPS_411_LENGTH_REQUIRED");
+    a = ask("POST", "/plain", JSON, "");
+    is_refused(&a, 400, "OPS_400_MALFORMED");
+    TEST_CHECK(ask("POST", "/optional", "", NULL).status == 200);
+    TEST_CHECK(ask("POST", "/optional", "", "").status == 200);
+    TEST_CHECK(ask("POST", "/optional", JSON, "{}").status == 200);
+    a = ask("POST", "/optional", "", "{}");
+    is_refused(&a, 415, "OPS_415_UNSUPPORTED_TYPE");
+    field_is(&a, "Accept-Post", "application/json");
+    a = ask("GET", "/hello", "Expect: the-unexpected\r\n", NULL);
+    is_refused(&a, 417, "OPS_417_EXPECTATION");
+    TEST_CHECK(a.close);
+    stop();
+}
+
+/* ---- the control contract's limits ---- */
+
+static int submit(const char *body, size_t size, bool chunked)
+{
+    static char all[(1u << 20) + 8192];
+    struct talk t;
+    size_t n = (size_t)snprintf(all, sizeof all, "POST /dlq/submit HTTP/1.1\r\nHost: a\r\n" JSON);
+    if (chunked)
+        n += (size_t)snprintf(all + n, sizeof all - n, "Transfer-Encoding: chunked\r\n\r\n%zx\r\n", size);
+    else
+        n += (size_t)snprintf(all + n, sizeof all - n, "Content-Length: %zu\r\n\r\n", size);
+    memcpy(all + n, body, size);
+    n += size;
+    if (chunked) {
+        memcpy(all + n, "\r\n0\r\n\r\n", 7);
+        n += 7;
+    }
+    talk_begin(&t, &server);
+    (void)talk_say(&t, all, n);
+    struct heard a = talk_hear(&t);
+    if (a.status == 400)
+        says(&a, "code", "\"REQ_400_INVALID_SCHEMA\"");
+    talk_end(&t);
+    return a.status;
+}
+
+static void test_CTL_056_size_of_a_body(void)
+{
+    static char body[FRONT_BODY_MAX + 1];
+    memset(body, ' ', sizeof body);
+    memcpy(body, "{}", 2);
+    start();
+    for (int chunked = 0; chunked < 2; chunked++) {
+        TEST_CHECK(submit(body, FRONT_BODY_MAX, chunked) == 200);
+        TEST_CHECK(submit(body, FRONT_BODY_MAX + 1, chunked) == 400);
+    }
+    stop();
+}
+
+static size_t nested(char *at, size_t depth)
+{
+    memset(at, '[', depth);
+    memset(at + depth, ']', depth);
+    return 2 * depth;
+}
+
+static void test_CTL_057_depth_of_a_body(void)
+{
+    static char body[200000];
+    start();
+    TEST_CHECK(submit(body, nested(body, 10), false) == 200);
+    TEST_CHECK(submit(body, nested(body, 11), false) == 400);
+    TEST_CHECK(submit(body, nested(body, 100000), false) == 400);
+    stop();
+}
+
+static size_t array(char *at, size_t count)
+{
+    size_t size = (size_t)sprintf(at, "{\"payload\":{\"a\":[");
+    for (size_t i = 0; i < count; i++)
+        size += (size_t)sprintf(at + size, i ? ",1" : "1");
+    return size + (size_t)sprintf(at + size, "]}}");
+}
+
+static void test_CTL_058_elements_of_an_array(void)
+{
+    static char body[8192];
+    start();
+    TEST_CHECK(submit(body, array(body, 1000), false) == 200);
+    TEST_CHECK(submit(body, array(body, 1001), false) == 400);
+    stop();
+}
+
+static void test_CTL_023_to_CTL_025_versions(void)
+{
+    static const char *const others[] = {"/v2/dlq/items", "/v2", "/v0/dlq/items", "/v10/dlq/items",
+                                         "/v01/dlq/items"};
+    start();
+    TEST_CHECK(get("/dlq/items").status == 200);
+    TEST_CHECK(get("/v1/dlq/items").status == 200);
+    TEST_CHECK(ask("GET", "/v1/dlq/items", "Accept: application/vnd.rias.v2+json\r\n", NULL).status == 200);
+    TEST_CHECK(ask("GET", "/dlq/items", "Accept: application/vnd.rias.v2+json\r\n", NULL).status == 200);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct heard a = get(others[i]);
+        is_refused(&a, 404, "REQ_404_ROUTE_NOT_FOUND");
+    }
+    stop();
+}
+
+/* ---- OPTIONS and CORS ---- */
+
+static void test_AMB_05_OPTIONS(void)
+{
+    start();
+    struct heard a = ask("OPTIONS", "/plain", "", NULL);
+    TEST_CHECK(a.status == 204 && a.body_size == 0);
+    field_is(&a, "Allow", "POST, OPTIONS");
+    a = ask("OPTIONS", "*", "", NULL);
+    TEST_CHECK(a.status == 204);
+    field_is(&a, "Allow", "GET, HEAD, POST, DELETE, OPTIONS");
+    TEST_CHECK(ask("OPTIONS", "http://localhost", "", NULL).status == 204); /* RFC 9112, 3.2.4 */
+    TEST_CHECK(ask("OPTIONS", "/", "", NULL).status == 404);
+    TEST_CHECK(ask("OPTIONS", "/missing", "", NULL).status == 404);
+    a = ask("OPTIONS", "/dlq/items", "Origin: " UI "\r\nAccess-Control-Request-Method: GET\r\n", NULL);
+    is_refused(&a, 405, "REQ_405_METHOD_NOT_ALLOWED");
+    TEST_CHECK(heard_count(&a, "Allow") == 1);
+    stop();
+}
+
+static size_t cors_headers(const struct heard *a)
+{
+    size_t count = 0;
+    for (const char *at = a->head; (at = strstr(at, "\r\nAccess-Control-")); at += 2)
+        count++;
+    return count;
+}
+
+static void test_CTL_059_without_CORS(void)
+{
+    start();
+    for (int i = 0; i < 2; i++) {
+        struct heard a = ask(i ? "OPTIONS" : "GET", "/dlq/items",
+                             "Origin: " UI "\r\nAccess-Control-Request-Method: POST\r\n", NULL);
+        TEST_CHECK(cors_headers(&a) == 0);
+    }
+    stop();
+}
+
+static struct store *prepare_cors(struct routes *compiled)
+{
+    (void)compiled;
+    front_find("client")->cors_origin = UI;
+    return NULL;
+}
+
+static void test_CTL_060_to_CTL_063_with_CORS(void)
+{
+    static const char *const others[] = {"https://evil.example",
+                                         UI ".evil.example",
+                                         "http://ui.example",
+                                         "null",
+                                         "HTTPS://UI.EXAMPLE",
+                                         UI ":8443",
+                                         "*"};
+    static const char *const targets[] = {"/dlq/items", "/hello", "/v1/things", "/missing", "/dlq/token"};
+    char fields[256];
+    start_as(plain, prepare_cors);
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        struct heard a = ask("GET", targets[i], "Origin: " UI "\r\n", NULL);
+        field_is(&a, "Access-Control-Allow-Origin", UI);
+        field_is(&a, "Access-Control-Allow-Credentials", "true");
+        field_is(&a, "Vary", "Origin");
+        a = get(targets[i]); /* a cache must not give this to a page */
+        TEST_CHECK(cors_headers(&a) == 0);
+        field_is(&a, "Vary", "Origin");
+        for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+            snprintf(fields, sizeof fields, "Origin: %s\r\n", others[k]);
+            a = ask("GET", targets[i], fields, NULL);
+            TEST_CHECK_(cors_headers(&a) == 0, "%s", others[k]);
+        }
+    }
+    struct heard a =
+        ask("OPTIONS", "/dlq/submit", "Origin: " UI "\r\nAccess-Control-Request-Method: POST\r\n", NULL);
+    TEST_CHECK(a.status == 204);
+    field_is(&a, "Access-Control-Allow-Methods", "GET, POST");
+    field_is(&a, "Access-Control-Max-Age", "3600");
+    field_is(&a, "Access-Control-Allow-Origin", UI);
+    a = ask("OPTIONS", "/dlq/submit",
+            "Origin: https://evil.example\r\nAccess-Control-Request-Method: POST\r\n", NULL);
+    TEST_CHECK(a.status == 405 && cors_headers(&a) == 0);
+    TEST_CHECK(ask("POST", "/change", "Origin: " UI "\r\nSec-Fetch-Site: same-site\r\n", NULL).status == 200);
+    stop();
+}
+
+/* ---- who is asked ---- */
+
+static void test_a_page_from_elsewhere_changes_nothing(void)
+{
+    static const struct {
+        const char *fields;
+        int status;
+    } rows[] = {
+        {"", 200},
+        {"Origin: http://localhost\r\n", 200},
+        {"Sec-Fetch-Site: same-origin\r\n", 200},
+        {"Sec-Fetch-Site: none\r\n", 200},
+        {"Origin: http://localhost\r\nSec-Fetch-Site: cross-site\r\n", 403},
+        {"Sec-Fetch-Site: same-site\r\n", 403},
+        {"Origin: http://evil.example\r\n", 403},
+        {"Origin: http://localhost.evil.example\r\n", 403},
+        {"Origin: http://localhost:81\r\n", 403},
+        {"Origin: null\r\n", 403},
+        {"Origin: \r\n", 403},
+    };
+    start();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int status = ask("POST", "/change", rows[i].fields, NULL).status;
+        TEST_CHECK_(status == rows[i].status, "%s: %d", rows[i].fields, status);
+        TEST_CHECK(ask("GET", "/hello", rows[i].fields, NULL).status == 200);
+    }
+    stop();
+}
+
+static struct store *prepare_operated(struct routes *compiled)
+{
+    struct front *front = front_find("client");
+    (void)compiled;
+    front->loopback_only = true;
+    front->operator_token_hash = token_hash;
+    return NULL;
+}
+
+static void make_token(void)
+{
+    char path[] = "/tmp/coppice-front-XXXXXX", why[256];
+    int fd = mkstemp(path);
+    TEST_ASSERT(fd >= 0);
+    close(fd);
+    unlink(path);
+    TEST_ASSERT_(operator_token_open(path, env_real(), token, token_hash, why, sizeof why) == OK, "%s", why);
+    unlink(path);
+}
+
+static void test_421_a_listener_of_this_machine_answers_for_no_other_name(void)
+{
+    static const char *const ours[] = {"localhost",   "LocalHost:8080", "127.0.0.1",
+                                       "127.1.2.3:1", "[::1]",          "[::1]:80"};
+    static const char *const others[] = {
+        "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "128.0.0.1", "[::2]", "[::1]a",
+        "127.evil"};
+    char request[256];
+    make_token();
+    start_as(plain, prepare_operated);
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        snprintf(request, sizeof request, "GET /hello HTTP/1.1\r\nHost: %s\r\n\r\n", ours[i]);
+        TEST_CHECK_(talk_once(&server, request).status == 200, "%s", ours[i]);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        snprintf(request, sizeof request, "GET /hello HTTP/1.1\r\nHost: %s\r\n\r\n", others[i]);
+        int status = talk_once(&server, request).status;
+        TEST_CHECK_(status == 421 || (i == 5 && status == 400), "%s: %d", others[i], status);
+    }
+    stop();
+}
+
+static struct heard operate(const char *credential)
+{
+    char fields[256];
+    snprintf(fields, sizeof fields, JSON "%s%s%s", credential ? "Authorization: " : "",
+             credential ? credential : "", credential ? "\r\n" : "");
+    return ask("POST", "/operated", fields, "{}");
+}
+
+static void test_the_operators_token(void)
+{
+    char credential[128];
+    make_token();
+    start_as(plain, prepare_operated);
+    struct heard a = operate(NULL);
+    is_refused(&a, 401, "OPS_401_NO_CREDENTIALS");
+    TEST_CHECK(heard_count(&a, "WWW-Authenticate") == 1);
+    a = operate("Bearer wrong");
+    is_refused(&a, 401, "OPS_401_BAD_CREDENTIALS");
+    snprintf(credential, sizeof credential, "Bearer %s", token);
+    TEST_CHECK(operate(credential).status == 200);
+    snprintf(credential, sizeof credential, "Bearer %sx", token);
+    TEST_CHECK(operate(credential).status == 401);
+    snprintf(credential, sizeof credential, "Bearer %.*s", (int)strlen(token) - 1, token);
+    TEST_CHECK(operate(credential).status == 401);
+    snprintf(credential, sizeof credential, "Basic %s", token);
+    TEST_CHECK(operate(credential).status == 401);
+    stop();
+}
+
+/* ---- limits ---- */
+
+static struct store *with_limits(const struct limiter_options *options)
+{
+    struct front *front = front_find("client");
+    front->limiter = limiter_create(options);
+    front->operator_token_hash = token_hash;
+    ASSERT(front->limiter);
+    return NULL;
+}
+
+static struct store *prepare_register(struct routes *compiled)
+{
+    (void)compiled;
+    return with_limits(&(struct limiter_options){.quota = {[LIMIT_REGISTER] = 3}});
+}
+
+static void test_JOB_345_too_many_requests(void)
+{
+    start_as(plain, prepare_register);
+    for (int i = 0; i < 3; i++) {
+        struct heard a = ask("POST", "/v1/register", JSON, "{}");
+        char left[64];
+        snprintf(left, sizeof left, "\"register\";r=%d;t=", 2 - i);
+        TEST_CHECK(a.status == 200);
+        field_is(&a, "RateLimit-Policy", "\"register\";q=3;w=60");
+        TEST_CHECK(strncmp(heard_field(&a, "RateLimit"), left, strlen(left)) == 0);
+        TEST_CHECK(heard_count(&a, "Retry-After") == 0);
+    }
+    struct heard a = ask("POST", "/v1/register", JSON, "{}");
+    is_refused(&a, 429, "RFA_REQUEST_RATE_LIMITED");
+    TEST_CHECK(heard_count(&a, "Retry-After") == 1 && atoi(heard_field(&a, "Retry-After")) >= 1 &&
+               atoi(heard_field(&a, "Retry-After")) <= 20);
+    TEST_CHECK(strncmp(heard_field(&a, "RateLimit"), "\"register\";r=0;t=", 17) == 0);
+    TEST_CHECK(get("/v1/things").status == 200); /* it isn't the address that is limited */
+    stop();
+}
+
+static struct store *prepare_failures(struct routes *compiled)
+{
+    (void)compiled;
+    return with_limits(&(struct limiter_options){.quota = {[LIMIT_FAILURES] = 4}});
+}
+
+/* Whether the body came with the head or not: who is refused again and again waits. */
+static void test_refused_credentials_are_counted(void)
+{
+    make_token();
+    start_as(plain, prepare_failures);
+    for (int i = 0; i < 6; i++) {
+        struct talk t;
+        talk_begin(&t, &server);
+        TEST_CHECK(talk_say_text(
+            &t, "POST /operated HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong\r\n" JSON
+                "Content-Length: 2\r\n\r\n"));
+        if (i % 2)
+            (void)talk_say_text(&t, "{}");
+        struct heard a = talk_hear(&t);
+        TEST_CHECK_(a.status == (i < 4 ? 401 : 429), "refusal %d: %d", i, a.status);
+        TEST_CHECK(i < 4 || heard_count(&a, "Retry-After") == 1);
+        talk_end(&t);
+    }
+    TEST_CHECK(get("/hello").status == 200);
+    stop();
+}
+
+static struct store *prepare_address(struct routes *compiled)
+{
+    (void)compiled;
+    return with_limits(&(struct limiter_options){.quota = {[LIMIT_ADDRESS] = 4}});
+}
+
+/* Any request counts, and is counted before anything is done for it. */
+static void test_requests_of_an_address_are_counted_first(void)
+{
+    make_token();
+    start_as(plain, prepare_address);
+    TEST_CHECK(get("/hello").status == 200);
+    TEST_CHECK(get("/missing").status == 404);
+    TEST_CHECK(ask("PUT", "/hello", "", NULL).status == 405);
+    struct heard a = operate("Bearer wrong");
+    TEST_CHECK(a.status == 401 && heard_count(&a, "RateLimit") == 2); /* its own, and that of failures */
+    TEST_CHECK(get("/missing").status == 429);
+    TEST_CHECK(operate("Bearer wrong").status == 429);
+    a = get("/v1/things");
+    is_refused(&a, 429, "RFA_REQUEST_RATE_LIMITED");
+    a = get("/dlq/items");
+    is_refused(&a, 429, "RATE_429_THROTTLED");
+    stop();
+}
+
+/* ---- answers and their contract ---- */
+
+static struct store *prepare_checked(struct routes *compiled)
+{
+    char why[512];
+    struct front *front = front_find("client");
+    struct contracts *contracts = contracts_create(why, sizeof why);
+    ASSERT(contracts);
+    front->check_answers = true;
+    for (size_t i = 0; i < routes_count(compiled); i++)
+        if (strcmp(routes_at(compiled, i)->path, "/hello") == 0)
+            routes_bind(compiled, routes_at(compiled, i), contracts_operation(contracts, "GET", "/healthz"));
+    return NULL;
+}
+
+static void test_an_answer_that_is_not_its_contracts_is_not_given(void)
+{
+    start_as(plain, prepare_checked);
+    TEST_CHECK(get("/hello").status == 500);
+    TEST_CHECK(get("/none").status == 204);
+    stop_after(1);
+    TEST_CHECK(testserver_logged(&server, "is not what its contract says") >= 1);
+}
+
+TEST_LIST
+= {
+    {"CTL-150 to CTL-154 every answer has its headers once",
+     test_CTL_150_to_CTL_154_every_answer_has_its_headers_once},
+    {"CTL-152 transport security", test_CTL_152_transport_security},
+    {"CTL-154 a handler can't weaken them, nor split a header",
+     test_CTL_154_a_handler_can_not_weaken_them_nor_split_a_header},
+    {"CTL-251 request ids and trace context", test_CTL_251_request_ids_and_trace_context},
+    {"CTL-283 JOB-361 JOB-105 JOB-115 JOB-125 JOB-135 a crash is answered 500",
+     test_CTL_283_JOB_361_a_crash_is_answered},
+    {"CTL-246 to CTL-253 envelopes", test_CTL_246_to_CTL_253_envelopes},
+    {"JOB-342 to JOB-345 problems", test_JOB_342_to_JOB_345_problems},
+    {"what is refused before a body is refused alike behind it",
+     test_what_is_refused_before_a_body_is_refused_alike_behind_it},
+    {"411 415 417 bodies and lengths", test_bodies_and_lengths},
+    {"CTL-056 size of a body", test_CTL_056_size_of_a_body},
+    {"CTL-057 depth of a body", test_CTL_057_depth_of_a_body},
+    {"CTL-058 elements of an array", test_CTL_058_elements_of_an_array},
+    {"CTL-023 to CTL-025 versions", test_CTL_023_to_CTL_025_versions},
+    {"AMB-05 OPTIONS", test_AMB_05_OPTIONS},
+    {"CTL-059 without CORS", test_CTL_059_without_CORS},
+    {"CTL-060 to CTL-063 with CORS", test_CTL_060_to_CTL_063_with_CORS},
+    {"a page from elsewhere changes nothing", test_a_page_from_elsewhere_changes_nothing},
+    {"421 a listener of this machine answers for no other name",
+     test_421_a_listener_of_this_machine_answers_for_no_other_name},
+    {"the operator's token", test_the_operators_token},
+    {"JOB-345 too many requests", test_JOB_345_too_many_requests},
+    {"refused credentials are counted", test_refused_credentials_are_counted},
+    {"requests of an address are counted first", test_requests_of_an_address_are_counted_first},
+    {"an answer that isn't its contract's is not given",
+     test_an_answer_that_is_not_its_contracts_is_not_given},
+    {NULL, NULL},
+};

@@ -7,6 +7,7 @@
 
 #include "config/clock.h"
 #include "config/log.h"
+#include "config/notify.h"
 #include "config/plan.h"
 #include "config/reload.h"
 #include "config/signals.h"
@@ -56,21 +57,28 @@ static struct runtime *create(const struct options *o)
     return rt;
 }
 
+/* Not before everything lives: who reads this line may send signals, kill actors and look at the tree. */
+static void started(const void *context)
+{
+    const struct boot *boot = context;
+    struct runtime_stats stats;
+    runtime_stats(runtime_self(), &stats);
+    LOG(LOG_INFO, "boot", "started", {"version", COPPICE_VERSION, 0}, {"pid", NULL, getpid()},
+        {"operator", boot->sockets->operator_set.text, 0},
+        {"client", boot->sockets->clients_count ? boot->sockets->clients[0].text : "", 0},
+        {"environment", boot->settings->options.environment, 0}, {"schedulers", NULL, stats.schedulers},
+        {"subsystems", NULL, (int64_t)boot->rows_count});
+}
+
 static int run(struct runtime *rt, const struct boot *boot, const struct plan *plan)
 {
-    struct runtime_stats stats;
     const struct spawn_options root = plan_root(plan);
     enum error e = runtime_spawn(rt, &root, NULL);
     if (e != OK) {
         LOG(LOG_ERROR, "boot", "the root could not be started", {"err", error_name(e), 0});
         return EXIT_FAILURE;
     }
-    runtime_stats(rt, &stats);
-    LOG(LOG_INFO, "boot", "started", {"version", COPPICE_VERSION, 0}, {"pid", NULL, getpid()},
-        {"operator", boot->sockets->operator_set.text, 0},
-        {"client", boot->sockets->clients_count ? boot->sockets->clients[0].text : "", 0},
-        {"environment", boot->settings->options.environment, 0}, {"schedulers", NULL, stats.schedulers},
-        {"subsystems", NULL, (int64_t)boot->rows_count});
+    notify_on_ready(started, boot);
     int status = runtime_run(rt);
     LOG(status ? LOG_ERROR : LOG_INFO, "boot", "ended", {"status", NULL, status});
     return status;

@@ -150,6 +150,25 @@ static const struct actor_class pulse_class = {
 
 /* ---- the actor ---- */
 
+static struct {
+    void (*call)(const void *context);
+    const void *context;
+} ready;
+
+void notify_on_ready(void (*call)(const void *context), const void *context)
+{
+    ready.call = call;
+    ready.context = context;
+}
+
+static void tell_ready(void)
+{
+    if (ready.call)
+        ready.call(ready.context);
+    ready.call = NULL;
+    notify_send("READY=1\nSTATUS=serving");
+}
+
 struct notify {
     uint32_t schedulers;
     uint64_t every_ns; /* between two looks: half of what is allowed */
@@ -176,7 +195,7 @@ static enum actor_step notify_init(void *state, const void *args, size_t args_si
 static enum actor_step notify_proceed(void *state)
 {
     struct notify *n = state;
-    notify_send("READY=1\nSTATUS=serving");
+    tell_ready();
     if (n->every_ns == 0)
         return ACTOR_CONTINUE;
     for (uint32_t i = 0; i < n->schedulers; i++) {

@@ -4,7 +4,8 @@
  * notify_open is called at boot and takes the variables out of the environment, so that no child inherits them.
  * notify_send never blocks and is lost when nobody listens; any thread, also before the runtime runs.
  *
- * The actor (row "notify", the last one of the topology: when it starts, everything else has) says READY=1, and while
+ * The actor (row "notify", the last one of the topology: when it starts, everything else has) calls what notify_on_ready
+ * was given, the first time it lives, and says READY=1, each time; and while
  * WATCHDOG_USEC asks for it, WATCHDOG=1 twice within that time. It does so only when every scheduler has made progress
  * since the last time: on each of them an actor of its own (class "pulse", linked to it) counts. A scheduler that stands
  * still keeps the watchdog from being fed, and the service manager starts the process again. The dedicated schedulers
@@ -31,6 +32,9 @@ uint64_t notify_watchdog_ns(void);
 __attribute__((format(printf, 1, 2))) void notify_send(const char *format, ...);
 /* RELOADING=1 with the monotonic time that the protocol wants; READY=1 ends it. */
 void notify_reloading(void);
+
+/* For boot, before the runtime runs: `ready` is called once, in the actor, when everything has started. NULL: nobody. */
+void notify_on_ready(void (*ready)(const void *context), const void *context);
 
 extern const struct actor_class notify_class; /* takes no arguments */
 

@@ -102,7 +102,7 @@ begins() {
     exec 9<"$tmp/log"
     await "$text"
 }
-check "words and priorities" begins 'Z INFO  boot: started version=' --log-format text
+check "words and priorities" begins 'Z INFO  boot: started actor=0x' --log-format text
 check "the line begins with its priority" is "$(printf '%.3s' "$line")" '<6>'
 check "SIGINT ends it with 0" sh -c 'kill -INT "$1"' sh "$server"
 check "as SIGTERM does" ends_with 0

@@ -129,10 +129,12 @@ static enum actor_step stage_init(void *state, const void *args, size_t args_siz
     return ACTOR_CONTINUE;
 }
 
+/* As its supervisor would: a second life. */
 static enum actor_step stage_handle(void *state, struct message *m)
 {
     (void)state;
     (void)m;
+    ASSERT(actor_spawn(&(struct spawn_options){.class = &notify_class, .link = true}, NULL) == OK);
     return ACTOR_CONTINUE;
 }
 
@@ -142,6 +144,38 @@ static const struct actor_class stage_class = {
 static void *watch(void *arg)
 {
     return (void *)(intptr_t)runtime_run(arg);
+}
+
+static _Atomic int readies;
+
+static void on_ready(const void *context)
+{
+    TEST_CHECK(context == &readies);
+    atomic_fetch_add(&readies, 1);
+}
+
+static void test_readiness_is_told_once_to_us_and_each_time_to_the_manager(void)
+{
+    char text[256];
+    pthread_t thread;
+    actor_pid root;
+    manage(NULL, true);
+    TEST_ASSERT(notify_open());
+    notify_on_ready(on_ready, &readies);
+    struct runtime *rt = runtime_create(&(struct runtime_options){.schedulers = 2}, text, sizeof(text));
+    TEST_ASSERT_(rt != NULL, "%s", text);
+    TEST_ASSERT(runtime_spawn(rt, &(struct spawn_options){.class = &stage_class}, &root) == OK);
+    TEST_CHECK(atomic_load(&readies) == 0); /* not before it lives */
+    TEST_ASSERT(pthread_create(&thread, NULL, watch, rt) == 0);
+    TEST_CHECK(strcmp(heard(), "READY=1\nSTATUS=serving") == 0);
+    TEST_CHECK(atomic_load(&readies) == 1); /* and before the manager hears of it */
+    TEST_ASSERT(runtime_post(rt, root, 1, NULL, 0) == OK);
+    TEST_CHECK(strcmp(heard(), "READY=1\nSTATUS=serving") == 0);
+    TEST_CHECK(atomic_load(&readies) == 1);
+    runtime_stop(rt);
+    TEST_ASSERT(pthread_join(thread, NULL) == 0);
+    runtime_destroy(rt);
+    notify_close();
 }
 
 static void test_the_watchdog_is_fed_while_every_scheduler_works(void)
@@ -192,6 +226,8 @@ TEST_LIST
     {"who is told", test_who_is_told},
     {"a path is as good as an abstract name", test_a_path_is_as_good_as_an_abstract_name},
     {"another process's watchdog", test_another_process_s_watchdog},
+    {"readiness is told once to us and each time to the manager",
+     test_readiness_is_told_once_to_us_and_each_time_to_the_manager},
     {"the watchdog is fed while every scheduler works", test_the_watchdog_is_fed_while_every_scheduler_works},
     {NULL, NULL},
 };

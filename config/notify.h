@@ -33,8 +33,8 @@ __attribute__((format(printf, 1, 2))) void notify_send(const char *format, ...);
 /* RELOADING=1 with the monotonic time that the protocol wants; READY=1 ends it. */
 void notify_reloading(void);
 
-/* For boot, before the runtime runs: `ready` is called once, in the actor, when everything has started. NULL: nobody. */
-void notify_on_ready(void (*ready)(const void *context), const void *context);
+/* For boot, before the runtime runs: `call` is called once, in the actor, when everything has started. NULL: nobody. */
+void notify_on_ready(void (*call)(const void *context), const void *context);
 
 extern const struct actor_class notify_class; /* takes no arguments */
 

@@ -115,6 +115,13 @@ static inline enum error actor_cast(actor_pid to, uint32_t type, const void *byt
  * NULL: timeout. The others stay in their order. match is called inside the runtime: it must only look. */
 typedef bool message_match(const struct message *m, void *arg);
 struct message *actor_receive(message_match *match, void *arg, uint64_t deadline);
+/* The same without waiting: NULL when none is there. Also in a guarded section. */
+struct message *actor_receive_now(message_match *match, void *arg);
+/* For an actor with a scheduler to itself that expects something at once: what it has sent goes out, and what others have
+ * sent comes in, so that actor_receive_now finds it. Until something comes, or the deadline, it spins. It runs nobody,
+ * not even to end them (a signal waits for the turn's end, and what came behind it), so it may stand in a guarded
+ * section. False: nothing came; at once in a simulation, where nobody could send meanwhile. */
+bool actor_listen(uint64_t deadline);
 
 /* How full the running actor's own mailbox is, as its enum pressure_level (runtime/pressure.h). */
 uint32_t actor_pressure(void);

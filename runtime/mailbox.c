@@ -224,6 +224,24 @@ uint32_t actor_pressure(void)
     return scheduler_enter()->current->pressure;
 }
 
+static bool wanted(struct scheduler *s, const struct message *m, message_match *match, void *arg)
+{
+    s->matching++; /* it looks at the mailbox from inside the runtime */
+    bool yes = m->type != MESSAGE_STOP && (!match || match(m, arg)); /* a stop waits for the handler's end */
+    s->matching--;
+    return yes;
+}
+
+static struct message *take_out(struct scheduler *s, struct actor *a, struct message *previous)
+{
+    struct message *m = mailbox_unlink(s, a, previous);
+    if (m->type == MESSAGE_READY)
+        resource_ready_taken(s, m);
+    m->to = 0;
+    message_hold(a, m);
+    return m;
+}
+
 struct message *actor_receive(message_match *match, void *arg, uint64_t deadline)
 {
     struct scheduler *s = scheduler_enter();
@@ -232,17 +250,9 @@ struct message *actor_receive(message_match *match, void *arg, uint64_t deadline
     w->scan = NULL;
     for (;;) {
         struct message *m = w->scan ? w->scan->next : a->mail_head;
-        s->matching++; /* it looks at the mailbox from inside the runtime */
-        bool wanted = m && m->type != MESSAGE_STOP &&
-                      (!match || match(m, arg)); /* a stop waits for the handler's end */
-        s->matching--;
-        if (wanted) {
-            mailbox_unlink(s, a, w->scan);
-            if (m->type == MESSAGE_READY)
-                resource_ready_taken(s, m);
+        if (m && wanted(s, m, match, arg)) {
+            take_out(s, a, w->scan);
             w->scan = NULL;
-            m->to = 0;
-            message_hold(a, m);
             return m;
         }
         if (m) {
@@ -255,6 +265,17 @@ struct message *actor_receive(message_match *match, void *arg, uint64_t deadline
             return NULL;
         }
     }
+}
+
+struct message *actor_receive_now(message_match *match, void *arg)
+{
+    struct scheduler *s = scheduler_enter();
+    struct actor *a = s->current;
+    struct message *previous = NULL;
+    for (struct message *m = a->mail_head; m; previous = m, m = m->next)
+        if (wanted(s, m, match, arg))
+            return take_out(s, a, previous);
+    return NULL;
 }
 
 struct message *actor_receive_down(struct scheduler *s, uint64_t ref, uint64_t deadline)

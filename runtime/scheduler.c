@@ -94,7 +94,7 @@ bool inbox_empty(struct scheduler *s)
     return !s->inbox.arrived && !atomic_load_explicit(&s->inbox.top, memory_order_relaxed);
 }
 
-static struct message *inbox_take(struct inbox *in)
+static struct message *inbox_first(struct inbox *in)
 {
     if (!in->arrived && atomic_load_explicit(&in->top, memory_order_relaxed)) {
         struct message *m = atomic_exchange_explicit(&in->top, NULL, memory_order_acquire), *next;
@@ -104,7 +104,12 @@ static struct message *inbox_take(struct inbox *in)
             in->arrived = m;
         }
     }
-    struct message *m = in->arrived;
+    return in->arrived;
+}
+
+static struct message *inbox_take(struct inbox *in)
+{
+    struct message *m = inbox_first(in);
     if (m)
         in->arrived = m->next;
     return m;
@@ -277,6 +282,44 @@ static bool idle(struct scheduler *s)
     return !s->ready.count && !s->hogs.count && inbox_empty(s);
 }
 
+static void spin_pause(void)
+{
+    __asm__ volatile("" ::: "memory");
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Of what has arrived, all before the first signal: a signal may run or end somebody. */
+static bool take_mail(struct scheduler *s)
+{
+    struct message *m = inbox_first(&s->inbox);
+    bool any = false;
+    for (; m && m->kind != MESSAGE_SIGNAL; m = inbox_first(&s->inbox)) {
+        scheduler_arrive(s, inbox_take(&s->inbox));
+        any = true;
+    }
+    return any;
+}
+
+bool actor_listen(uint64_t deadline)
+{
+    struct scheduler *s = scheduler_enter();
+    scheduler_flush(s);
+    if (s->simulated)
+        return false;
+    do {
+        if (take_mail(s)) {
+            s->last_remote = s->now = s->env->now(s->env);
+            return true;
+        }
+        for (int i = 0; i < 64 && inbox_empty(s); i++)
+            spin_pause();
+        s->now = s->env->now(s->env);
+    } while (s->now < deadline && (inbox_empty(s) || inbox_first(&s->inbox)->kind != MESSAGE_SIGNAL));
+    return false;
+}
+
 /* While others keep writing to us, looking at the inbox for a moment is cheaper than being woken by the kernel. How long a
  * moment is follows from what happened: a sleep that ended at once says it was too short, a long one that it was wasted. */
 static bool spin(struct scheduler *s)
@@ -290,10 +333,7 @@ static bool spin(struct scheduler *s)
         for (int i = 0; i < 64; i++) {
             if (!inbox_empty(s))
                 return true;
-            __asm__ volatile("" ::: "memory");
-#if defined(__x86_64__)
-            __builtin_ia32_pause();
-#endif
+            spin_pause();
         }
         s->now = s->env->now(s->env);
         if (wheel_due(&s->wheel, s->now))

@@ -126,6 +126,14 @@ enum error audit_note(struct txn *txn, uint64_t at_us, const struct audit_append
     return e;
 }
 
+static void announce_append(const struct txn *txn, const void *command)
+{
+    const struct audit_append *c = command;
+    struct scope scope = scope_of(c->who);
+    if (c->key.size > 0)
+        ledger_expect(txn, span_of(scope.bytes, scope.size), c->key);
+}
+
 static enum error apply_append(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
 {
     const struct audit_append *c = command;
@@ -155,6 +163,7 @@ const struct command_class audit_append_class = {
     .name = "audit.append",
     .record = &audit_append_record,
     .apply = apply_append,
+    .announce = announce_append,
     .code = 30,
 };
 

@@ -22,42 +22,101 @@ enum { COMMAND_GROWTH = 3 };
 
 /* ---- applying ---- */
 
-union command_struct {
-    uint8_t bytes[COMMAND_STRUCT_MAX];
-    uint64_t aligned;
+/* A command as its struct. */
+struct decoded {
+    enum error error;
+    union {
+        uint8_t bytes[COMMAND_STRUCT_MAX];
+        uint64_t aligned;
+    } command;
 };
 
-/* What the command answers; a failed write shows in txn->error. */
-static enum error apply(struct txn *txn, struct batch_item *item)
+/* A batch on its way. */
+struct run {
+    struct store *store;
+    struct batch_item *items;
+    size_t count, applied;
+    uint8_t *answers; /* where the next one goes */
+    batch_more *more; /* NULL: the batch is complete */
+    void *arg;
+    uint64_t room; /* encoded bytes of commands for which the file is allocated */
+    bool roomy;    /* else only what cleans up */
+    bool wrote;
+    size_t decoded_count;
+    struct decoded decoded[2]; /* the one being applied and the next one, by number */
+};
+
+/* The bytes of a command lie in another core's cache. */
+static void fetch(const struct run *run, size_t i)
 {
-    union command_struct command;
+    if (i >= run->count)
+        return;
+    struct span bytes = run->items[i].bytes;
+    for (uint32_t at = 0; at < bytes.size; at += 64)
+        __builtin_prefetch((const uint8_t *)bytes.bytes + at);
+}
+
+static void decode(struct run *run)
+{
+    size_t i = run->decoded_count++;
+    const struct batch_item *item = &run->items[i];
     const struct command_class *class = item->class;
-    ASSERT(class->record->size <= sizeof(command));
-    if (record_decode(class->record, class->record->version, item->bytes, &command) != OK)
+    struct decoded *d = &run->decoded[i % 2];
+    ASSERT(class->record->size <= sizeof(d->command));
+    d->error = record_decode(class->record, class->record->version, item->bytes, &d->command);
+    if (!d->error && class->announce)
+        class->announce(&run->store->txn, &d->command);
+    fetch(run, i + 1);
+}
+
+/* What the command answers; a failed write shows in txn->error. */
+static enum error apply(struct txn *txn, struct batch_item *item, const struct decoded *decoded)
+{
+    if (decoded->error)
         return ERR_INVALID;
     txn->writes = 0;
-    enum error e = class->apply(txn, item->at_us, &command, &item->answer);
+    enum error e = item->class->apply(txn, item->at_us, &decoded->command, &item->answer);
     ASSERT(e == OK || txn->writes == 0 || txn->error); /* decide, then write all or nothing */
     return e;
 }
 
-/* All of them; whether anything was written. `roomy`: else only what cleans up. */
-static bool apply_all(struct store *store, struct batch_item *items, size_t count, bool roomy)
+/* Those that haven't been yet. */
+static void apply_all(struct run *run)
 {
-    struct txn *txn = &store->txn;
-    uint8_t *room = store->answers;
-    bool wrote = false;
-    for (size_t i = 0; i < count && !txn->error; i++) {
-        items[i].answer = (struct answer){.bytes = room};
-        if (!roomy && !items[i].class->cleanup) {
-            items[i].answer.error = ERR_NO_SPACE;
+    struct txn *txn = &run->store->txn;
+    for (; run->applied < run->count && !txn->error; run->applied++) {
+        struct batch_item *item = &run->items[run->applied];
+        while (run->decoded_count < run->count && run->decoded_count <= run->applied + 1)
+            decode(run);
+        item->answer = (struct answer){.bytes = run->answers};
+        if (!run->roomy && !item->class->cleanup) {
+            item->answer.error = ERR_NO_SPACE;
             continue;
         }
-        items[i].answer.error = apply(txn, &items[i]);
-        wrote |= items[i].answer.error == OK && txn->writes > 0;
-        room += (items[i].answer.size + 7u) & ~7u;
+        item->answer.error = apply(txn, item, &run->decoded[run->applied % 2]);
+        run->wrote |= item->answer.error == OK && txn->writes > 0;
+        run->answers += (item->answer.size + 7u) & ~7u;
     }
-    return wrote;
+}
+
+/* And those that come meanwhile. */
+static void apply_and_gather(struct run *run)
+{
+    const struct txn *txn = &run->store->txn;
+    size_t before;
+    run->applied = run->decoded_count = 0;
+    run->answers = run->store->answers;
+    run->wrote = false;
+    apply_all(run);
+    while (run->more && !txn->error && run->count < BATCH_MAX) {
+        before = run->count;
+        run->count = run->more(run->arg, before, run->room);
+        if (run->count == before)
+            break;
+        ASSERT(run->count > before && run->count <= BATCH_MAX);
+        apply_all(run);
+    }
+    run->more = NULL; /* once: a second try is about the same commands */
 }
 
 /* ---- one transaction ---- */
@@ -94,15 +153,15 @@ static enum error commit(struct store *store)
     return fail(store, "a commit", code);
 }
 
-static enum error attempt(struct store *store, struct batch_item *items, size_t count, bool roomy,
-                          bool *ret_wrote)
+static enum error attempt(struct run *run)
 {
+    struct store *store = run->store;
     struct txn *txn = &store->txn;
     enum error e = txn_begin(txn);
     if (e)
         return txn->code == MDB_PANIC ? fail(store, "an earlier commit", txn->code) : e;
-    *ret_wrote = apply_all(store, items, count, roomy);
-    if (!*ret_wrote && !txn->error) {
+    apply_and_gather(run);
+    if (!run->wrote && !txn->error) {
         txn_abort(txn);
         return OK;
     }
@@ -116,17 +175,17 @@ static enum error attempt(struct store *store, struct batch_item *items, size_t 
 }
 
 /* In one piece: a writer that is killed has done all of it or nothing. */
-static enum error guarded(struct store *store, struct batch_item *items, size_t count, bool roomy,
-                          bool *ret_wrote)
+static enum error guarded(struct run *run)
 {
+    struct store *store = run->store;
     actor_guard_begin();
     ledger_index_begin(store->ledger);
-    enum error e = attempt(store, items, count, roomy, ret_wrote);
+    enum error e = attempt(run);
     if (e)
         ledger_index_abort(store->ledger);
     else
         ledger_index_commit(store->ledger);
-    if (!e && *ret_wrote && store->journal && journal_write(store->journal, items, count) != OK)
+    if (!e && run->wrote && store->journal && journal_write(store->journal, run->items, run->count) != OK)
         e = fail(store, "writing the journal", journal_code(store->journal));
     actor_guard_end();
     return e;
@@ -167,7 +226,9 @@ static enum error allocate(struct store *store, uint64_t bytes)
     actor_guard_end();
     if (e == ERR_IO)
         return fail(store, "allocating the file ahead", EIO);
-    atomic_store(&store->state, e ? STORE_TIGHT : STORE_OPEN);
+    uint32_t before = store_state(store);
+    if (before != STORE_FAILED) /* which is for good */
+        (void)atomic_compare_exchange_strong(&store->state, &before, e ? STORE_TIGHT : STORE_OPEN);
     if (environment_limit_due(&store->environment))
         limit(store);
     return OK;
@@ -183,53 +244,75 @@ static uint64_t bytes_of(const struct batch_item *items, size_t count)
     return bytes;
 }
 
-static void note(struct store *store, const struct batch_item *items, size_t count, bool wrote,
-                 uint64_t began)
+static void note(const struct run *run, uint64_t began)
 {
+    struct store *store = run->store;
     uint64_t refused = 0;
-    for (size_t i = 0; i < count; i++)
-        refused += items[i].answer.error != OK;
-    atomic_fetch_add_explicit(&store->commands, count, memory_order_relaxed);
+    for (size_t i = 0; i < run->count; i++)
+        refused += run->items[i].answer.error != OK;
+    atomic_fetch_add_explicit(&store->commands, run->count, memory_order_relaxed);
     atomic_fetch_add_explicit(&store->refused, refused, memory_order_relaxed);
-    if (!wrote)
+    if (!run->wrote)
         return;
     atomic_fetch_add_explicit(&store->commits, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&store->commit_ns, store->env->now(store->env) - began, memory_order_relaxed);
 }
 
-enum error batch_run(struct store *store, struct batch_item *items, size_t count)
+/* A map that is full doubles, and the same commands are applied again; when it can't, only what cleans up is. */
+static enum error until_it_fits(struct run *run)
+{
+    enum error e = guarded(run);
+    while (e == ERR_NO_SPACE &&
+           run->store->txn.code == MDB_MAP_FULL) { /* ends: doubled each time, or not roomy */
+        e = grow(run->store);
+        if (e == ERR_NO_SPACE && run->roomy) {
+            run->roomy = false;
+            e = OK;
+        }
+        if (e)
+            break;
+        e = guarded(run);
+    }
+    return e;
+}
+
+enum error batch_gather(struct store *store, struct batch_item *items, size_t *count, batch_more *more,
+                        void *arg)
 {
     uint64_t began = store->env->now(store->env);
-    bool wrote = false;
-    ASSERT(count <= BATCH_MAX);
+    ASSERT(*count <= BATCH_MAX);
     ASSERT(getpid() == store->environment.process);
     if (store_state(store) == STORE_FAILED || store_load(store) != OK)
         return ERR_UNAVAILABLE;
-    uint64_t bytes = bytes_of(items, count);
+    uint64_t bytes = bytes_of(items, *count);
     enum error e = allocate(store, bytes);
     if (e)
         return e;
-    bool roomy = environment_roomy(&store->environment, COMMAND_GROWTH * bytes);
-    e = guarded(store, items, count, roomy, &wrote);
-    while (e == ERR_NO_SPACE &&
-           store->txn.code == MDB_MAP_FULL) { /* ends: each turn doubles the map, or isn't roomy */
-        e = grow(store);
-        if (e == ERR_NO_SPACE && roomy) {
-            roomy = false;
-            e = OK;
-        }
-        if (!e)
-            e = guarded(store, items, count, roomy, &wrote);
-        else
-            break;
-    }
-    if (e)
-        return e;
-    note(store, items, count, wrote, began);
-    if (!wrote)
-        return OK;
-    (void)allocate(store, 0);
-    return OK; /* the commit is on the disk, even when allocating ahead failed */
+    struct run run = {.store = store,
+                      .items = items,
+                      .count = *count,
+                      .arg = arg,
+                      .room = environment_ahead(&store->environment) / COMMAND_GROWTH,
+                      .roomy = environment_roomy(&store->environment, COMMAND_GROWTH * bytes)};
+    run.more = store_state(store) == STORE_OPEN ? more : NULL;
+    e = until_it_fits(&run);
+    *count = run.count;
+    if (!e)
+        note(&run, began);
+    return e;
+}
+
+void batch_rest(struct store *store)
+{
+    (void)allocate(store, 0); /* the commit is on the disk, even when this fails */
+}
+
+enum error batch_run(struct store *store, struct batch_item *items, size_t count)
+{
+    enum error e = batch_gather(store, items, &count, NULL, NULL);
+    if (!e)
+        batch_rest(store);
+    return e;
 }
 
 enum error batch_one(struct store *store, const struct command_class *class, uint64_t at_us,

@@ -32,6 +32,18 @@ struct batch_item {
 /* count <= BATCH_MAX. */
 enum error batch_run(struct store *store, struct batch_item *items, size_t count);
 
+/* The same in two parts, for the writer. batch_gather commits items[0..*count) and what comes while it applies them:
+ * `more` is asked inside the transaction, puts further commands behind items[count] with at most `room` encoded bytes in
+ * all, and returns how many items there are now; as many as before, or BATCH_MAX, and the batch is complete. It may look
+ * for messages (actor_listen), nothing else: no store, no waiting. *count is then how many were applied. After an error
+ * that aborted the batch all of them stand in items. It isn't asked while the store is tight.
+ *
+ * batch_rest is what can wait until the submitters have their answers: room for the next batch. */
+typedef size_t batch_more(void *arg, size_t count, uint64_t room);
+enum error batch_gather(struct store *store, struct batch_item *items, size_t *count, batch_more *more,
+                        void *arg);
+void batch_rest(struct store *store);
+
 /* One command by itself, for programs without a writer. answer may be NULL. */
 enum error batch_one(struct store *store, const struct command_class *class, uint64_t at_us,
                      const void *command, struct answer *answer);

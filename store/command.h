@@ -37,6 +37,9 @@ struct command_class {
     const char *name; /* "audit.append" */
     const struct record_class *record;
     enum error (*apply)(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer);
+    /* Optional: called a little before apply, so that what apply will look for in memory is near by then (ledger_expect).
+     * Changes nothing, and apply may not rely on it. */
+    void (*announce)(const struct txn *txn, const void *command);
     uint16_t code;
     uint8_t priority; /* enum command_priority */
     bool cleanup;     /* frees space: may use the reserve when ordinary commands get ERR_NO_SPACE */

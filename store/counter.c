@@ -1,6 +1,6 @@
 #include "store/counter.h"
 
-#include "runtime/hash.h"
+#include "store/checksum.h"
 
 #define counter_FIELD(name, TYPE, limit, since) RECORD_FIELD(counter, name, TYPE, limit, since)
 RECORD_CLASS(counter, COUNTER_FIELDS, 1);
@@ -36,15 +36,21 @@ const char *counter_name(uint16_t counter)
     }
 }
 
-/* The place of the counter's sum, or the free one where it would stand. The key of the hash is no secret: where
- * sums stand is the order in which they are written, and that depends on the commands alone. */
-static struct txn_counter *place_of(struct txn *txn, const struct key *key)
+/* Of this counter and label, without making a key of them. */
+static bool is_of(const struct txn_counter *sum, uint16_t counter, struct span label)
 {
-    static const struct hash_key open = {.k0 = 0x636f756e74657273, .k1 = 0x2e73756d73};
-    uint64_t at = hash_sip24(&open, key->bytes, key->size);
+    return key_u16(sum->key.bytes) == counter &&
+           span_equal(span_of(sum->key.bytes + sizeof(counter), sum->key.size - sizeof(counter)), label);
+}
+
+/* The place of the counter's sum, or the free one where it would stand. The hash has no secret: where sums stand is
+ * the order in which they are written, and that depends on the commands alone. */
+static struct txn_counter *place_of(struct txn *txn, uint16_t counter, struct span label)
+{
+    uint64_t at = checksum(counter, label.bytes, label.size);
     for (;; at++) {
         struct txn_counter *sum = &txn->counters[at % TXN_COUNTERS_MAX];
-        if (sum->key.size == 0 || span_equal(key_span(&sum->key), key_span(key)))
+        if (sum->key.size == 0 || is_of(sum, counter, label))
             return sum;
     }
 }
@@ -58,18 +64,18 @@ static int64_t plus(int64_t value, int64_t delta)
 }
 
 /* The counter's sum, begun if need be. NULL: there is no room for another one. */
-static struct txn_counter *sum_of(struct txn *txn, const struct key *key)
+static struct txn_counter *sum_of(struct txn *txn, uint16_t counter, struct span label)
 {
+    ASSERT(label.size <= COUNTER_LABEL_MAX);
     if (txn->counters_count == 0)
         for (uint32_t i = 0; i < TXN_COUNTERS_MAX; i++)
             txn->counters[i].key.size = 0;
-    struct txn_counter *sum = place_of(txn, key);
+    struct txn_counter *sum = place_of(txn, counter, label);
     if (sum->key.size > 0)
         return sum;
     if (txn->counters_count == SUMS_MAX)
         return NULL;
-    memcpy(sum->key.bytes, key->bytes, key->size);
-    sum->key.size = key->size;
+    sum->key = counter_key(counter, label);
     sum->delta = 0;
     sum->known = false;
     txn->counters_count++;
@@ -78,13 +84,12 @@ static struct txn_counter *sum_of(struct txn *txn, const struct key *key)
 
 void counter_add(struct txn *txn, uint16_t counter, struct span label, int64_t delta)
 {
-    struct key key = counter_key(counter, label);
     ASSERT(txn->writing);
     txn->writes++;
-    struct txn_counter *sum = sum_of(txn, &key);
+    struct txn_counter *sum = sum_of(txn, counter, label);
     if (!sum) {
         counter_write_all(txn);
-        sum = sum_of(txn, &key);
+        sum = sum_of(txn, counter, label);
     }
     sum->delta = plus(sum->delta, delta);
 }
@@ -111,11 +116,12 @@ static enum error sum_learn(struct txn *txn, struct txn_counter *sum)
 
 enum error counter_read(struct txn *txn, uint16_t counter, struct span label, int64_t *ret_value)
 {
-    struct key key = counter_key(counter, label);
-    bool present;
-    struct txn_counter *sum = txn->writing ? sum_of(txn, &key) : NULL;
-    if (!sum) /* then this counter has no sum, and reading mustn't write out the others */
+    struct txn_counter *sum = txn->writing ? sum_of(txn, counter, label) : NULL;
+    if (!sum) { /* then this counter has no sum, and reading mustn't write out the others */
+        struct key key = counter_key(counter, label);
+        bool present;
         return row_read(txn, &key, ret_value, &present);
+    }
     enum error e = sum_learn(txn, sum);
     if (!e)
         *ret_value = plus(sum->base, sum->delta);

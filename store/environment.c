@@ -760,6 +760,8 @@ static uint64_t used_bytes(const struct environment *e)
 static void write_ahead(struct environment *e, uint64_t used)
 {
     static const char zeros[ZEROS_SIZE];
+    if (used == e->used) /* nothing has changed since the last look */
+        return;
     uint64_t grown = used - e->used, from = e->zeroed > used ? e->zeroed : used;
     e->used = used;
     if (grown > ZEROS_SIZE / 2 || from >= used + ZEROS_SIZE || from + ZEROS_SIZE > e->allocated)
@@ -791,6 +793,12 @@ enum error environment_allocate(struct environment *e, uint64_t bytes)
         return OK;
     }
     return txn_error_of(code) == ERR_NO_SPACE ? ERR_NO_SPACE : ERR_IO;
+}
+
+uint64_t environment_ahead(const struct environment *e)
+{
+    uint64_t used = used_bytes(e);
+    return e->allocated > used ? e->allocated - used : 0;
 }
 
 bool environment_limit_due(const struct environment *e)
@@ -853,8 +861,7 @@ bool environment_roomy(struct environment *e, uint64_t bytes)
 {
     if (!e->tight)
         return true;
-    uint64_t used = used_bytes(e), need = e->options.reserve + bytes;
-    uint64_t room = e->allocated > used ? e->allocated - used : 0;
+    uint64_t need = e->options.reserve + bytes, room = environment_ahead(e);
     return e->limited && (room >= need || room + free_bytes_now(e) >= need);
 }
 

@@ -94,6 +94,8 @@ enum error environment_identity(struct environment *environment, struct uuid *re
 /* Makes sure that so many bytes, and half a step at least, are allocated beyond what is used: by steps, and at no cost
  * when they are. ERR_NO_SPACE when the disk is full (tight is set; asked again next time), ERR_IO. */
 enum error environment_allocate(struct environment *environment, uint64_t bytes);
+/* Bytes that are allocated beyond what is used. */
+uint64_t environment_ahead(const struct environment *environment);
 /* When tight, the map ends where the allocated file does, so that a full disk is a full map and LMDB never writes into
  * nowhere; otherwise it is as large as it was. No transaction may be open in this process. */
 bool environment_limit_due(const struct environment *environment);

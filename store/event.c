@@ -36,6 +36,11 @@ static uint64_t seq_of(const struct scan *scan)
 /* Number and time of the stream's last event; both 0 when there is none. */
 static enum error newest(struct txn *txn, const struct uuid *stream, uint64_t *ret_seq, uint64_t *ret_at_us)
 {
+    struct key first = event_key(stream, 0);
+    if (txn_beyond(txn, TABLE_EVENTS, key_span(&first))) {
+        *ret_seq = *ret_at_us = 0;
+        return OK;
+    }
     struct scan scan = scan_from(txn, stream, UINT64_MAX, SCAN_DOWN);
     struct event event = {.at_us = 0};
     uint64_t seq = 0;

@@ -259,6 +259,12 @@ static enum error row_of(struct txn *txn, struct span scope, struct span key, st
     return ERR_NOT_FOUND;
 }
 
+void ledger_expect(const struct txn *txn, struct span scope, struct span key)
+{
+    const struct ledger_index *index = txn->store->ledger;
+    __builtin_prefetch(&index->slots[ledger_index_hash(index, scope, key) >> index->shift], 1);
+}
+
 enum error ledger_find(struct txn *txn, uint64_t now_us, struct span scope, struct span key,
                        const struct digest *digest, struct ledger *ret_row)
 {

@@ -50,6 +50,8 @@ enum ledger_lifetime {
     X(answer, BYTES, ANSWER_SIZE_MAX, 1)
 RECORD_STRUCT(ledger, LEDGER_FIELDS);
 
+/* This one will be asked for in a moment: its place in the index is fetched. */
+void ledger_expect(const struct txn *txn, struct span scope, struct span key);
 enum error ledger_find(struct txn *txn, uint64_t now_us, struct span scope, struct span key,
                        const struct digest *digest, struct ledger *ret_row);
 /* Whether one more row may be put. False (store_options.ledger_max is reached, or there was no memory for a larger

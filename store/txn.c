@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "runtime/actor.h"
+#include "runtime/hash.h"
 #include "store/store.h"
 
 /* ---- LMDB's words in ours ---- */
@@ -89,6 +90,37 @@ static MDB_val val_of(struct span span)
     return (MDB_val){.mv_size = span.size, .mv_data = (void *)(uintptr_t)span.bytes};
 }
 
+/* ---- the greatest key ---- */
+
+static struct beginning beginning_of(struct span key)
+{
+    uint64_t first, second;
+    hash_load16(key.bytes, key.size, &first, &second);
+    return (struct beginning){.high = __builtin_bswap64(first), .low = __builtin_bswap64(second)};
+}
+
+static bool more(struct beginning a, struct beginning b)
+{
+    return a.high > b.high || (a.high == b.high && a.low > b.low);
+}
+
+bool txn_beyond(const struct txn *txn, uint32_t table, struct span key)
+{
+    return txn->writing && txn->bounded & 1u << table && more(beginning_of(key), txn->greatest[table]);
+}
+
+/* A row has come at the table's end, or anywhere. */
+static void came(struct txn *txn, uint32_t table, struct span key, bool appended)
+{
+    struct beginning beginning = beginning_of(key);
+    if (appended) {
+        txn->greatest[table] = beginning;
+        txn->bounded |= 1u << table;
+    } else if (more(beginning, txn->greatest[table])) {
+        txn->bounded &= ~(1u << table);
+    }
+}
+
 /* ---- reading ---- */
 
 enum error txn_get(struct txn *txn, uint32_t table, struct span key, uint8_t *ret_version,
@@ -99,6 +131,8 @@ enum error txn_get(struct txn *txn, uint32_t table, struct span key, uint8_t *re
     MDB_val k = val_of(key), v;
     if (txn->error) /* a write failed: LMDB reads nothing from here on */
         return txn->error;
+    if (txn_beyond(txn, table, key))
+        return ERR_NOT_FOUND;
     enter(txn);
     int code = mdb_get(txn->mdb, e->tables[table], &k, &v);
     leave(txn);
@@ -245,14 +279,32 @@ static bool prepare(struct txn *txn, uint32_t table, struct span key, const void
     return true;
 }
 
+/* Appending with a cursor that stays finds the page without going down from the root. It is kept only as long as nothing
+ * else writes into the table: what LMDB's own changes do to cursors of the same table is better not relied on. */
+static int append(struct txn *txn, uint32_t table, MDB_val *k, MDB_val *v)
+{
+    MDB_cursor **cursor = &txn->appenders[table];
+    int code = *cursor ? 0 : mdb_cursor_open(txn->mdb, txn->store->environment.tables[table], cursor);
+    return code ? code : mdb_cursor_put(*cursor, k, v, MDB_APPEND);
+}
+
+static void append_no_more(struct txn *txn, uint32_t table)
+{
+    if (txn->appenders[table])
+        mdb_cursor_close(txn->appenders[table]);
+    txn->appenders[table] = NULL;
+}
+
 void txn_write(struct txn *txn, uint32_t table, struct span key, const void *record)
 {
     MDB_val k = val_of(key), v;
     if (!prepare(txn, table, key, record, &v))
         return;
+    append_no_more(txn, table);
     int code = mdb_put(txn->mdb, txn->store->environment.tables[table], &k, &v, 0);
     if (code)
         failed(txn, code);
+    came(txn, table, key, false);
 }
 
 void txn_add(struct txn *txn, uint32_t table, struct span key, const void *record)
@@ -262,16 +314,21 @@ void txn_add(struct txn *txn, uint32_t table, struct span key, const void *recor
     if (!prepare(txn, table, key, record, &v))
         return;
     int code = MDB_KEYEXIST;
+    bool appended = false;
     data = v;
     if (!(txn->unsorted & 1u << table))
-        code = mdb_put(txn->mdb, dbi, &k, &data, MDB_APPEND);
+        code = append(txn, table, &k, &data);
     if (code == MDB_KEYEXIST) { /* not the greatest: that is what appending calls it */
         txn->unsorted |= 1u << table;
+        append_no_more(txn, table);
         code = mdb_put(txn->mdb, dbi, &k, &v, MDB_NOOVERWRITE);
         ASSERT(code != MDB_KEYEXIST);
+    } else {
+        appended = code == 0;
     }
     if (code)
         failed(txn, code);
+    came(txn, table, key, appended);
 }
 
 void txn_remove(struct txn *txn, uint32_t table, struct span key)
@@ -282,6 +339,7 @@ void txn_remove(struct txn *txn, uint32_t table, struct span key)
     txn->writes++;
     if (txn->error)
         return;
+    append_no_more(txn, table);
     int code = mdb_del(txn->mdb, txn->store->environment.tables[table], &k, NULL);
     ASSERT(code != MDB_NOTFOUND);
     if (code)
@@ -321,6 +379,8 @@ enum error txn_begin(struct txn *txn)
     txn->code = 0;
     txn->writes = 0;
     txn->unsorted = 0;
+    txn->bounded = 0;
+    memset(txn->appenders, 0, sizeof(txn->appenders)); /* LMDB has closed them */
     txn->counters_count = 0;
     memset(txn->wakes, 0, sizeof(txn->wakes));
     return OK;

@@ -40,9 +40,14 @@ struct txn {
     int code;         /* and what LMDB called it */
     uint32_t writes;  /* rows put or deleted by the command being applied */
     MDB_cursor *cursors[SCHEMA_TABLES_MAX];
-    uint32_t scans; /* bit per table: one is open */
+    MDB_cursor *appenders[SCHEMA_TABLES_MAX]; /* at the last row of a table that only grows; NULL */
+    uint32_t scans;                           /* bit per table: one is open */
     uint32_t counters_count;
     uint32_t unsorted; /* bit per table: a new key wasn't the greatest; no more appending there */
+    uint32_t bounded;  /* bit per table: no key begins with more than greatest[table] */
+    struct beginning {
+        uint64_t high, low; /* the first 16 bytes of a key, as a number; a shorter one ends in zeros */
+    } greatest[SCHEMA_TABLES_MAX];
     uint64_t wakes[TXN_TOPICS / 64]; /* bit per topic */
     struct txn_counter *counters;    /* TXN_COUNTERS_MAX; only the writer's */
     uint8_t *scratch;                /* where records are encoded; only the writer's */
@@ -52,6 +57,9 @@ struct txn {
 
 enum error txn_get(struct txn *txn, uint32_t table, struct span key, uint8_t *ret_version,
                    struct span *ret_bytes);
+/* Known without looking: no row has this key or a greater one, because this transaction appended the last one before it.
+ * false says nothing. */
+bool txn_beyond(const struct txn *txn, uint32_t table, struct span key);
 /* The record of the table's class. */
 enum error txn_read(struct txn *txn, uint32_t table, struct span key, void *ret_record);
 

@@ -12,7 +12,6 @@ enum {
     EXIT_IO = 74,
     LINGER_NS_MAX = 1000000,
     LINGER_PAUSE_NS = 60000, /* between two that come: a scheduler that slept needs as long to wake */
-    LOOK_NS = 1000,
     WRITER_LOAD = 3,
 };
 
@@ -21,12 +20,19 @@ struct turn {
     struct message **messages; /* BATCH_MAX */
     struct batch_item *items;  /* BATCH_MAX */
     size_t count;
+    uint64_t bytes; /* of the messages */
+    bool full;      /* the next command doesn't fit */
+    /* how long it waits for more */
+    size_t expected;
+    uint64_t until, quiet, pause;
+    uint64_t gathered; /* when the last one had come */
 };
 
 struct writer {
     struct store *store;
     uint64_t commit_ns;    /* the last one's */
     size_t answered_count; /* in the last turn */
+    bool alone;            /* on a scheduler of its own */
     struct turn turn;
     uint32_t state; /* the store's, as last told */
 };
@@ -69,6 +75,7 @@ static enum actor_step writer_init(void *state, const void *args, size_t args_si
     w->turn.messages = actor_alloc(BATCH_MAX * sizeof(void *));
     w->turn.items = actor_alloc(BATCH_MAX * sizeof(*w->turn.items));
     w->state = store_state(w->store);
+    w->alone = actor_scheduler_of(actor_self()) >= (int)runtime_schedulers();
     wake(&w->store->txn); /* whom a writer that was killed after its commit has left asleep */
     (void)actor_cast(actor_self(), WRITER_LOAD, NULL,
                      0); /* not here: those who only read needn't wait for it */
@@ -124,38 +131,79 @@ static void take(struct writer *w, struct message *m)
                             .at_us = head.at_us,
                             .bytes = span_of(m->payload + sizeof(head), m->size - sizeof(head))};
     turn->messages[turn->count++] = m;
+    turn->bytes += m->size;
 }
+
+struct fit {
+    uint64_t room; /* bytes of further commands */
+    bool full;     /* the next one doesn't fit: it and those behind it are for the next batch */
+};
 
 static bool is_command(const struct message *m, void *arg)
 {
-    (void)arg;
-    return m->type == WRITER_COMMAND;
+    struct fit *fit = arg;
+    if (m->type != WRITER_COMMAND)
+        return false;
+    fit->full |= m->size > fit->room;
+    return !fit->full;
 }
 
-static void gather(struct writer *w)
+/* Commands that are in the mailbox, as many as fit. */
+static void gather(struct writer *w, uint64_t room)
 {
     struct message *m;
-    while (w->turn.count < BATCH_MAX && (m = actor_receive(is_command, NULL, 0)) != NULL)
+    struct fit fit = {.room = room > w->turn.bytes ? room - w->turn.bytes : 0};
+    while (w->turn.count < BATCH_MAX && (m = actor_receive_now(is_command, &fit)) != NULL) {
+        fit.room -= m->size;
         take(w, m);
+    }
+    w->turn.full = fit.full;
 }
+
+/* ---- what comes while it is applied ---- */
 
 /* Those who were just answered often have their next command ready in a moment. Committing without them would make
  * two commits of one, each as slow; so as long as commands keep coming in, up to as many as were answered, the commit
  * waits: at most for half of what the last one took, and for an eighth when nobody comes. */
-static void linger(struct writer *w)
+static void expect(struct writer *w)
 {
+    uint64_t now = w->store->env->now(w->store->env);
     uint64_t longest = w->commit_ns / 2 < LINGER_NS_MAX ? w->commit_ns / 2 : LINGER_NS_MAX;
-    size_t expected = w->turn.count + w->answered_count; /* who waited already, and who may come back */
-    uint64_t until = actor_now() + longest;
-    uint64_t pause = w->commit_ns / 8 > LINGER_PAUSE_NS ? w->commit_ns / 8 : LINGER_PAUSE_NS;
-    uint64_t quiet = actor_now() + pause;
-    while (w->turn.count < expected && actor_now() < until && actor_now() < quiet) {
-        size_t before = w->turn.count;
-        actor_sleep(actor_now() + LOOK_NS); /* a turn ends: answers go out, and what has arrived comes in */
-        gather(w);
-        if (w->turn.count > before)
-            quiet = actor_now() + pause;
-    }
+    struct turn *turn = &w->turn;
+    turn->gathered = now;
+    turn->expected = turn->count + w->answered_count; /* who waited already, and who may come back */
+    turn->pause = w->commit_ns / 8 > LINGER_PAUSE_NS ? w->commit_ns / 8 : LINGER_PAUSE_NS;
+    turn->until = now + longest;
+    turn->quiet = now + turn->pause;
+}
+
+/* Only on a scheduler of its own: on another's those who are expected couldn't run meanwhile. */
+static bool lingers(const struct writer *w)
+{
+    return w->alone && w->turn.count + w->answered_count > 2; /* more than one who goes on alone */
+}
+
+/* Waits for the next ones; false when the batch is complete. */
+static bool wait(struct writer *w, uint64_t room)
+{
+    const struct turn *turn = &w->turn;
+    uint64_t until = turn->until < turn->quiet ? turn->until : turn->quiet;
+    size_t before = turn->count;
+    do
+        gather(w, room);
+    while (turn->count == before && !turn->full && before < turn->expected && actor_listen(until));
+    return turn->count > before;
+}
+
+static size_t more(void *arg, size_t count, uint64_t room)
+{
+    struct writer *w = arg;
+    ASSERT(count == w->turn.count);
+    bool came = wait(w, room);
+    w->turn.gathered = w->store->env->now(w->store->env);
+    if (came)
+        w->turn.quiet = w->turn.gathered + w->turn.pause;
+    return w->turn.count;
 }
 
 /* ---- after the commit ---- */
@@ -197,24 +245,26 @@ static enum actor_step writer_handle(void *state, struct message *m)
         actor_unknown(m);
         return ACTOR_CONTINUE;
     }
-    w->turn.count = 0;
-    take(w, m);
-    gather(w);
-    if (w->turn.count + w->answered_count > 2) /* more than one who goes on alone */
-        linger(w);
     struct turn *turn = &w->turn;
+    turn->count = 0;
+    turn->bytes = 0;
+    take(w, m);
+    gather(w, UINT64_MAX);
     if (!turn->count)
         return ACTOR_CONTINUE;
-    uint64_t began = w->store->env->now(w->store->env);
-    enum error e = batch_run(w->store, turn->items, turn->count);
+    expect(w);
+    enum error e = batch_gather(w->store, turn->items, &turn->count, lingers(w) ? more : NULL, w);
     if (e == ERR_IO)
         return abandon(w); /* nobody is answered */
-    w->commit_ns = w->store->env->now(w->store->env) - began;
+    w->commit_ns = w->store->env->now(w->store->env) - turn->gathered;
     w->answered_count = turn->count;
     for (size_t i = 0; i < turn->count; i++)
         answer(turn->messages[i], e ? e : turn->items[i].answer.error, e ? NULL : &turn->items[i].answer);
+    (void)actor_listen(0); /* they have their answers; the rest can wait */
     wake(&w->store->txn);
     TELEMETRY(STORE_COMMIT, (int64_t)w->commit_ns, DIM(OUTCOME, error_name(e)));
+    if (!e)
+        batch_rest(w->store);
     if (store_state(w->store) == STORE_FAILED) /* these commands have their commit, the next ones won't */
         return abandon(w);
     tell_state(w);

@@ -414,6 +414,97 @@ static void test_selective(void)
     node_sim(deletion_underneath);
 }
 
+/* ---- without waiting ---- */
+
+static void at_once(void)
+{
+    unsigned looks = 0;
+    TEST_CHECK(actor_receive_now(NULL, NULL) == NULL);
+    for (uint64_t i = 1; i <= 4; i++)
+        note(actor_self(), i);
+    settle();
+    actor_guard_begin(); /* where waiting would be a bug */
+    struct message *m = actor_receive_now(even, &looks);
+    TEST_CHECK(m && *(uint64_t *)(void *)m->payload == 2 && looks == 2);
+    TEST_CHECK(!actor_listen(actor_now() + NS_PER_S)); /* nobody can run meanwhile */
+    for (uint64_t i = 1; i <= 4; i += i == 1 ? 2 : 1) {
+        m = actor_receive_now(NULL, NULL);
+        TEST_CHECK(m && *(uint64_t *)(void *)m->payload == i);
+    }
+    TEST_CHECK(actor_receive_now(NULL, NULL) == NULL);
+    actor_guard_end();
+}
+
+static void echo(void *arg)
+{
+    actor_pid to = *(actor_pid *)arg;
+    for (uint64_t i = 0; i < 1000; i++) {
+        uint64_t value = *(uint64_t *)expect(NOTE);
+        note(to, value + 1);
+    }
+}
+
+/* Two schedulers: this one listens inside a guarded section, and what it sent has gone out before. A kill waits. */
+static void listening(void)
+{
+    actor_pid here = actor_self(), other = doll(SPAWN_ON(1));
+    uint64_t value = 0;
+    tell(other, echo, &here);
+    for (int i = 0; i < 1000; i++) {
+        note(other, value);
+        actor_guard_begin();
+        struct message *m;
+        while (!(m = actor_receive_now(NULL, NULL)))
+            (void)actor_listen(actor_now() + NS_PER_S);
+        EXPECT(*(uint64_t *)(void *)m->payload == value + 1);
+        value = *(uint64_t *)(void *)m->payload;
+        message_free(m);
+        actor_guard_end();
+    }
+    EXPECT(value == 1000);
+    EXPECT(!actor_listen(0));
+}
+
+static void kill_it(void *arg)
+{
+    actor_pid to = *(actor_pid *)arg;
+    note(to, 1);
+    actor_kill(to);
+    note(to, 2);
+}
+
+static _Atomic int heard_before, heard_behind;
+static void deaf(void *arg)
+{
+    actor_pid here = actor_self();
+    (void)arg;
+    tell(doll(SPAWN_ON(1)), kill_it, &here);
+    actor_guard_begin();
+    while (actor_listen(actor_now() + 10 * NS_PER_S))
+        ;
+    heard_before = actor_receive_now(NULL, NULL) != NULL;
+    heard_behind = actor_receive_now(NULL, NULL) != NULL;
+    actor_guard_end();
+    actor_sleep(DEADLINE_NONE);
+}
+
+/* What came before a signal is there, what came behind it is not, and the signal ends nobody inside. */
+static void listening_and_killed(void)
+{
+    actor_pid other = doll(SPAWN_ON(0));
+    heard_before = heard_behind = -1;
+    tell(other, deaf, NULL);
+    EXPECT(ended(other).kind == REASON_KILLED);
+    EXPECT(heard_before == 1 && heard_behind == 0);
+}
+
+static void test_at_once(void)
+{
+    node_sim(at_once);
+    TEST_CHECK(node_real(2, listening) == 0);
+    TEST_CHECK(node_real(2, listening_and_killed) == 0);
+}
+
 static void receive_once(void *arg)
 {
     (void)arg;
@@ -501,5 +592,6 @@ TEST_LIST
     {"selective receive, with deletion underneath", test_selective},
     {"a stop is not received by a handler", test_stop_is_not_received},
     {"suspended: by itself, before init, killed", test_suspension},
+    {"receiving at once, and listening", test_at_once},
     {NULL, NULL},
 };

@@ -209,7 +209,93 @@ static void test_bad_bytes(void)
     close_small(store);
 }
 
-/* A failed store does nothing more. */
+/* ---- what comes meanwhile ---- */
+
+static struct coming {
+    uint32_t step, total, body;
+    uint8_t deed;
+    uint32_t asked;
+    uint64_t room, numbers_applied;
+} coming;
+
+static size_t come(void *arg, size_t count, uint64_t room)
+{
+    struct coming *c = arg;
+    c->asked++;
+    c->room = room;
+    c->numbers_applied = applied; /* all that were there have been applied before more is asked for */
+    for (uint32_t i = 0; i < c->step && count < c->total; i++, count++)
+        item((uint32_t)count, c->deed, count, c->body);
+    return count;
+}
+
+static void test_gathered(void)
+{
+    for (uint32_t step = 1; step < 8; step += 3) {
+        struct store *store = open_small(16 << 20);
+        uint64_t before = number_of(store);
+        size_t count = 2;
+        coming = (struct coming){.step = step, .total = COUNT, .body = 10, .deed = FILL};
+        applied = 0;
+        item(0, FILL, 0, 10);
+        item(1, REFUSE, 1, 10);
+        TEST_CHECK(batch_gather(store, items, &count, come, &coming) == OK && count == COUNT);
+        TEST_CHECK(coming.asked == (COUNT - 2 + step - 1) / step + 1 && coming.numbers_applied == COUNT);
+        for (uint32_t i = 0; i < COUNT; i++)
+            TEST_CHECK_(answered(i, i == 1 ? ERR_CONFLICT : OK, i), "%u", i);
+        TEST_CHECK(number_of(store) == before + 1 && store->commands == COUNT && store->refused == 1);
+        TEST_CHECK(parcels_of(store) == COUNT - 1);
+        /* as many bytes as are allocated, with what they make of other pages */
+        TEST_CHECK(coming.room > 0 && 3 * coming.room <= store->environment.allocated);
+        batch_rest(store);
+        close_small(store);
+    }
+}
+
+/* Up to the most that a batch may have: then nobody is asked any more. */
+static void test_gathered_to_the_brim(void)
+{
+    struct store *store = open_small(16 << 20);
+    size_t count = 1;
+    coming = (struct coming){.step = 100, .total = BATCH_MAX, .body = 0, .deed = ANSWER};
+    item(0, ANSWER, 0, 0);
+    TEST_CHECK(batch_gather(store, items, &count, come, &coming) == OK && count == BATCH_MAX);
+    TEST_CHECK(coming.asked == (BATCH_MAX - 1 + 99) / 100);
+    for (uint32_t i = 0; i < BATCH_MAX; i++)
+        TEST_CHECK(answered(i, OK, i));
+    close_small(store);
+}
+
+/* Refused commands alone commit nothing, also when they come one by one. */
+static void test_gathered_refusals(void)
+{
+    struct store *store = open_small(16 << 20);
+    uint64_t before = number_of(store);
+    size_t count = 1;
+    coming = (struct coming){.step = 1, .total = 9, .deed = REFUSE};
+    item(0, REFUSE, 0, 0);
+    TEST_CHECK(batch_gather(store, items, &count, come, &coming) == OK && count == 9);
+    TEST_CHECK(number_of(store) == before && store->refused == 9);
+    close_small(store);
+}
+
+/* The map becomes full by what came meanwhile: the batch is applied again as a whole, and nobody is asked again. */
+static void test_D3_gathered_into_a_full_map(void)
+{
+    struct store *store = open_small(1 << 20);
+    size_t count = 1;
+    coming = (struct coming){.step = 1, .total = COUNT, .body = BODY, .deed = FILL};
+    applied = 0;
+    item(0, FILL, 0, BODY);
+    TEST_CHECK(batch_gather(store, items, &count, come, &coming) == OK && count > 1 && count < COUNT);
+    TEST_CHECK(store->grown >= 1 && applied > count && store->commits == 1 && parcels_of(store) == count);
+    TEST_CHECK(coming.asked == count - 1);
+    for (uint32_t i = 0; i < count; i++)
+        TEST_CHECK_(answered(i, OK, i), "%u", i);
+    close_small(store);
+}
+
+/* A failed store does nothing more, and stays failed. */
 static void test_failed(void)
 {
     struct store *store = open_small(16 << 20);
@@ -217,6 +303,8 @@ static void test_failed(void)
     item(0, FILL, 1, 10);
     atomic_store(&store->state, STORE_FAILED);
     TEST_CHECK(batch_run(store, items, 1) == ERR_UNAVAILABLE && number_of(store) == before);
+    batch_rest(store);
+    TEST_CHECK(store_state(store) == STORE_FAILED);
     close_small(store);
 }
 
@@ -249,7 +337,11 @@ TEST_LIST
     {"D3 a full map: the same answers, applied once", test_D3_replayed_with_the_same_answers},
     {"a thousand answers of the greatest size", test_long_answers},
     {"bytes that aren't a command's are refused alone", test_bad_bytes},
-    {"a failed store does nothing more", test_failed},
+    {"commands that come while others are applied: one commit, each its answer", test_gathered},
+    {"as many as a batch may have", test_gathered_to_the_brim},
+    {"refusals that come one by one commit nothing", test_gathered_refusals},
+    {"D3 a map that those who come fill up", test_D3_gathered_into_a_full_map},
+    {"a failed store does nothing more, and stays failed", test_failed},
     {"a command that writes and then refuses ends the process", test_refused_after_writing},
     {NULL, NULL},
 };

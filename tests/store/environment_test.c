@@ -356,6 +356,43 @@ static void test_L6_the_file_grows_in_steps(void)
     place_remove(dir);
 }
 
+/* Zeros go ahead of slow growth: once for each 128 KiB, and not at all ahead of fast growth, however often it is looked. */
+static void test_zeros_ahead(void)
+{
+    struct environment_options o = {.dir = dir};
+    place_make(dir);
+    open_store(&o);
+    struct environment *e = &store->environment;
+    TEST_CHECK(put(0, 100) == OK);
+    uint64_t zeroed = e->zeroed;
+    TEST_CHECK(zeroed > e->used);
+    for (int i = 0; i < 10; i++)
+        TEST_CHECK(environment_allocate(e, 0) == OK && e->zeroed == zeroed);
+    for (uint32_t i = 1; i < 40; i++) { /* several pages each: each growth is slow */
+        zeroed = e->zeroed;
+        TEST_CHECK(put(i, 20000) == OK);
+        TEST_CHECK(e->zeroed >= e->used && e->zeroed <= e->used + 2 * (128 << 10));
+        TEST_CHECK((e->zeroed - zeroed) % (128 << 10) == 0 || zeroed < e->used);
+    }
+    static struct parcel_send sends[16];
+    static uint8_t bytes[16][20400];
+    struct batch_item items[16];
+    for (uint32_t round = 0; round < 4; round++) { /* 320 KB at a time: that isn't */
+        zeroed = e->zeroed;
+        for (uint32_t i = 0; i < 16; i++) {
+            sends[i] = (struct parcel_send){.id.bytes = {2, (uint8_t)round, (uint8_t)i},
+                                            .body = span_of(body, 20000)};
+            size_t size = record_encode(parcel_send_class.record, &sends[i], bytes[i], sizeof(bytes[i]));
+            items[i] = (struct batch_item){
+                .class = &parcel_send_class, .at_us = 1, .bytes = span_of(bytes[i], size)};
+        }
+        TEST_CHECK(batch_run(store, items, 16) == OK);
+        TEST_CHECK(environment_allocate(e, 100) == OK && e->zeroed == zeroed);
+    }
+    store_close(store);
+    place_remove(dir);
+}
+
 /* How far the oldest reader is behind, in commits. */
 static void test_the_age_of_the_oldest_reader(void)
 {
@@ -677,6 +714,7 @@ TEST_LIST
    {"D3 the map doubles up to its limit", test_D3_the_map_doubles_up_to_its_limit},
    {"D3 the last doubling is shorter", test_D3_the_last_doubling_is_shorter},
    {"L6 the file grows in steps", test_L6_the_file_grows_in_steps},
+   {"zeros ahead of slow growth, once", test_zeros_ahead},
    {"D3 a small map grows by itself", test_D3_a_small_map_grows_by_itself},
    {"D3 a batch is replayed", test_D3_a_batch_is_replayed},
    {"D3 the end of the map", test_D3_the_end_of_the_map},

@@ -91,6 +91,129 @@ static void test_scans(void)
     fresh_close(&fresh);
 }
 
+/* ---- appending among everything else ---- */
+
+enum { KEYS = 4000, DEEDS = 20000 };
+static bool present[KEYS];
+static int64_t values[KEYS];
+static uint64_t dice;
+
+static uint32_t roll(uint32_t sides)
+{
+    dice = dice * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(dice >> 33) % sides;
+}
+
+static uint32_t greatest(void)
+{
+    uint32_t n = KEYS;
+    while (n > 0 && !present[n - 1])
+        n--;
+    return n; /* one behind the last */
+}
+
+static void deed(struct txn *txn)
+{
+    uint32_t n = roll(KEYS), what = roll(10);
+    if (what < 5 && greatest() < KEYS) /* mostly in order, with gaps */
+        n = greatest() + (roll(50) == 0 && greatest() + 20 < KEYS ? roll(20) : 0);
+    struct key key = row_key(4, n);
+    struct counter row = {.value = (int64_t)roll(1000)};
+    if (what < 8) {
+        if (present[n])
+            txn_write(txn, TABLE_COUNTERS, key_span(&key), &row);
+        else
+            txn_add(txn, TABLE_COUNTERS, key_span(&key), &row);
+        present[n] = true;
+        values[n] = row.value;
+    } else if (present[n]) {
+        txn_remove(txn, TABLE_COUNTERS, key_span(&key));
+        present[n] = false;
+    }
+}
+
+static void compare_with_model(struct txn *txn, uint32_t n)
+{
+    struct key key = row_key(4, n);
+    struct counter row;
+    enum error e = txn_read(txn, TABLE_COUNTERS, key_span(&key), &row);
+    TEST_CHECK_(present[n] ? e == OK && row.value == values[n] : e == ERR_NOT_FOUND, "%u: %s", n,
+                error_name(e));
+    if (txn_beyond(txn, TABLE_COUNTERS, key_span(&key)))
+        TEST_CHECK_(n >= greatest(), "%u of %u", n, greatest());
+}
+
+static enum error many_deeds(struct txn *txn, uint64_t at_us, void *context)
+{
+    (void)at_us;
+    (void)context;
+    for (int i = 0; i < DEEDS; i++) {
+        deed(txn);
+        compare_with_model(txn, roll(KEYS));
+        compare_with_model(txn, greatest() < KEYS ? greatest() : KEYS - 1);
+    }
+    return OK;
+}
+
+static enum error remove_all(struct txn *txn, uint64_t at_us, void *context)
+{
+    (void)at_us;
+    (void)context;
+    for (uint32_t n = 0; n < KEYS; n++) {
+        struct key key = row_key(4, n);
+        if (present[n])
+            txn_remove(txn, TABLE_COUNTERS, key_span(&key));
+    }
+    return OK;
+}
+
+/* What the transaction knows of the greatest key, and its cursors that append, against an array. */
+static void test_appending(void)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        struct fresh fresh;
+        dice = seed;
+        memset(present, 0, sizeof(present));
+        fresh_open(&fresh);
+        for (int commits = 0; commits < 3; commits++)
+            TEST_CHECK(fresh_do(&fresh, 1, many_deeds, NULL) == OK);
+        struct view *view = view_open_outside(fresh.store, 0);
+        for (uint32_t n = 0; n < KEYS; n++)
+            compare_with_model(&view->txn, n);
+        view_close(view);
+        TEST_CHECK(fresh_do(&fresh, 1, remove_all, NULL) == OK);
+        fresh_close(&fresh);
+    }
+}
+
+static enum error look_beyond(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct key five = row_key(5, 5), six = row_key(5, 6), nine = row_key(5, 9), group = row_key(6, 0);
+    struct counter row = {.value = 1};
+    (void)at_us;
+    (void)context;
+    TEST_CHECK(!txn_beyond(txn, TABLE_COUNTERS, key_span(&group))); /* nothing appended yet: nothing known */
+    txn_add(txn, TABLE_COUNTERS, key_span(&five), &row);
+    TEST_CHECK(!txn_beyond(txn, TABLE_COUNTERS, key_span(&five)));
+    TEST_CHECK(txn_beyond(txn, TABLE_COUNTERS, key_span(&six)));
+    TEST_CHECK(txn_beyond(txn, TABLE_COUNTERS, key_span(&group)));
+    TEST_CHECK(txn_read(txn, TABLE_COUNTERS, key_span(&six), &row) == ERR_NOT_FOUND);
+    txn_write(txn, TABLE_COUNTERS, key_span(&nine), &row); /* behind it, by another way */
+    TEST_CHECK(!txn_beyond(txn, TABLE_COUNTERS, key_span(&six)));
+    TEST_CHECK(txn_read(txn, TABLE_COUNTERS, key_span(&nine), &row) == OK);
+    txn_remove(txn, TABLE_COUNTERS, key_span(&five));
+    txn_remove(txn, TABLE_COUNTERS, key_span(&nine));
+    return OK;
+}
+
+static void test_beyond(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    TEST_CHECK(fresh_do(&fresh, 1, look_beyond, NULL) == OK);
+    fresh_close(&fresh);
+}
+
 /* ---- writes ---- */
 
 static enum error overwrite(struct txn *txn, uint64_t at_us, void *context)
@@ -211,6 +334,8 @@ static void test_words(void)
 TEST_LIST
 = {
     {"scans from everywhere, up and down", test_scans},
+    {"appending among writes and removals, against an array", test_appending},
+    {"what lies beyond the greatest key", test_beyond},
     {"written over, and read in the same transaction", test_overwritten},
     {"the first error of a write sticks", test_errors_stick},
     {"a damaged row says so, and its neighbours are sound", test_damage},

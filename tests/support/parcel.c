@@ -132,6 +132,13 @@ static enum error sendable(struct txn *txn, const struct parcel_send *c)
     return c->key.size == 0 || ledger_room(txn) ? OK : ERR_LIMIT;
 }
 
+static void announce_send(const struct txn *txn, const void *command)
+{
+    const struct parcel_send *c = command;
+    if (c->key.size > 0)
+        ledger_expect(txn, c->scope, c->key);
+}
+
 static enum error apply_send(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
 {
     const struct parcel_send *c = command;
@@ -178,6 +185,7 @@ const struct command_class parcel_send_class = {
     .name = "parcel.send",
     .record = &parcel_send_record,
     .apply = apply_send,
+    .announce = announce_send,
     .code = 9001,
 };
 

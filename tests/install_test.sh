@@ -1,5 +1,6 @@
 #!/bin/sh
-# The README's example builds against an installed copy with nothing but pkg-config, and prints what the README says.
+# The README's example builds against an installed copy with nothing but pkg-config, and prints what the README says; the
+# documents that came with it link to nothing that didn't.
 #
 # README.md holds a fenced block that opens with ```c example: a whole program. The next fenced block, whatever it is called,
 # is what it prints. Ends with `N passed, N failed`.
@@ -46,6 +47,30 @@ export PKG_CONFIG_PATH
 must 'pkg-config knows coppice' pkg-config --exists --print-errors coppice
 must 'coppice.pc has the version of the Makefile' \
     [ "$(pkg-config --modversion coppice)" = "$(sed -n 's/^VERSION := //p' Makefile)" ]
+
+# Without the tree beside them.
+pages() {
+    find "$tmp/installed/share/doc/coppice" -name '*.md'
+}
+links() {
+    pages | while read -r page; do
+        awk '/^```/ { inside = !inside } !inside && !/^    /' "$page" | grep -o ']([^)]*)' |
+            sed "s/^](//; s/)\$//; s/#.*//; /^\$/d; /^https*:/d; s|^|$(dirname "$page")/|"
+    done
+}
+# shellcheck disable=SC2329 # by must
+links_lead_somewhere() {
+    links | while read -r link; do
+        [ -e "$link" ] || echo "$link leads nowhere"
+    done >"$tmp/dead"
+    cat "$tmp/dead"
+    [ ! -s "$tmp/dead" ]
+}
+must 'every page of docs is installed' [ "$(pages | grep -c '/docs/')" = "$(find docs -name '*.md' ! -path '*/tools/*' | wc -l)" ]
+must 'the documents have links' [ "$(links | wc -l)" -gt 100 ]
+must 'every link of the documents leads somewhere' links_lead_somewhere
+must 'the contracts come with what was generated' test -s "$tmp/installed/share/doc/coppice/docs/contract/generated/client.ts"
+must "the contracts' tools stay" test ! -e "$tmp/installed/share/doc/coppice/docs/contract/tools"
 
 # Somewhere else, so that nothing of the source tree is found by chance.
 cd "$tmp" || exit 1

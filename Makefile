@@ -154,7 +154,7 @@ LINKED         := $(filter-out $(FAILING_TEST),$(LINKED))
 # --- everyday ----------------------------------------------------------------------------------------------------------
 
 .PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit format
-.PHONY: powercut powercut-full kill9 damage contract
+.PHONY: powercut powercut-full kill9 damage contract docs
 .PHONY: present present-test always check tests benches fuzzers cutters
 
 build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
@@ -184,6 +184,11 @@ lint: deps ## format, clang-tidy, cppcheck, and the house's own rules
 
 contract: ## make docs/contract/generated anew from the documents, and check them all with npm's tools
 	@.ci/contract --write
+
+docs: deps ## make the tables that the program prints anew on their pages, and check what the documents say
+	@$(MAKE) --no-print-directory build
+	@COPPICE='$(PROGRAM)' CC='$(CC)' .ci/docs-tables
+	@COPPICE='$(PROGRAM)' CC='$(CC)' sh tests/docs_test.sh
 
 format: ## rewrite every C file as .clang-format says
 	@find runtime store actors http config tests chaos -name '*.[ch]' 2>/dev/null | xargs -r clang-format -i

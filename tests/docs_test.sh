@@ -140,7 +140,7 @@ expect_nothing 'docs/operating.md has every variable of the exporter' "$tmp/wron
 
 # Settings, flags, commands, routes, metrics, statuses, the tree.
 COPPICE=$program CC=$compiler .ci/docs-tables --check >"$tmp/wrong" 2>&1
-expect_nothing 'no table is stale (.ci/docs-tables writes them anew)' "$tmp/wrong"
+expect_nothing 'no table is stale (make docs writes them anew)' "$tmp/wrong"
 cat README.md docs/*.md | sed -n 's/^<!-- table: \(.*\) -->$/\1/p' | sort >"$tmp/placed"
 for table in commands flags limits metrics routes-client routes-operator settings statuses tree; do
     grep -qx "$table" "$tmp/placed" || echo "$table"

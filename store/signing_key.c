@@ -283,6 +283,20 @@ enum error signing_key_find_due(struct txn *txn, const struct due_entry *entry)
     return row.kept_until_us == entry->due_us ? OK : ERR_CONFLICT;
 }
 
+/* The keys behind this one: each pair is complained about once. */
+static bool another_is_active(struct txn *txn, const struct signing_key *row)
+{
+    struct key from = key_of_uuid(&row->id);
+    struct scan scan = txn_scan(txn, TABLE_SIGNING_KEYS, key_span(&from), 0, SCAN_UP);
+    struct signing_key other;
+    bool found = false;
+    while (!found && scan_next(&scan) && scan_read(&scan, &other) == OK)
+        found = other.state == SIGNING_KEY_ACTIVE && !uuid_equal(&other.id, &row->id) &&
+                span_equal(other.environment, row->environment);
+    (void)scan_end(&scan); /* a damaged one is complained about where it stands */
+    return found;
+}
+
 void signing_key_check(struct check *check, struct txn *txn, struct span key, const void *value)
 {
     const struct signing_key *row = value;
@@ -296,6 +310,9 @@ void signing_key_check(struct check *check, struct txn *txn, struct span key, co
         check_complain(check, "signing_keys: %s is in the unknown state %u", id, row->state);
     if ((row->sealed.size > 0) != (row->state == SIGNING_KEY_ACTIVE))
         check_complain(check, "signing_keys: %s has a private half although it isn't active, or none", id);
+    if (row->state == SIGNING_KEY_ACTIVE && another_is_active(txn, row))
+        check_complain(check, "signing_keys: %s and another key of %.*s are both active", id,
+                       (int)row->environment.size, (const char *)row->environment.bytes);
     if (ended != (row->kept_until_us > 0) || ended != (row->ended_us > 0))
         check_complain(check, "signing_keys: %s has an end although it hasn't ended, or none", id);
     if (!ended)

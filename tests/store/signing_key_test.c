@@ -269,6 +269,12 @@ static void only_sealed(struct signing_key *row)
 {
     row->state = SIGNING_KEY_REVOKED;
 }
+static void active_again(struct signing_key *row)
+{
+    row->state = SIGNING_KEY_ACTIVE;
+    row->environment = span_text("dev");
+    row->ended_us = row->kept_until_us = 0;
+}
 static void no_end(struct signing_key *row)
 {
     row->kept_until_us = 0;
@@ -289,6 +295,11 @@ static enum error spoil_sealed(struct txn *txn, uint64_t at_us, void *context)
     (void)at_us;
     return spoil_row(txn, context, only_sealed);
 }
+static enum error spoil_active(struct txn *txn, uint64_t at_us, void *context)
+{
+    (void)at_us;
+    return spoil_row(txn, context, active_again);
+}
 static enum error spoil_end(struct txn *txn, uint64_t at_us, void *context)
 {
     (void)at_us;
@@ -307,6 +318,7 @@ static void test_signing_key_check_finds_what_is_wrong(void)
     TEST_CHECK(fresh_would_find(&fresh, spoil_state, &first, "unknown state"));
     TEST_CHECK(fresh_would_find(&fresh, spoil_id, &first, "another id"));
     TEST_CHECK(fresh_would_find(&fresh, spoil_sealed, &first, "private half"));
+    TEST_CHECK(fresh_would_find(&fresh, spoil_active, &first, "and another key of dev are both active"));
     TEST_CHECK(fresh_would_find(&fresh, spoil_end, &first, "has an end"));
     fresh_close(&fresh);
 }

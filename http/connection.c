@@ -72,6 +72,7 @@ struct connection {
     bool hangup, broken, ending; /* ending: asked to, when the request at hand is done */
     bool serving;                /* a handler may be running */
     bool stirred;                /* something came while an answer waited for its next event */
+    uint8_t empty_lines;         /* taken off since the last request */
     uint8_t address_size;
     uint8_t address[8];
 };
@@ -390,6 +391,7 @@ static void carry_begin(struct connection *c, const char *bytes, size_t size)
     (void)carry_reserve(c, size + CARRY_FIRST); /* there is always room behind */
     memcpy(c->carry->bytes, bytes, size);
     c->carry->length = size;
+    c->carry->parser.empty_lines = c->empty_lines;
 }
 
 /* The request at the front has been served. What stands behind it came with its last bytes, so it fits onto the stack:
@@ -482,6 +484,7 @@ static enum eaten serve_whole(struct connection *c, const char *bytes, size_t he
     t->q.body = span_of(bytes + head, body);
     front_plan(c->front, &t->q, true, &t->plan);
     c->began = 0;
+    c->empty_lines = 0;
     if (!serve(c))
         return last_words(c);
     actor_arena_reset(mark);
@@ -492,7 +495,7 @@ static enum eaten serve_whole(struct connection *c, const char *bytes, size_t he
 static enum eaten eat_head(struct connection *c, char *bytes, size_t size, size_t *ret_used)
 {
     struct turn *t = c->turn;
-    struct parser fresh = {0}, *parser = c->carry ? &c->carry->parser : &fresh;
+    struct parser fresh = {.empty_lines = c->empty_lines}, *parser = c->carry ? &c->carry->parser : &fresh;
     size_t head = 0, used, written;
     enum parsed parsed = parser_head(parser, bytes, size, &t->q, &head);
     if (parsed == PARSED_REFUSED)
@@ -577,6 +580,19 @@ static enum eaten eat(struct connection *c, char *bytes, size_t size, size_t *re
     }
 }
 
+/* An empty line behind a request, or in front of the first, and nothing else: that is no slow request, the connection is
+ * idle. It buys no time either. */
+static bool eat_empty_line(struct connection *c, const char *bytes, size_t size)
+{
+    if (!parser_empty_line(&(struct parser){.empty_lines = c->empty_lines}, bytes, size))
+        return false;
+    c->empty_lines++;
+    c->began = 0;
+    if (c->carry) /* it came in two pieces */
+        carry_drop(c);
+    return true;
+}
+
 /* All that stands at `bytes`, which is the carry's when there is one. False: no more of this connection is read as a
  * request. */
 static bool eat_all(struct connection *c, char *bytes, size_t size)
@@ -601,7 +617,7 @@ static bool eat_all(struct connection *c, char *bytes, size_t size)
         if (++served % FRONT_PIPELINE_MAX == 0)
             actor_yield();
     }
-    if (c->phase != PHASE_HEAD || size == at)
+    if (c->phase != PHASE_HEAD || size == at || eat_empty_line(c, bytes + at, size - at))
         return true;
     if (!c->carry) {
         carry_begin(c, bytes + at, size - at);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "runtime/assert.h"
+
 /* Two readers look at every head: llhttp at the grammar, and the one below at the framing. It takes no line but one that
  * ends in CR LF, no name with a space, no length said twice. Where the two don't agree on what was said, nothing was. */
 
@@ -427,10 +429,10 @@ enum parsed parser_head(struct parser *p, const char *bytes, size_t size, struct
                         size_t *ret_used)
 {
     size_t skipped = 0;
-    /* One empty line in front of a request is what a client of old sends behind its last body. */
-    if (size >= 2 && bytes[0] == '\r' && bytes[1] == '\n')
+    bool may_skip = p->empty_lines < PARSER_EMPTY_LINES;
+    if (size >= 2 && bytes[0] == '\r' && bytes[1] == '\n' && may_skip)
         skipped = 2;
-    else if (size == 0 || (size == 1 && bytes[0] == '\r'))
+    else if (size == 0 || (size == 1 && bytes[0] == '\r' && may_skip))
         return PARSED_MORE;
     size_t from = p->searched, head = end_of_head(p, bytes + skipped, size - skipped);
     if (head > PARSER_HEAD_MAX)
@@ -441,6 +443,12 @@ enum parsed parser_head(struct parser *p, const char *bytes, size_t size, struct
     if (parsed == PARSED_DONE)
         *ret_used = skipped + head;
     return parsed;
+}
+
+bool parser_empty_line(const struct parser *p, const char *bytes, size_t size)
+{
+    STATIC_ASSERT(PARSER_EMPTY_LINES == 1, "parser_head skips one");
+    return size == 2 && bytes[0] == '\r' && bytes[1] == '\n' && p->empty_lines < PARSER_EMPTY_LINES;
 }
 
 /* ---- chunks ---- */

@@ -16,6 +16,7 @@
 
 #define PARSER_TARGET_MAX     8192u
 #define PARSER_HEAD_MAX       32768u
+#define PARSER_EMPTY_LINES    1u /* before a request (RFC 9112 2.2); clients of old send one behind a body */
 #define PARSER_CHUNK_LINE_MAX 256u /* size and extension */
 #define PARSER_TRAILERS_MAX   8192u
 
@@ -27,7 +28,8 @@ enum parsed {
 
 struct parser {
     /* of the head */
-    uint32_t searched; /* bytes in which the end of the head isn't */
+    uint32_t searched;   /* bytes in which the end of the head isn't */
+    uint8_t empty_lines; /* taken off already, see parser_empty_line */
     /* of the body */
     bool chunked;
     uint64_t length; /* announced */
@@ -45,6 +47,9 @@ void parser_reset(struct parser *parser);
  * parser->chunked and ->length say how it comes. */
 enum parsed parser_head(struct parser *parser, const char *bytes, size_t size, struct request *ret_request,
                         size_t *ret_used);
+/* All there is in front of a request is an empty line: no request has begun. Who takes it off gives what comes next to a new
+ * parser with one more in empty_lines. */
+bool parser_empty_line(const struct parser *parser, const char *bytes, size_t size);
 /* Chunked bodies: reads `size` bytes at `bytes`, writes data to `out` (may be `bytes` itself, never more than was
  * read). PARSED_DONE: the last chunk and its trailers were read. */
 enum parsed parser_chunks(struct parser *parser, const char *bytes, size_t size, char *out, size_t *ret_used,

@@ -216,6 +216,8 @@ HEAD_ROW("a bare CR before the request line", 400, "\r" ROWS_GOOD)
 HEAD_ROW("two empty lines before the request line", 400, "\r\n\r\n" ROWS_GOOD)
 HEAD_ROW("two empty lines before one of HTTP/1.0", 400, "\r\n\r\nGET /hello HTTP/1.0\r\n\r\n")
 HEAD_AFTER("two empty lines behind a request of the same connection", 400, "\r\n\r\nGET /hello HTTP/1.1\r\n\r\n")
+HEAD_ROW("an empty line and a bare CR", 400, "\r\n\r" ROWS_GOOD)
+HEAD_ROW("an empty line and a bare LF", 400, "\r\n\n" ROWS_GOOD)
 HEAD_ROW("empty lines and nothing", 400, "\r\n\r\n\r\n\r\n")
 
 /* ---- fields ---- */

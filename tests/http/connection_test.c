@@ -408,6 +408,38 @@ static void test_CTL_251_a_slow_body_is_told_with_its_ids(void)
     stop();
 }
 
+/* RFC 9112 2.2: behind a body there may be an empty line. It is part of no request, so it isn't slow. */
+static void test_H1_an_empty_line_between_requests_is_passed_over(void)
+{
+    struct testserver_options o = {.limits = {.head_ns = 150 * NS_PER_MS, .idle_ns = 700 * NS_PER_MS}};
+    static const char *const rows[][3] = {
+        {"\r\n", "", ""}, {HELLO "\r\n", "", ""}, {HELLO, "\r\n", ""}, {HELLO, "\r", "\n"}};
+    struct talk t;
+    start(o);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        talk_begin(&t, &server);
+        for (int k = 0; k < 3; k++) {
+            TEST_CHECK(talk_say_text(&t, rows[i][k]));
+            if (strncmp(rows[i][k], "GET", 3) == 0)
+                TEST_CHECK(talk_hear(&t).status == 200);
+            struct pollfd p = {.fd = t.fd, .events = POLLIN};
+            TEST_CHECK_(poll(&p, 1, k == 2 ? 300 : 20) == 0, "row %zu: something was said", i);
+        }
+        TEST_CHECK(talk_say_text(&t, HELLO) && talk_hear(&t).status == 200);
+        talk_end(&t);
+    }
+    /* It buys no time: the connection was as long idle as it was. */
+    talk_begin(&t, &server);
+    TEST_CHECK(talk_say_text(&t, "\r\n") && talk_ended(&t));
+    talk_end(&t);
+    /* One, and not one each time something comes. */
+    talk_begin(&t, &server);
+    TEST_CHECK(talk_say_text(&t, HELLO "\r\n") && talk_hear(&t).status == 200);
+    TEST_CHECK(talk_say_text(&t, "\r\n") && talk_hear(&t).status == 400 && talk_ended(&t));
+    talk_end(&t);
+    stop();
+}
+
 static void test_CTL_251_bytes_that_are_no_request_are_answered_with_ids(void)
 {
     struct testserver_options o = {.limits = {.head_ns = 20 * NS_PER_MS}};
@@ -705,6 +737,8 @@ TEST_LIST
     {"CTL-056 CTL-251 what is wrong with a body is said in the shape of its path",
      test_CTL_056_CTL_251_what_is_wrong_with_a_body_is_said_in_the_shape_of_its_path},
     {"CTL-251 a slow body is told with its ids", test_CTL_251_a_slow_body_is_told_with_its_ids},
+    {"H1 an empty line between requests is passed over",
+     test_H1_an_empty_line_between_requests_is_passed_over},
     {"CTL-251 bytes that are no request are answered with ids",
      test_CTL_251_bytes_that_are_no_request_are_answered_with_ids},
     {"H3 who has closed his side gets the last answer whole",

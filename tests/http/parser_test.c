@@ -153,6 +153,24 @@ static void test_one_empty_line_is_forgiven(void)
     const char *two = "\r\nGET /1 HTTP/1.1\r\nHost: a\r\n\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n";
     feed = feed_bytes(two, strlen(two), NULL, 0, keep, NULL);
     TEST_CHECK(feed.requests == 2 && feed.whole && is(seen.target, "/2"));
+    for (size_t cut = 1; cut < strlen(two); cut++) {
+        feed = feed_bytes(two, strlen(two), &cut, 1, keep, NULL);
+        TEST_CHECK_(feed.requests == 2 && feed.whole, "in two pieces, at %zu", cut);
+    }
+}
+
+static void test_an_empty_line_is_no_request_that_has_begun(void)
+{
+    struct parser parser;
+    struct request q;
+    size_t used;
+    parser_reset(&parser);
+    TEST_CHECK(!parser_empty_line(&parser, "\r", 1) && !parser_empty_line(&parser, "\n\n", 2) &&
+               !parser_empty_line(&parser, "\r\nG", 3));
+    TEST_CHECK(parser_empty_line(&parser, "\r\n", 2));
+    parser.empty_lines = PARSER_EMPTY_LINES;
+    TEST_CHECK(!parser_empty_line(&parser, "\r\n", 2));
+    TEST_CHECK(parser_head(&parser, "\r", 1, &q, &used) == PARSED_REFUSED && parser.status == 400);
 }
 
 static void test_expectations(void)
@@ -311,6 +329,7 @@ TEST_LIST
     {"whether it stays", test_whether_it_stays},
     {"HTTP/1.0 needs no Host", test_http10_needs_no_host},
     {"one empty line is forgiven", test_one_empty_line_is_forgiven},
+    {"an empty line is no request that has begun", test_an_empty_line_is_no_request_that_has_begun},
     {"expectations", test_expectations},
     {"lengths", test_lengths},
     {"chunks", test_chunks},

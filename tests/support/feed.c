@@ -26,7 +26,15 @@ static enum parsed take_head(struct feeder *f)
     size_t used = 0;
     /* Nothing of the last one is good any more. */
     memset(&f->request, f->have & 1 ? 0xa5 : 0, sizeof(f->request));
-    enum parsed p = parser_head(&f->parser, f->bytes + f->begin, f->have - f->begin, &f->request, &used);
+    const char *bytes = f->bytes + f->begin;
+    size_t size = f->have - f->begin;
+    enum parsed p = parser_head(&f->parser, bytes, size, &f->request, &used);
+    if (p == PARSED_MORE && parser_empty_line(&f->parser, bytes, size)) {
+        uint8_t taken = f->parser.empty_lines;
+        begin_at(f, f->have);
+        f->parser.empty_lines = (uint8_t)(taken + 1);
+        return PARSED_MORE;
+    }
     if (p != PARSED_DONE)
         return p;
     ASSERT(used > 0 && used <= f->have - f->begin);

@@ -34,6 +34,7 @@ struct fronts {
 static void limits_of(const struct options *o, struct front_limits ret[LISTENING_COUNT])
 {
     const struct front_limits client = {
+        .handshake_ns = o->tls_handshake_timeout,
         .head_ns = o->http_head_timeout,
         .idle_ns = o->http_idle,
         .write_ns = o->http_write_timeout,

@@ -198,6 +198,8 @@ enum option_mark {
     X(tls_key, "tls.key", TEXT, FOR_SERVER, 0, 0, MARK_RELOAD, "", "file", "its private key (PEM)")          \
     X(tls_client_ca, "tls.client_ca", TEXT, FOR_SERVER, 0, 0, MARK_RELOAD, "", "file",                       \
       "authorities (PEM) that clients' certificates must come from; none: no certificates are asked for")    \
+    X(tls_handshake_timeout, "tls.handshake.timeout", DURATION, FOR_SERVER, 100 * MS, 3600 * S, MARK_RELOAD, \
+      "10s", "time", "how long a client may take for the handshake")                                         \
     X(tls_terminated_by_proxy, "tls.terminated_by_proxy", FLAG, FOR_SERVER, 0, 0, MARK_RESTART, "false", "", \
       "a trusted proxy in front speaks TLS, so plain HTTP on a public address is meant")                     \
     X(auth_issuer, "auth.issuer", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "coppice", "name",                   \

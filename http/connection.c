@@ -71,8 +71,9 @@ struct connection {
     uint8_t phase;
     bool hangup, broken, ending; /* ending: asked to, when the request at hand is done */
     bool serving;                /* a handler may be running */
-    bool stirred;                /* something came while an answer waited for its next event */
-    uint8_t empty_lines;         /* taken off since the last request */
+    bool stirred : 1;            /* something came while an answer waited for its next event */
+    bool shaking : 1;            /* hands: TLS isn't there yet */
+    uint8_t empty_lines : 4;     /* taken off since the last request */
     uint8_t address_size;
     uint8_t address[8];
 };
@@ -586,7 +587,7 @@ static bool eat_empty_line(struct connection *c, const char *bytes, size_t size)
 {
     if (!parser_empty_line(&(struct parser){.empty_lines = c->empty_lines}, bytes, size))
         return false;
-    c->empty_lines++;
+    c->empty_lines = (c->empty_lines + 1u) & 15u;
     c->began = 0;
     if (c->carry) /* it came in two pieces */
         carry_drop(c);
@@ -643,6 +644,7 @@ static ssize_t receive(struct connection *c, char *bytes, size_t room, bool *ret
     size_t size = 0, given = 0;
     for (;;) {
         enum tls_result result = tls_receive(c->tls, cipher, given, bytes, room, &size);
+        c->shaking = c->shaking && !tls_established(c->tls);
         if (!send_pending(c, actor_now() + limits_of(c)->write_ns) || result == TLS_FAILED) {
             errno = EPROTO;
             return -1;
@@ -675,7 +677,9 @@ static uint64_t deadline_of(const struct connection *c)
     case PHASE_CLOSING:
         return c->began; /* when it is over */
     default:
-        return c->began ? c->began + limits_of(c)->head_ns : c->rested + limits_of(c)->idle_ns;
+        if (c->began)
+            return c->began + limits_of(c)->head_ns;
+        return c->rested + (c->shaking ? limits_of(c)->handshake_ns : limits_of(c)->idle_ns);
     }
 }
 
@@ -696,11 +700,17 @@ static enum actor_step drop_all(struct connection *c)
     return ACTOR_STOP;
 }
 
+/* Its time is over, and there is no request that could be answered. */
+static bool over(const struct connection *c)
+{
+    if (c->shaking)
+        TELEMETRY(HTTP_REFUSED, 1, DIM(REASON, "handshake"));
+    return c->phase == PHASE_CLOSING || !c->began;
+}
+
 static enum actor_step too_slow(struct connection *c)
 {
     static const char why[] = "the request did not arrive in time";
-    if (c->phase == PHASE_CLOSING || !c->began)
-        return ACTOR_STOP;
     if (c->phase == PHASE_HEAD)
         return refuse(c, NULL, ERROR_KIND_REQUEST_TIMEOUT, why);
     head_again(c);
@@ -768,6 +778,8 @@ static enum actor_step on_ready(struct connection *c, const struct message_ready
     c->hangup |= (ready->events & WATCH_HANGUP) != 0;
     if (c->phase == PHASE_CLOSING)
         step = drop_all(c);
+    else if (c->shaking && actor_now() > deadline_of(c) && over(c)) /* bytes that trickle in buy no time */
+        step = ACTOR_STOP;
     else if (!turn(c))
         step = ACTOR_STOP;
     else if (c->phase == PHASE_CLOSING)
@@ -787,7 +799,7 @@ static enum actor_step on_ready(struct connection *c, const struct message_ready
 static enum actor_step on_timeout(struct connection *c)
 {
     struct turn t;
-    if (c->phase == PHASE_CLOSING || !c->began)
+    if (over(c))
         return ACTOR_STOP;
     t.out_length = 0;
     c->turn = &t;
@@ -854,6 +866,7 @@ static void begin_tls(struct connection *c)
     actor_guard_end();
     if (!c->tls || !actor_own(close_tls, c))
         actor_refuse(reason_error(CONNECTION_NO_TLS));
+    c->shaking = true;
 }
 
 static enum actor_step connection_init(void *state, const void *args, size_t args_size)

@@ -23,6 +23,7 @@
 
 /* Settings of a listener; a reload replaces the whole. */
 struct front_limits {
+    uint64_t handshake_ns;  /* from accept to the end of TLS's handshake: 10 s */
     uint64_t head_ns;       /* from the first byte to the end of the head: 10 s */
     uint64_t idle_ns;       /* between requests: 60 s */
     uint64_t write_ns;      /* for the client to take an answer's next bytes: 10 s */

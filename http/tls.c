@@ -294,6 +294,14 @@ enum tls_result tls_receive(struct tls *tls, const char *cipher, size_t size, ch
     return result;
 }
 
+bool tls_established(const struct tls *tls)
+{
+    actor_guard_begin();
+    bool established = SSL_is_init_finished(tls->ssl);
+    actor_guard_end();
+    return established;
+}
+
 enum tls_result tls_send(struct tls *tls, const char *plain, size_t size)
 {
     enum tls_result result = TLS_OK;

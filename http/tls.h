@@ -45,6 +45,8 @@ enum tls_result { TLS_OK, TLS_WANT, TLS_CLOSED, TLS_FAILED };
  * (handshake, alerts) is in tls_pending. room is at least 1. */
 enum tls_result tls_receive(struct tls *tls, const char *cipher, size_t size, char *plain, size_t room,
                             size_t *ret_size);
+/* The handshake is over. */
+bool tls_established(const struct tls *tls);
 /* Plaintext in, all of it or nothing; the ciphertext is to be taken by tls_pending, and until then takes memory: the caller
  * bounds `size`, and takes what is there before it sends more. TLS_WANT: the handshake isn't over, nothing was taken. */
 enum tls_result tls_send(struct tls *tls, const char *plain, size_t size);

@@ -70,6 +70,7 @@ static struct front_limits limits;
 static void set_limits(const struct front_limits *given)
 {
 #define OR_ELSE(name, value) limits.name = given->name ? given->name : (value)
+    OR_ELSE(handshake_ns, 10 * NS_PER_S);
     OR_ELSE(head_ns, 10 * NS_PER_S);
     OR_ELSE(idle_ns, 60 * NS_PER_S);
     OR_ELSE(write_ns, 10 * NS_PER_S);

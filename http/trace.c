@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "http/timestamp.h"
+#include "runtime/hex.h"
 #include "runtime/runtime.h"
 #include "store/uuid.h"
 
@@ -232,36 +233,26 @@ void trace_child(struct trace *child, const struct trace *parent)
 
 /* ---- texts ---- */
 
-static char *put_hex(char *at, const uint8_t *bytes, size_t count)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < count; i++) {
-        *at++ = digits[bytes[i] >> 4];
-        *at++ = digits[bytes[i] & 15];
-    }
-    return at;
-}
-
 void trace_write_parent(const struct trace *trace, char text[TRACE_PARENT_TEXT + 1])
 {
     char *at = text;
     memcpy(at, "00-", 3);
-    at = put_hex(at + 3, trace->trace_id, sizeof(trace->trace_id));
+    at = hex_write(at + 3, trace->trace_id, sizeof(trace->trace_id));
     *at++ = '-';
-    at = put_hex(at, trace->span_id, sizeof(trace->span_id));
+    at = hex_write(at, trace->span_id, sizeof(trace->span_id));
     *at++ = '-';
-    at = put_hex(at, &trace->flags, 1);
+    at = hex_write(at, &trace->flags, 1);
     *at = 0;
 }
 
 void trace_write_id(const struct trace *trace, char text[TRACE_ID_TEXT + 1])
 {
-    *put_hex(text, trace->trace_id, sizeof(trace->trace_id)) = 0;
+    *hex_write(text, trace->trace_id, sizeof(trace->trace_id)) = 0;
 }
 
 void trace_write_span(const struct trace *trace, char text[TRACE_SPAN_TEXT + 1])
 {
-    *put_hex(text, trace->span_id, sizeof(trace->span_id)) = 0;
+    *hex_write(text, trace->span_id, sizeof(trace->span_id)) = 0;
 }
 
 /* ---- the rings ---- */

@@ -11,6 +11,7 @@
 #include "store/uuid.h"
 
 #include "runtime/assert.h"
+#include "runtime/hex.h"
 
 #define COUNT_START_MASK ((1u << 25) - 1)
 #define COUNT_END        (1u << 26)
@@ -105,15 +106,15 @@ static bool dashed(unsigned byte)
 
 void uuid_format(const struct uuid *id, char text[UUID_TEXT_SIZE])
 {
-    static const char digits[] = "0123456789abcdef";
-    char *at = text;
-    for (unsigned i = 0; i < sizeof(id->bytes); i++) {
-        if (dashed(i))
-            *at++ = '-';
-        *at++ = digits[id->bytes[i] >> 4];
-        *at++ = digits[id->bytes[i] & 15];
-    }
-    *at = '\0';
+    char digits[2 * sizeof(id->bytes)];
+    hex_write(digits, id->bytes, sizeof(id->bytes));
+    memcpy(text, digits, 8);
+    memcpy(text + 9, digits + 8, 4);
+    memcpy(text + 14, digits + 12, 4);
+    memcpy(text + 19, digits + 16, 4);
+    memcpy(text + 24, digits + 20, 12);
+    text[8] = text[13] = text[18] = text[23] = '-';
+    text[36] = '\0';
 }
 
 /* 16 for what isn't a digit. */

@@ -34,6 +34,11 @@ enum json_status json_sink_flush(struct json_sink *sink)
 
 void json_sink_bytes(struct json_sink *sink, const char *bytes, size_t length)
 {
+    if (sink->status == JSON_OK && length > 0 && length <= sink->capacity - sink->length) {
+        memcpy(sink->buffer + sink->length, bytes, length);
+        sink->length += length;
+        return;
+    }
     if (sink->flush == NULL && length > sink->capacity - sink->length)
         sink_fail(sink, JSON_FULL);
     while (sink->status == JSON_OK && length > 0) {
@@ -47,6 +52,15 @@ void json_sink_bytes(struct json_sink *sink, const char *bytes, size_t length)
         if (length > 0)
             json_sink_flush(sink);
     }
+}
+
+/* Most of what stands between values. */
+static void byte_write(struct json_sink *sink, char byte)
+{
+    if (sink->status == JSON_OK && sink->length < sink->capacity)
+        sink->buffer[sink->length++] = byte;
+    else
+        json_sink_bytes(sink, &byte, 1);
 }
 
 void json_sink_text(struct json_sink *sink, const char *text)
@@ -148,7 +162,7 @@ static bool in_object(const struct json *json)
 static void member_begin(struct json *json)
 {
     if (json->filled & level_bit(json))
-        json_sink_bytes(json->sink, ",", 1);
+        byte_write(json->sink, ',');
     json->filled |= level_bit(json);
 }
 
@@ -167,7 +181,7 @@ static bool value_begin(struct json *json)
     return true;
 }
 
-static void container_begin(struct json *json, const char *bracket, bool object)
+static void container_begin(struct json *json, char bracket, bool object)
 {
     if (!value_begin(json))
         return;
@@ -178,37 +192,37 @@ static void container_begin(struct json *json, const char *bracket, bool object)
     json->depth++;
     json->filled &= ~level_bit(json);
     json->objects = object ? json->objects | level_bit(json) : json->objects & ~level_bit(json);
-    json_sink_bytes(json->sink, bracket, 1);
+    byte_write(json->sink, bracket);
 }
 
-static void container_end(struct json *json, const char *bracket, bool object)
+static void container_end(struct json *json, char bracket, bool object)
 {
     if (json->depth == 0 || in_object(json) != object || json->keyed) {
         sink_fail(json->sink, JSON_MISUSE);
         return;
     }
     json->depth--;
-    json_sink_bytes(json->sink, bracket, 1);
+    byte_write(json->sink, bracket);
 }
 
 void json_object_begin(struct json *json)
 {
-    container_begin(json, "{", true);
+    container_begin(json, '{', true);
 }
 
 void json_object_end(struct json *json)
 {
-    container_end(json, "}", true);
+    container_end(json, '}', true);
 }
 
 void json_array_begin(struct json *json)
 {
-    container_begin(json, "[", false);
+    container_begin(json, '[', false);
 }
 
 void json_array_end(struct json *json)
 {
-    container_end(json, "]", false);
+    container_end(json, ']', false);
 }
 
 /* Unicode 15, table 3-7. */
@@ -277,21 +291,47 @@ static bool plain(unsigned char byte)
     return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
 }
 
+/* Whether any of eight bytes is not plain: each line below sets the high bit of such a byte, and perhaps of one above it. */
+static bool any_special(uint64_t bytes)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
+    uint64_t quote = bytes ^ ones * '"', backslash = bytes ^ ones * '\\';
+    uint64_t found = (bytes - ones * 0x20) & ~bytes; /* below a space */
+
+    found |= (bytes + ones) | bytes; /* DEL, and what is no ASCII */
+    found |= (quote - ones) & ~quote;
+    found |= (backslash - ones) & ~backslash;
+    return found & highs;
+}
+
+static size_t plain_run(const unsigned char *at, size_t length)
+{
+    size_t run = 0;
+    uint64_t word;
+
+    for (; length - run >= sizeof(word); run += sizeof(word)) {
+        memcpy(&word, at + run, sizeof(word));
+        if (any_special(word))
+            break;
+    }
+    while (run < length && plain(at[run]))
+        run++;
+    return run;
+}
+
 static void quoted_write(struct json_sink *sink, const char *bytes, size_t length)
 {
     const unsigned char *at = (const unsigned char *)bytes;
     size_t i = 0;
 
-    json_sink_bytes(sink, "\"", 1);
+    byte_write(sink, '"');
     while (i < length) {
-        size_t run = i;
+        size_t run = i + plain_run(at + i, length - i);
 
-        while (run < length && plain(at[run]))
-            run++;
         json_sink_bytes(sink, bytes + i, run - i);
         i = run < length ? run + special_write(sink, at + run, length - run) : run;
     }
-    json_sink_bytes(sink, "\"", 1);
+    byte_write(sink, '"');
 }
 
 void json_key(struct json *json, const char *key)
@@ -302,7 +342,7 @@ void json_key(struct json *json, const char *key)
         return;
     member_begin(json);
     quoted_write(json->sink, key, strlen(key));
-    json_sink_bytes(json->sink, ":", 1);
+    byte_write(json->sink, ':');
     json->keyed = true;
 }
 
@@ -336,18 +376,18 @@ void json_uint_string(struct json *json, uint64_t value)
 {
     if (!value_begin(json))
         return;
-    json_sink_bytes(json->sink, "\"", 1);
+    byte_write(json->sink, '"');
     json_sink_uint(json->sink, value);
-    json_sink_bytes(json->sink, "\"", 1);
+    byte_write(json->sink, '"');
 }
 
 void json_hex_string(struct json *json, uint64_t value)
 {
     if (!value_begin(json))
         return;
-    json_sink_bytes(json->sink, "\"", 1);
+    byte_write(json->sink, '"');
     json_sink_hex(json->sink, value);
-    json_sink_bytes(json->sink, "\"", 1);
+    byte_write(json->sink, '"');
 }
 
 void json_decimal(struct json *json, int64_t value, unsigned scale)

@@ -173,6 +173,31 @@ static void test_invalid_utf8_becomes_the_replacement_character(void)
 #undef R
 }
 
+/* What one character alone becomes it becomes at every place of a longer text. */
+static void test_each_byte_at_each_place(void)
+{
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char alone[16], text[18], expected[64];
+        size_t length;
+
+        begin();
+        text[0] = (char)byte;
+        json_string_n(&json, text, 1);
+        length = sink.length - 2;
+        memcpy(alone, buffer + 1, length);
+        for (size_t size = 1; size <= sizeof(text); size++)
+            for (size_t at = 0; at < size; at++) {
+                memset(text, 'a', size);
+                text[at] = (char)byte;
+                snprintf(expected, sizeof(expected), "\"%.*s%.*s%.*s\"", (int)at, "aaaaaaaaaaaaaaaaaa",
+                         (int)length, alone, (int)(size - at - 1), "aaaaaaaaaaaaaaaaaa");
+                begin();
+                json_string_n(&json, text, size);
+                expect(JSON_OK, expected);
+            }
+    }
+}
+
 static void test_nesting_is_bounded(void)
 {
     begin();
@@ -366,6 +391,7 @@ TEST_LIST
     {"strings_are_escaped", test_strings_are_escaped},
     {"valid_utf8_is_kept", test_valid_utf8_is_kept},
     {"invalid_utf8_becomes_the_replacement_character", test_invalid_utf8_becomes_the_replacement_character},
+    {"each_byte_at_each_place", test_each_byte_at_each_place},
     {"nesting_is_bounded", test_nesting_is_bounded},
     {"misuse_is_reported", test_misuse_is_reported},
     {"a_full_buffer_ends_the_document", test_a_full_buffer_ends_the_document},

@@ -684,6 +684,16 @@ static void slot_write(struct slot *slot, const struct telemetry_record *record)
     atomic_store_explicit(&slot->state, 2 * record->n + 2, memory_order_release);
 }
 
+static void shard_count(struct telemetry_shard *shard, enum telemetry_event event, int64_t measurement,
+                        const char *label, size_t length)
+{
+    struct telemetry *t = shard->telemetry;
+
+    add(&shard->counts[event][label_index(&t->labels[event], &t->lock, label, length)], 1);
+    if (histogram_of[event] != 0)
+        histogram_record(&shard->histograms[histogram_of[event] - 1], (uint64_t)measurement);
+}
+
 static void shard_take(struct telemetry_shard *shard, struct telemetry_record *record)
 {
     struct telemetry *t = shard->telemetry;
@@ -694,9 +704,7 @@ static void shard_take(struct telemetry_shard *shard, struct telemetry_record *r
     record->time = t->now(t->context);
     record->shard = (uint16_t)shard->index;
     record->n = atomic_load_explicit(&shard->next, memory_order_relaxed);
-    add(&shard->counts[event][label_index(&t->labels[event], &t->lock, label, length)], 1);
-    if (histogram_of[event] != 0)
-        histogram_record(&shard->histograms[histogram_of[event] - 1], (uint64_t)record->measurement);
+    shard_count(shard, event, record->measurement, label, length);
     if (slo_of[event] != 0)
         slo_record(shard, slo_of[event] - 1u, record->time, record->measurement);
     if (frequent[event])
@@ -727,15 +735,50 @@ static void record_deliver(struct telemetry *t, const struct telemetry_record *r
     delivering = false;
 }
 
+/* Whether there is nothing to do but to count: a frequent event in which nobody sees more than its label, and which is
+ * plainly sound. Any doubt is left to record_pack. */
+static bool only_counts(const struct telemetry *t, enum telemetry_event event, int64_t measurement,
+                        const struct telemetry_dim *dims, size_t count, const char **ret_label,
+                        size_t *ret_length)
+{
+    uint64_t seen = 0;
+
+    if (event >= TELEMETRY_EVENT_COUNT || !frequent[event] || slo_of[event] != 0 ||
+        atomic_load_explicit(&t->wanted[event], memory_order_relaxed) != 0 ||
+        !measurement_possible(events[event].unit, measurement) || count > TELEMETRY_DIMS_MAX)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        enum telemetry_dimension dimension = dims[i].dimension;
+
+        if (dims[i].kind != DIM_KIND_TEXT || dims[i].text == NULL || dims[i].text[0] == 0 ||
+            dimension >= TELEMETRY_DIMENSION_COUNT || dimension == DIM_FAILURE_CLASS ||
+            (seen & (UINT64_C(1) << dimension)) != 0)
+            return false;
+        seen |= UINT64_C(1) << dimension;
+        if (dimension == events[event].label) {
+            *ret_label = dims[i].text;
+            *ret_length = strnlen(dims[i].text, TELEMETRY_VALUE_MAX + 1);
+        }
+    }
+    /* The label is one of the required: it was there. */
+    return (events[event].required & ~seen) == 0 && *ret_length <= TELEMETRY_VALUE_MAX;
+}
+
 bool telemetry_emit(enum telemetry_event event, int64_t measurement, const struct telemetry_dim *dims,
                     size_t count)
 {
     struct telemetry *t = telemetry_here();
     struct telemetry_record record;
+    const char *label = NULL;
+    size_t length = 0;
     char why[WHY_MAX];
 
     if (t == NULL)
         return false;
+    if (current_shard != NULL && only_counts(t, event, measurement, dims, count, &label, &length)) {
+        shard_count(current_shard, event, measurement, label, length);
+        return true;
+    }
     if (!record_pack(&record, event, measurement, dims, count, why)) {
         TELEMETRY(TELEMETRY_REJECTED, 1, DIM(EVENT, telemetry_event_name(event)), DIM(REASON, why));
         return false;

@@ -1235,6 +1235,34 @@ static void test_the_frequent_are_not_kept(void)
     end();
 }
 
+/* Also one that nobody subscribes to, and of which nothing but its label counts. */
+static void test_the_frequent_are_checked(void)
+{
+    char longest[TELEMETRY_VALUE_MAX + 1], longer[TELEMETRY_VALUE_MAX + 2], cut[TELEMETRY_VALUE_MAX + 1];
+
+    begin();
+    TEST_CHECK(!TELEMETRY(HTTP_REQUEST, -1, DIM(STATUS, "2xx")));
+    TEST_CHECK(!TELEMETRY(HTTP_REQUEST, 1000, DIM(ROUTE, "/healthz")));
+    TEST_CHECK(!TELEMETRY(HTTP_REQUEST, 1000, DIM(STATUS, "")));
+    TEST_CHECK(!TELEMETRY(HTTP_REQUEST, 1000, DIM(STATUS, "2xx"), DIM(STATUS, "2xx")));
+    TEST_CHECK(!TELEMETRY(HTTP_REQUEST, 1000, DIM(STATUS, "2xx"), DIM(FAILURE_CLASS, "none")));
+    TEST_CHECK(telemetry_counter_sum(telemetry, TELEMETRY_HTTP_REQUEST) == 0);
+    TEST_CHECK(telemetry_counter_sum(telemetry, TELEMETRY_TELEMETRY_REJECTED) == 5);
+    TEST_CHECK(TELEMETRY(HTTP_REQUEST, 1000, DIM(STATUS, "2xx"), DIM(ROUTE, NULL)));
+    TEST_CHECK(TELEMETRY(HTTP_REQUEST, 1000, DIM(STATUS, "2xx"), DIM_INT(METHOD, 1)));
+    TEST_CHECK(telemetry_counter_label(telemetry, TELEMETRY_HTTP_REQUEST, "2xx") == 2);
+    memset(longer, 'x', sizeof(longer));
+    longer[TELEMETRY_VALUE_MAX + 1] = 0;
+    memcpy(longest, longer + 1, sizeof(longest));
+    memcpy(cut, longest, sizeof(cut));
+    memcpy(cut + TELEMETRY_VALUE_MAX - 3, "...", 3);
+    TEST_CHECK(TELEMETRY(HTTP_REQUEST, 1000, DIM(STATUS, longest)));
+    TEST_CHECK(TELEMETRY(HTTP_REQUEST, 1000, DIM(STATUS, longer)));
+    TEST_CHECK(telemetry_counter_label(telemetry, TELEMETRY_HTTP_REQUEST, longest) == 1);
+    TEST_CHECK(telemetry_counter_label(telemetry, TELEMETRY_HTTP_REQUEST, cut) == 1);
+    end();
+}
+
 static void note_gauge(void *context, const char *label, int64_t value)
 {
     char *text = context;
@@ -1331,6 +1359,7 @@ TEST_LIST
     {"what is overwritten during the walk is left out", test_what_is_overwritten_during_the_walk_is_left_out},
     {"unsubscribe waits for a call in progress", test_unsubscribe_waits_for_a_call_in_progress},
     {"frequent events are counted and not kept", test_the_frequent_are_not_kept},
+    {"the frequent are checked", test_the_frequent_are_checked},
     {"gauges one by one", test_gauges_one_by_one},
     {"what is kept says whether there is more", test_kept_says_whether_there_is_more},
     {"OpenMetrics families have no _total", test_openmetrics_families},

@@ -69,8 +69,9 @@ static void serve_rooms(const struct request *q, struct response *r)
 static void serve_handshakes(const struct request *q, struct response *r)
 {
     (void)q;
-    answer_number(r, "handshakes",
-                  telemetry_counter_label(runtime_telemetry(runtime_self()), TELEMETRY_HTTP_REFUSED, "handshake"));
+    answer_number(
+        r, "handshakes",
+        telemetry_counter_label(runtime_telemetry(runtime_self()), TELEMETRY_HTTP_REFUSED, "handshake"));
 }
 
 static void serve_large(const struct request *q, struct response *r)
@@ -131,18 +132,12 @@ static void serve_crash(const struct request *q, struct response *r)
         .body_max = most, .serve = serve_echo                                                \
     }
 static const struct route routes[] = {
-    GET("/hello", serve_hello),
-    GET("/rooms", serve_rooms),
-    GET("/work", serve_work),
-    GET("/handshakes", serve_handshakes),
-    GET("/large", serve_large),
-    GET("/wait", serve_wait),
-    GET("/waiting", serve_waiting),
-    GET("/go", serve_go),
-    GET("/none", serve_nothing),
-    GET("/crash", serve_crash),
-    POST("/echo", PUBLIC, 1u << 20),
-    POST("/control", CONTROL, 5000),
+    GET("/hello", serve_hello),      GET("/rooms", serve_rooms),
+    GET("/work", serve_work),        GET("/handshakes", serve_handshakes),
+    GET("/large", serve_large),      GET("/wait", serve_wait),
+    GET("/waiting", serve_waiting),  GET("/go", serve_go),
+    GET("/none", serve_nothing),     GET("/crash", serve_crash),
+    POST("/echo", PUBLIC, 1u << 20), POST("/control", CONTROL, 5000),
     POST("/jobs", JOBS, 5000),
 };
 

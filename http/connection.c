@@ -49,8 +49,8 @@ struct turn {
     struct front_plan plan;
     struct response r;
     size_t out_length;
-    char out[OUT_SIZE];
     char in[IN_SIZE];
+    char out[OUT_SIZE]; /* last, where who buries a crashed actor may write first: see mourn */
 };
 
 struct connection {
@@ -812,14 +812,13 @@ static enum actor_step on_timeout(struct connection *c)
 
 /* ---- the actor ---- */
 
-/* A handler has crashed, or its actor was ended, and nothing of its answer has gone out (CTL-283). The actor is over, but not its
- * stack: who buries it begins at the top, and the turn's buffers lie between that and the request. What was in those is not
- * trusted: with other answers still in them the client hears nothing, rather than something that belongs elsewhere. */
+/* Nothing of the answer has gone out (CTL-283). With other answers still in the turn's buffer the client hears nothing, rather
+ * than something that belongs elsewhere. */
 static void apologise(struct connection *c)
 {
     char text[RESPONSE_LAST_MAX], cipher[RESPONSE_LAST_MAX + 256];
-    const struct turn *t = c->turn;
-    if (!t || !c->serving || c->broken || t->out_length || t->r.head_sent)
+    struct turn *t = c->turn;
+    if (c->broken || t->out_length || t->r.head_sent)
         return;
     const char *bytes = text;
     size_t size = response_last_words(&t->r, text);
@@ -830,11 +829,41 @@ static void apologise(struct connection *c)
     (void)!send(c->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* What the log shows of the request goes where nobody writes: into the body of the answer, which isn't sent. */
+static struct span keep_apart(struct span text, char *room, size_t size)
+{
+    size_t kept = text.size < size ? text.size : size;
+    if (kept)
+        memcpy(room, text.bytes, kept);
+    return span_of(room, kept);
+}
+
+/* A handler has crashed, or its actor was ended. The actor is over, but not its stack: who buries it begins at the top, where
+ * the answers of this turn were kept; the bytes that came lie below those, and the request below those. A body's room, owned
+ * later than what calls this, is given back already, with the bytes in it. */
+static void mourn(struct connection *c)
+{
+    struct turn *t = c->turn;
+    if (!t || !c->serving)
+        return;
+    c->serving = false;
+    if (c->carry && c->carry->slot) {
+        t->q.path = t->q.route ? span_text(t->q.route->path) : span_of(NULL, 0);
+        t->q.identity.subject = span_of(NULL, 0);
+    }
+    char *room = t->r.body;
+    t->q.path = keep_apart(t->q.path, room, sizeof(t->r.body) / 2);
+    t->q.identity.subject =
+        keep_apart(t->q.identity.subject, room + sizeof(t->r.body) / 2, IDENTITY_SUBJECT_MAX);
+    apologise(c);
+    front_crashed(c->front, &t->q, &t->r);
+}
+
 static void leave(void *arg)
 {
     struct connection *c = arg;
     if (!c->tls)
-        apologise(c);
+        mourn(c);
     idle_end(c);
     atomic_fetch_sub_explicit(&c->front->connections, 1, memory_order_relaxed);
     peers_leave(c->peer);
@@ -843,7 +872,7 @@ static void leave(void *arg)
 static void close_tls(void *arg)
 {
     struct connection *c = arg;
-    apologise(c);
+    mourn(c);
     tls_close(c->tls);
 }
 

@@ -742,6 +742,7 @@ static void serve(struct front *front, struct request *q, struct front_plan *pla
     }
     if (!check_parameters(q, r, operation) || !take_body(q, plan, r))
         return;
+    r->headers_ours = r->headers_length;
     q->route->serve(q, r);
     ASSERT(r->status != 0);
     if (front->check_answers)
@@ -758,6 +759,13 @@ bool front_serve(struct front *front, struct request *q, struct front_plan *plan
     if (plan->room)
         body_drop(plan->room);
     return keep;
+}
+
+void front_crashed(struct front *front, struct request *q, struct response *r)
+{
+    r->error = catalogue_code(r->surface, ERROR_KIND_INTERNAL);
+    r->status = catalogue_row(r->error)->status;
+    observe(front, q, r);
 }
 
 void front_refuse(struct front *front, struct request *q, const struct front_plan *plan, struct response *r,

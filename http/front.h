@@ -79,6 +79,10 @@ bool front_serve(struct front *front, struct request *q, struct front_plan *plan
 void front_refuse(struct front *front, struct request *q, const struct front_plan *plan, struct response *r,
                   enum error_kind kind, const char *why);
 
+/* The handler of this request has crashed, or was ended, and its connection with it: counted and logged as the 500 that it is,
+ * whatever the client has heard of it. By the connection, from what is released when its actor has ended. */
+void front_crashed(struct front *front, struct request *q, struct response *r);
+
 /* The process's fronts, for handlers and commands: by name, or NULL. */
 struct front *front_find(const char *name);
 void front_install(struct front *front);      /* boot */

@@ -52,7 +52,7 @@ static uint32_t place_of(const struct route *route)
 
 void metrics_request(const struct route *route, int status, uint64_t took_ns)
 {
-    uint32_t lane = (uint32_t)actor_scheduler_of(actor_self()) % METRICS_LANES, bucket = 0;
+    uint32_t lane = (uint32_t)actor_scheduler() % METRICS_LANES, bucket = 0;
     struct cell *cell = &cells[place_of(route)][lane];
     while (bucket < BOUNDS && took_ns > bounds[bucket])
         bucket++;

@@ -447,8 +447,11 @@ void response_error(struct response *r, enum error_code code, const char *format
 
 /* ---- the last words ---- */
 
-size_t response_last_words(const struct response *r, char text[RESPONSE_LAST_MAX])
+/* 600 bytes of a head with ids, 1024 of a body, RESPONSE_LAST_OURS. */
+size_t response_last_words(struct response *r, char text[RESPONSE_LAST_MAX])
 {
+    STATIC_ASSERT(HEAD_MAX >= RESPONSE_LAST_MAX && RESPONSE_LAST_MAX >= 600 + 1024 + RESPONSE_LAST_OURS,
+                  "last words fit");
     const struct catalogue_row *row = catalogue_row(catalogue_code(r->surface, ERROR_KIND_INTERNAL));
     const struct detail d = {.row = row, .text = "a fault of the server ended this request"};
     bool envelope = surface_shape(r->surface) == SHAPE_ENVELOPE;
@@ -463,17 +466,19 @@ size_t response_last_words(const struct response *r, char text[RESPONSE_LAST_MAX
     else
         write_problem(&json, r, &d);
     put_status(&h, row->status);
+    put_date(&h);
     PUT(&h, "Content-Type: ");
     put_text(&h, envelope ? RESPONSE_JSON : "application/problem+json");
     PUT(&h, "\r\nContent-Length: ");
     put_number(&h, sink.length);
     PUT(&h, "\r\n");
     put_ids(&h, r->request);
+    put(&h, r->headers, r->headers_ours <= RESPONSE_LAST_OURS ? r->headers_ours : 0);
     PUT(&h, "Cache-Control: no-store\r\n");
     put_security(&h, connection_front(r->connection));
     PUT(&h, "Connection: close\r\n\r\n");
-    if (!r->bodyless)
-        put(&h, body, sink.length);
+    r->sent_bytes = r->bodyless ? 0 : sink.length;
+    put(&h, body, r->sent_bytes);
     ASSERT(h.length <= RESPONSE_LAST_MAX);
     memcpy(text, h.text, h.length);
     return h.length;

@@ -43,7 +43,8 @@ struct response {
     enum error_code error; /* ERROR_NONE, or which row of the catalogue this answer is */
     char job_id[40];       /* of the job an error is about, for the control envelope (CTL-252); or empty */
     uint32_t headers_length;
-    uint64_t sent_bytes; /* of the body, for the access log */
+    uint32_t headers_ours; /* of it, the front's: what the handler found */
+    uint64_t sent_bytes;   /* of the body, for the access log */
     struct json_sink sink;
     char headers[RESPONSE_HEADERS_MAX];
     char body[RESPONSE_BODY_MAX];
@@ -74,9 +75,10 @@ enum error response_wait(struct response *r, message_match *match, void *arg, st
 /* By the front. True: the connection stays open. */
 bool response_end(struct response *r);
 const char *response_title(int status);
-/* By the connection, when the handler of this response has crashed: the bytes of a 500 instead of it. Calls nothing of the
- * runtime, so it has no Date. Its size. */
-#define RESPONSE_LAST_MAX 2048u
-size_t response_last_words(const struct response *r, char text[RESPONSE_LAST_MAX]);
+/* By the connection, when the handler of this response has crashed: the bytes of a 500 instead of it. From what is released
+ * when an actor has ended. Its size. */
+#define RESPONSE_LAST_MAX  2560u
+#define RESPONSE_LAST_OURS 512u /* of the front's headers; more are left out */
+size_t response_last_words(struct response *r, char text[RESPONSE_LAST_MAX]);
 
 #endif

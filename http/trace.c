@@ -16,7 +16,7 @@ STATIC_ASSERT(UUID_TEXT_SIZE <= TRACE_REQUEST_MAX, "our own request ids fit");
 /* The scheduler that this actor lives on. */
 static uint32_t here(void)
 {
-    int scheduler = actor_scheduler_of(actor_self());
+    int scheduler = actor_scheduler();
     ASSERT(scheduler >= 0 && scheduler < RUNTIME_SCHEDULERS_MAX);
     return (uint32_t)scheduler;
 }

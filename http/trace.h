@@ -65,7 +65,7 @@ struct trace_span {
         int64_t number;
     } attributes[4];
 };
-/* From an actor. Does nothing while nobody exports, or when the trace is not sampled. */
+/* From an actor, or what is released with one. Does nothing while nobody exports, or when the trace is not sampled. */
 void trace_record(const struct trace_span *span);
 bool trace_exporting(void);
 

@@ -623,6 +623,12 @@ enum error actor_stop(actor_pid to, struct reason why, struct reason *ret_why, u
 
 /* ---- looking ---- */
 
+int actor_scheduler(void)
+{
+    ASSERT(scheduler_current);
+    return (int)scheduler_current->index;
+}
+
 actor_pid actor_self(void)
 {
     return actor_pid_of(scheduler_enter()->current);

@@ -96,6 +96,7 @@ bool actor_inside(void);         /* any thread: is an actor running here? */
 actor_pid actor_parent(void);    /* who spawned it; 0 when from outside */
 bool actor_alive(actor_pid pid); /* any scheduler; false only when everything of it has been released */
 int actor_scheduler_of(actor_pid pid);
+int actor_scheduler(void); /* the one that runs this; in release functions as well */
 
 /* ---- messages ---- */
 
@@ -230,7 +231,8 @@ void actor_unwatch(uint64_t ref);
 enum error actor_wait_fd(int fd, uint32_t events,
                          uint64_t deadline); /* blocks; OK, ERR_TIMEOUT or ERR_SYSTEM */
 /* Own something: release(arg) runs once when the actor ends (or at actor_release), in reverse order of owning.
- * release runs inside the runtime: it must not call the runtime or block. 0 when records are used up. */
+ * release runs inside the runtime: it must not block, nor call the runtime but for the time (actor_now, actor_clock,
+ * actor_wall_now) and actor_scheduler. 0 when records are used up. */
 uint64_t actor_own(void (*release)(void *arg), void *arg);
 uint64_t actor_own_fd(int fd); /* closed at the end */
 void actor_release(uint64_t ref);

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "http/json_text.h"
+#include "http/metrics.h"
 #include "http/operator_token.h"
 #include "http/trace.h"
+#include "runtime/runtime.h"
 #include "tests/support/talk.h"
 
 #define JSON  "Content-Type: application/json\r\n"
@@ -63,6 +65,33 @@ static void serve_crash(const struct request *q, struct response *r)
     ASSERT(!q); /* on purpose */
 }
 
+static _Atomic uint32_t crashes_logged;
+
+/* An access log that knows crashes: each with its path, its ids, and the status that it was answered with. */
+static void log_crashes(const struct request *q, const struct response *r, uint64_t took)
+{
+    static const char end[] = "/crash";
+    const char *path = q->path.bytes;
+    size_t size = sizeof end - 1;
+    bool is = q->path.size >= size && memcmp(path + q->path.size - size, end, size) == 0 && *path == '/';
+    if (is && r->status == 500 && r->error != ERROR_NONE && q->trace.request_id_length && q->route && took)
+        atomic_fetch_add(&crashes_logged, 1);
+}
+
+static void serve_crashes(const struct request *q, struct response *r)
+{
+    struct json json;
+    (void)q;
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "logged", uint, atomic_load(&crashes_logged));
+    JSON_MEMBER(&json, "counted", uint,
+                telemetry_counter_label(runtime_telemetry(runtime_self()), TELEMETRY_HTTP_REQUEST, "5xx"));
+    JSON_MEMBER(&json, "of_version_1", uint, metrics_version_requests());
+    json_object_end(&json);
+}
+
 static void serve_failing(const struct request *q, struct response *r)
 {
     (void)q;
@@ -81,6 +110,7 @@ static const struct route routes[] = {
     ROUTE(GET, "/split", PUBLIC, split),
     ROUTE(GET, "/failing", PUBLIC, failing),
     ROUTE(GET, "/crash", PUBLIC, crash),
+    ROUTE(GET, "/crashes", PUBLIC, crashes),
     ROUTE(GET, "/dlq/crash", CONTROL, crash),
     ROUTE(GET, "/v1/things/crash", JOBS, crash),
     ROUTE(POST, "/v1/things/crash", JOBS, crash, .body_max = FRONT_BODY_MAX),
@@ -178,7 +208,7 @@ static bool is_refused(const struct heard *a, int status, const char *code)
 static void has_what_all_have(const struct heard *a, int status)
 {
     TEST_CHECK_(a->status == status, "%d, not %d: %s", a->status, status, text);
-    TEST_CHECK(status == 500 || (heard_count(a, "Date") == 1 && strlen(heard_field(a, "Date")) == 29));
+    TEST_CHECK(heard_count(a, "Date") == 1 && strlen(heard_field(a, "Date")) == 29);
     TEST_CHECK(heard_count(a, "X-Request-Id") == 1 && heard_field(a, "X-Request-Id")[0]);
     TEST_CHECK(heard_count(a, "traceparent") == 1 && strlen(heard_field(a, "traceparent")) == 55);
     TEST_CHECK(heard_count(a, "Content-Length") == (status == 204 ? 0 : 1));
@@ -358,13 +388,32 @@ static void is_internal(const struct heard *a, const char *code, const char *typ
     TEST_CHECK_(!heard_has(a, "purpose") && !heard_has(a, "these bytes"), "%.*s", (int)a->body_size, a->body);
 }
 
-/* Whatever ends the handler: its client hears of it in the shape of the path, and nobody else notices. */
+static struct store *prepare_crashes(struct routes *compiled)
+{
+    (void)compiled;
+    front_find("client")->log = log_crashes;
+    front_find("client")->cors_origin = UI;
+    return NULL;
+}
+
+/* What the log, the counters and the metrics say. */
+static void are_observed(unsigned crashes, unsigned of_version_1)
+{
+    char line[160];
+    struct heard a = get("/crashes");
+    snprintf(line, sizeof line, "{\"logged\":%u,\"counted\":%u,\"of_version_1\":%u}", crashes, crashes,
+             of_version_1);
+    TEST_CHECK_(heard_has(&a, line), "%s: %.*s", line, (int)a.body_size, a.body);
+}
+
+/* Whatever ends the handler: its client hears of it in the shape of the path, it is counted and logged, and nobody else
+ * notices. */
 static void test_CTL_283_JOB_361_a_crash_is_answered(void)
 {
     static const char *const how[] = {"", "X-Quit: 1\r\n"};
     struct heard a;
     char body[16000];
-    start();
+    start_as(plain, prepare_crashes);
     for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
         a = ask("GET", "/crash", how[i], NULL);
         is_internal(&a, "OPS_500_INTERNAL", "application/problem+json", "status");
@@ -383,13 +432,25 @@ static void test_CTL_283_JOB_361_a_crash_is_answered(void)
     }
     a = ask("GET", "/dlq/crash", "X-Request-Id: order-7\r\n", NULL);
     says(&a, "request_id", "\"order-7\"");
+    a = ask("GET", "/crash", "Origin: " UI "\r\n", NULL); /* a page may read what went wrong */
+    field_is(&a, "Access-Control-Allow-Origin", UI);
     memset(body, ' ', sizeof body - 1);
     memcpy(body, "{}", 2);
     body[15000] = 0;
     a = ask("POST", "/v1/things/crash", JSON, body);
     is_internal(&a, "RFA_INTERNAL", "application/problem+json", "status");
+    struct talk t; /* what came is in a room that is given back before the crash is told of */
+    static char large[80000];
+    talk_begin(&t, &server);
+    int head =
+        snprintf(large, sizeof large,
+                 "POST /v1/things/crash HTTP/1.1\r\nHost: a\r\n" JSON "Content-Length: 70000\r\n\r\n{}");
+    memset(large + head, ' ', 69998);
+    TEST_CHECK(talk_say(&t, large, (size_t)head + 69998) && talk_hear(&t).status == 500);
+    talk_end(&t);
+    are_observed(14, 9);
     TEST_CHECK(get("/hello").status == 200);
-    stop_after(12);
+    stop_after(14);
 }
 
 static void test_JOB_342_to_JOB_345_problems(void)

@@ -21,25 +21,29 @@ void parser_reset(struct parser *p)
 
 /* ---- bytes ---- */
 
-enum { TOKEN = 1, VALUE = 2, TARGET = 4, DIGIT = 8, HEX = 16, UPPER = 32 };
+enum { TOKEN = 1, VALUE = 2, TARGET = 4, DIGIT = 8, HEX = 16, UPPER = 32, HOST = 64 };
+STATIC_ASSERT(UPPER == ('A' ^ 'a'), "lower() adds it");
 
-/* VALUE: what a field's value may hold: visible characters, space, tab, and the bytes of other alphabets. */
+/* VALUE: what a field's value may hold: visible characters, space, tab, and the bytes of other alphabets. HOST: of a name or an
+ * address without brackets. */
 #define V VALUE
 #define G (VALUE | TARGET)         /* visible, but no token character */
 #define T (VALUE | TARGET | TOKEN) /* token character */
-#define N (T | DIGIT | HEX)
-#define A (T | HEX)
-#define B (T | HEX | UPPER)
-#define U (T | UPPER)
+#define g (G | HOST)
+#define t (T | HOST)
+#define N (t | DIGIT | HEX)
+#define A (t | HEX)
+#define B (t | HEX | UPPER)
+#define U (t | UPPER)
 static const uint8_t kinds[256] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, V, 0, 0, 0, 0, 0, 0, /* tab */
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* */
-    V, T, G, T, T, T, T, T, G, G, T, T, G, T, T, G, /* space ! " # $ % & ' ( ) * + , - . / */
-    N, N, N, N, N, N, N, N, N, N, G, G, G, G, G, G, /* 0-9 : ; < = > ? */
+    V, t, G, T, t, t, t, t, g, g, t, t, g, t, t, G, /* space ! " # $ % & ' ( ) * + , - . / */
+    N, N, N, N, N, N, N, N, N, N, G, g, G, g, G, G, /* 0-9 : ; < = > ? */
     G, B, B, B, B, B, B, U, U, U, U, U, U, U, U, U, /* @ A-O */
-    U, U, U, U, U, U, U, U, U, U, U, G, G, G, T, T, /* P-Z [ \ ] ^ _ */
-    T, A, A, A, A, A, A, T, T, T, T, T, T, T, T, T, /* ` a-o */
-    T, T, T, T, T, T, T, T, T, T, T, G, T, G, T, 0, /* p-z { | } ~ DEL */
+    U, U, U, U, U, U, U, U, U, U, U, G, G, G, T, t, /* P-Z [ \ ] ^ _ */
+    T, A, A, A, A, A, A, t, t, t, t, t, t, t, t, t, /* ` a-o */
+    t, t, t, t, t, t, t, t, t, t, t, G, T, G, t, 0, /* p-z { | } ~ DEL */
     V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V,
     V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V,
     V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V, V,
@@ -48,6 +52,8 @@ static const uint8_t kinds[256] = {
 #undef V
 #undef G
 #undef T
+#undef g
+#undef t
 #undef N
 #undef A
 #undef B
@@ -61,9 +67,63 @@ static bool all(const char *at, size_t length, uint8_t kind)
     return seen & kind;
 }
 
+/* ---- eight bytes at a time ---- */
+
+#define ONES  UINT64_C(0x0101010101010101)
+#define HIGHS UINT64_C(0x8080808080808080)
+STATIC_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first byte of a word is its lowest");
+
+/* In each of these the lowest bit that is set is the high bit of the first such byte; those above it may be anything. */
+static uint64_t below(uint64_t word, uint8_t limit)
+{
+    return (word - ONES * limit) & ~word & HIGHS;
+}
+
+static uint64_t equal(uint64_t word, uint8_t byte)
+{
+    return below(word ^ ONES * byte, 1);
+}
+
+/* The first byte that no value may hold, or `end`. */
+static const char *value_end(const char *at, const char *end)
+{
+    uint64_t word, found = 0;
+    for (; (size_t)(end - at) >= sizeof(word); at += sizeof(word)) {
+        memcpy(&word, at, sizeof(word));
+        found = below(word, ' ') | equal(word, 0x7f);
+        if (!found)
+            continue;
+        at += __builtin_ctzll(found) / 8;
+        if (*at != '\t')
+            return at;
+        at -= sizeof(word) - 1; /* goes on behind the tab */
+    }
+    while (at < end && kinds[(unsigned char)*at] & VALUE)
+        at++;
+    return at;
+}
+
+static const char *token_end(const char *at, const char *end)
+{
+    while (at < end && kinds[(unsigned char)*at] & TOKEN)
+        at++;
+    return at;
+}
+
+static bool is_target(const char *at, size_t length)
+{
+    uint64_t word;
+    for (; length >= sizeof(word); at += sizeof(word), length -= sizeof(word)) {
+        memcpy(&word, at, sizeof(word));
+        if (below(word, ' ' + 1) | ((word + ONES) & HIGHS) | (word & HIGHS))
+            return false;
+    }
+    return all(at, length, TARGET);
+}
+
 static char lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+    return (char)(c | (kinds[(unsigned char)c] & UPPER));
 }
 
 static bool same(const char *at, size_t length, const char *name, size_t name_length)
@@ -172,20 +232,43 @@ static const struct {
 #undef X
 };
 
+/* The lengths of the known names, side by side: most fields are none of them, and told so by these alone. */
+static const uint8_t lengths[(HEADER_COUNT + 7) / 8 * 8] = {
+#define X(id, text, single) [HEADER_##id] = sizeof(text) - 1,
+    HEADERS(X)
+#undef X
+};
+
+/* HEADER_COUNT: none of ours. */
+static int find_known(struct span name)
+{
+    if (name.size > INT8_MAX)
+        return HEADER_COUNT;
+    for (int i = 0; i < HEADER_COUNT; i += 8) {
+        uint64_t word;
+        memcpy(&word, lengths + i, sizeof(word));
+        word ^= ONES * name.size;
+        /* exactly the bytes that are 0: no length has the high bit */
+        for (uint64_t found = ~(word + (HIGHS - ONES)) & HIGHS; found; found &= found - 1) {
+            int candidate = i + __builtin_ctzll(found) / 8;
+            if (same(name.bytes, name.size, known[candidate].name, known[candidate].length))
+                return candidate;
+        }
+    }
+    return HEADER_COUNT;
+}
+
 static enum parsed keep_known(struct parser *p, struct request *q, const struct field *f)
 {
-    for (int i = 0; i < HEADER_COUNT; i++) {
-        if (known[i].length != f->name.size ||
-            !same(f->name.bytes, f->name.size, known[i].name, known[i].length))
-            continue;
-        if (q->known[i].bytes && known[i].once)
-            return refuse(p, 400,
-                          i == HEADER_HOST ? "Host is there twice"
-                                           : "a field that can be there once only is there twice");
-        if (!q->known[i].bytes)
-            q->known[i] = f->value;
+    int i = find_known(f->name);
+    if (i == HEADER_COUNT)
         return PARSED_DONE;
-    }
+    if (q->known[i].bytes && known[i].once)
+        return refuse(p, 400,
+                      i == HEADER_HOST ? "Host is there twice"
+                                       : "a field that can be there once only is there twice");
+    if (!q->known[i].bytes)
+        q->known[i] = f->value;
     return PARSED_DONE;
 }
 
@@ -220,49 +303,74 @@ static enum parsed field_means(struct parser *p, struct head *h, struct request 
     return keep_known(p, q, f);
 }
 
-/* One line between `at` and its CR. */
-static enum parsed field_of(struct parser *p, const char *at, size_t length, struct request *q,
+struct line {
+    const char *at, *end; /* before its CR LF */
+    bool clean;           /* nothing in it that a value may not hold */
+};
+
+/* *ret_next: behind it. PARSED_MORE: the bytes end first. */
+static enum parsed line_of(struct parser *p, const char *at, const char *end, struct line *ret,
+                           const char **ret_next)
+{
+    const char *stop = value_end(at, end);
+    if (end - stop >= 2 && stop[0] == '\r' && stop[1] == '\n') {
+        *ret = (struct line){at, stop, true};
+        *ret_next = stop + 2;
+        return PARSED_DONE;
+    }
+    const char *feed = memchr(stop, '\n', (size_t)(end - stop));
+    if (!feed)
+        return PARSED_MORE;
+    if (feed == at || feed[-1] != '\r' || memchr(stop, '\r', (size_t)(feed - stop)) != feed - 1)
+        return refuse(p, 400, "a line must end in CR LF and hold neither before");
+    *ret = (struct line){at, feed - 1, false};
+    *ret_next = feed + 1;
+    return PARSED_DONE;
+}
+
+static enum parsed field_of(struct parser *p, const struct line *line, struct request *q,
                             struct field **ret_field)
 {
+    const char *at = line->at, *end = line->end;
     if (at[0] == ' ' || at[0] == '\t')
         return refuse(p, 400, "a header line begins with white space");
-    const char *colon = memchr(at, ':', length);
-    if (!colon)
-        return refuse(p, 400, "a header line has no colon");
-    size_t name = (size_t)(colon - at);
-    if (name == 0)
+    const char *colon = token_end(at, end);
+    if (colon == end || *colon != ':')
+        return refuse(p, 400,
+                      memchr(colon, ':', (size_t)(end - colon))
+                          ? "a header's name holds a character that no name has"
+                          : "a header line has no colon");
+    if (colon == at)
         return refuse(p, 400, "a header line has no name");
-    if (!all(at, name, TOKEN))
-        return refuse(p, 400, "a header's name holds a character that no name has");
     if (q->fields_count == REQUEST_FIELDS_MAX)
         return refuse(p, 431, "there are more than 100 header lines");
-    const char *value = colon + 1, *end = at + length;
+    const char *value = colon + 1;
     while (value < end && (*value == ' ' || *value == '\t'))
         value++;
     while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
         end--;
-    if (!all(value, (size_t)(end - value), VALUE))
+    if (!line->clean) /* and the name is */
         return refuse(p, 400, "a header's value holds a control character");
     struct field *f = &q->fields[q->fields_count++];
-    f->name = span_of(at, name);
+    f->name = span_of(at, (size_t)(colon - at));
     f->value = span_of(value, (size_t)(end - value));
     *ret_field = f;
     return PARSED_DONE;
 }
 
 /* METHOD SP target SP HTTP/1.x, with single spaces. */
-static enum parsed request_line(struct parser *p, const char *at, size_t length, struct request *q)
+static enum parsed request_line(struct parser *p, const struct line *line, struct request *q)
 {
-    const char *space = memchr(at, ' ', length);
-    if (!space || space == at || !all(at, (size_t)(space - at), TOKEN))
+    const char *at = line->at, *end = line->end, *space = token_end(at, end);
+    if (space == at || space == end || *space != ' ')
         return refuse(p, 400, "the request line has no method");
-    const char *target = space + 1, *end = at + length;
+    const char *target = space + 1;
     const char *version = memchr(target, ' ', (size_t)(end - target));
     if (!version || version == target)
         return refuse(p, 400, "the request line has no target or no version");
     if ((size_t)(version - target) > PARSER_TARGET_MAX)
         return refuse(p, 414, "the request target is longer than 8192 bytes");
-    if (!all(target, (size_t)(version - target), TARGET))
+    if (!is_target(target, (size_t)(version - target)))
         return refuse(p, 400, "the request target holds a character that must be escaped");
     if (end - version != 9 || memcmp(version, " HTTP/1.", 8) != 0 || (version[8] != '0' && version[8] != '1'))
         return refuse(p, 400, "the version must be HTTP/1.0 or HTTP/1.1");
@@ -288,7 +396,6 @@ static enum parsed target_form(struct parser *p, const struct request *q)
 /* A name or address, and perhaps a port; no path, no user. */
 static bool is_host(const char *at, size_t length)
 {
-    static const char others[] = "-._~%!$&'()*+,;=";
     size_t i = 0;
     if (length > 0 && at[0] == '[') {
         for (i = 1; i < length && ((kinds[(unsigned char)at[i]] & HEX) || at[i] == ':' || at[i] == '.'); i++)
@@ -297,8 +404,7 @@ static bool is_host(const char *at, size_t length)
             return false;
         i++;
     } else {
-        while (i < length && ((kinds[(unsigned char)at[i]] & (HEX | UPPER)) ||
-                              (at[i] >= 'a' && at[i] <= 'z') || memchr(others, at[i], sizeof(others) - 1)))
+        while (i < length && kinds[(unsigned char)at[i]] & HOST)
             i++;
         if (i == 0)
             return false;
@@ -347,37 +453,36 @@ static enum parsed body_follows(struct parser *p, struct request *q, const struc
     return PARSED_DONE;
 }
 
-static enum parsed head_of(struct parser *p, const char *bytes, size_t size, struct request *q)
+/* PARSED_MORE: the bytes end before the head does. *ret_head: its size. */
+static enum parsed head_of(struct parser *p, const char *bytes, size_t size, struct request *q,
+                           size_t *ret_head)
 {
     struct head h = {0};
+    struct line line;
     struct field *f = NULL;
     bool close = false, keep = false;
     const char *at = bytes, *end = bytes + size;
-    enum parsed step = PARSED_DONE;
     q->fields_count = 0;
     q->expects_continue = q->has_length = false;
     q->body = span_of(NULL, 0);
     memset(q->known, 0, sizeof(q->known));
-    for (bool first = true; step == PARSED_DONE; first = false) {
-        const char *line_end = memchr(at, '\n', (size_t)(end - at));
-        if (!line_end || line_end == at || line_end[-1] != '\r' ||
-            memchr(at, '\r', (size_t)(line_end - at)) != line_end - 1)
-            return refuse(p, 400, "a line must end in CR LF and hold neither before");
-        size_t length = (size_t)(line_end - 1 - at);
-        if (length == 0 && first)
-            return refuse(p, 400, "there is no request line");
-        if (length == 0)
+    for (bool first = true;; first = false) {
+        enum parsed step = line_of(p, at, end, &line, &at);
+        if (step == PARSED_DONE && line.at == line.end)
             break;
-        if (first)
-            step = request_line(p, at, length, q);
-        else if ((step = field_of(p, at, length, q, &f)) == PARSED_DONE)
+        if (step == PARSED_DONE)
+            step = first ? request_line(p, &line, q) : field_of(p, &line, q, &f);
+        if (step == PARSED_DONE && !first)
             step = field_means(p, &h, q, f, &close, &keep);
-        at = line_end + 1;
+        if (step != PARSED_DONE)
+            return step;
     }
+    if (line.at == bytes)
+        return refuse(p, 400, "there is no request line");
+    *ret_head = (size_t)(at - bytes);
+    enum parsed step = body_follows(p, q, &h);
     if (step == PARSED_DONE)
-        step = body_follows(p, q, &h);
-    if (step == PARSED_DONE)
-        step = second_opinion(p, bytes, size, q, &h, close, keep);
+        step = second_opinion(p, bytes, *ret_head, q, &h, close, keep);
     if (step == PARSED_DONE)
         step = target_form(p, q);
     return step == PARSED_DONE ? host_means(p, q) : step;
@@ -434,12 +539,21 @@ enum parsed parser_head(struct parser *p, const char *bytes, size_t size, struct
         skipped = 2;
     else if (size == 0 || (size == 1 && bytes[0] == '\r' && may_skip))
         return PARSED_MORE;
-    size_t from = p->searched, head = end_of_head(p, bytes + skipped, size - skipped);
+    bytes += skipped;
+    size -= skipped;
+    size_t from = p->searched, head;
+    /* Most heads come in one piece, and are sound: these are read in one go. Of the others it is asked first whether they are
+     * whole; what is wrong with the bytes so far is said only then. */
+    if (from == 0 && head_of(p, bytes, size, ret_request, &head) == PARSED_DONE && head <= PARSER_HEAD_MAX) {
+        *ret_used = skipped + head;
+        return PARSED_DONE;
+    }
+    head = end_of_head(p, bytes, size);
     if (head > PARSER_HEAD_MAX)
         return refuse(p, 431, "the head is longer than 32768 bytes");
     if (head == 0)
-        return size == skipped ? PARSED_MORE : hopeless(p, bytes + skipped, size - skipped, from);
-    enum parsed parsed = head_of(p, bytes + skipped, head, ret_request);
+        return size == 0 ? PARSED_MORE : hopeless(p, bytes, size, from);
+    enum parsed parsed = head_of(p, bytes, head, ret_request, &head);
     if (parsed == PARSED_DONE)
         *ret_used = skipped + head;
     return parsed;

@@ -304,6 +304,8 @@ static bool any_special(uint64_t bytes)
     return found & highs;
 }
 
+#define FOUR_PLAIN 0x61616161u
+
 static size_t plain_run(const unsigned char *at, size_t length)
 {
     size_t run = 0;
@@ -313,6 +315,12 @@ static size_t plain_run(const unsigned char *at, size_t length)
         memcpy(&word, at + run, sizeof(word));
         if (any_special(word))
             break;
+    }
+    if (length - run >= 4 && length - run < sizeof(word)) {
+        uint32_t half;
+
+        memcpy(&half, at + run, sizeof(half));
+        run += any_special(half | (uint64_t)FOUR_PLAIN << 32) ? 0 : sizeof(half);
     }
     while (run < length && plain(at[run]))
         run++;

@@ -338,6 +338,22 @@ static struct span limited_by(const struct request *q, enum limit limit)
 }
 
 /* False: answered. */
+/* What the job contract calls a limit of the front (AMB-J-22, JOB-441). */
+static void write_limit(struct json *json, void *context)
+{
+    enum limit limit = *(const enum limit *)context;
+    JSON_MEMBER(json, "limit", string, limit == LIMIT_CLIENT ? "requests_per_minute" : "anonymous");
+}
+
+static void throttle(struct response *r, enum limit limit, const struct limit_result *result)
+{
+    char detail[96];
+    snprintf(detail, sizeof(detail), "more than %u requests in %u s; again in %u s", result->quota,
+             result->window_s, result->reset_s);
+    response_error_with(r, catalogue_code(r->surface, ERROR_KIND_THROTTLED), detail,
+                        r->surface == SURFACE_JOBS ? write_limit : NULL, &limit);
+}
+
 static bool within(struct front *front, const struct request *q, struct response *r, enum limit limit)
 {
     struct span key = limited_by(q, limit);
@@ -348,9 +364,7 @@ static bool within(struct front *front, const struct request *q, struct response
         limiter_write_headers(&result, limit, r);
     if (result.allowed)
         return true;
-    response_error(r, catalogue_code(r->surface, ERROR_KIND_THROTTLED),
-                   "more than %u requests in %u s; again in %u s", result.quota, result.window_s,
-                   result.reset_s);
+    throttle(r, limit, &result);
     return false;
 }
 

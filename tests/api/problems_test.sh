@@ -125,6 +125,7 @@ throttled() { # a token comes back every 1.5 s, so that one of the next is too m
     is "$(value code)" RFA_REQUEST_RATE_LIMITED
 }
 check "JOB-441 JOB-345 and no more" throttled
+check "JOB-441 by the limit's name" is "$(value limit)" requests_per_minute
 check "JOB-375 with Retry-After" header 'retry-after: [1-9][0-9]*'
 
 # --- probes (CTL-533..CTL-541) ---

@@ -124,6 +124,7 @@ static const struct route routes[] = {
     ROUTE(GET, "/v1/dlq/items", CONTROL, hello),
     ROUTE(GET, "/dlq/token", CONTROL, hello, .auth = AUTH_TOKEN),
     ROUTE(GET, "/v1/things", JOBS, hello),
+    ROUTE(GET, "/v1/failing", JOBS, failing),
     ROUTE(POST, "/v1/things", JOBS, hello, .body_max = 100),
     ROUTE(POST, "/v1/register", JOBS, hello, .body_max = 100, .limit = LIMIT_REGISTER),
     ROUTE(GET, "/v1/key", JOBS, hello, .auth = AUTH_KEY),
@@ -845,6 +846,7 @@ static void test_JOB_345_too_many_requests(void)
     }
     struct heard a = ask("POST", "/v1/register", JSON, "{}");
     is_refused(&a, 429, "RFA_REQUEST_RATE_LIMITED");
+    says(&a, "limit", "\"anonymous\"");
     TEST_CHECK(heard_count(&a, "Retry-After") == 1 && atoi(heard_field(&a, "Retry-After")) >= 1 &&
                atoi(heard_field(&a, "Retry-After")) <= 20);
     TEST_CHECK(strncmp(heard_field(&a, "RateLimit"), "\"register\";r=0;t=", 17) == 0);
@@ -900,12 +902,121 @@ static void test_requests_of_an_address_are_counted_first(void)
     TEST_CHECK(operate("Bearer wrong").status == 429);
     a = get("/v1/things");
     is_refused(&a, 429, "RFA_REQUEST_RATE_LIMITED");
+    says(&a, "limit", "\"anonymous\"");
     a = get("/dlq/items");
     is_refused(&a, 429, "RATE_429_THROTTLED");
+    TEST_CHECK(!heard_has(&a, "\"limit\":"));
     stop();
 }
 
 /* ---- answers and their contract ---- */
+
+/* What the document of an operation says of an answer with this status, which may be its default. */
+static const struct schema *problem_of(const struct contracts *contracts, const char *method,
+                                       const char *path, int status)
+{
+    const struct contract_operation *operation = contracts_operation(contracts, method, path);
+    const struct schema *schema = NULL;
+    TEST_ASSERT(operation != NULL);
+    for (uint32_t i = 0; i < operation->answers_count; i++)
+        if (operation->answers[i].type &&
+            strcmp(operation->answers[i].type, "application/problem+json") == 0 &&
+            (operation->answers[i].status == status || (!operation->answers[i].status && !schema)))
+            schema = operation->answers[i].schema;
+    TEST_ASSERT_(schema != NULL, "%s %s says nothing of %d", method, path, status);
+    return schema;
+}
+
+static void is_as_published(const struct heard *a, const struct schema *schema, const char *code)
+{
+    static struct json_node nodes[256];
+    struct json_text json = {.nodes = nodes, .nodes_max = 256, .seed = 1};
+    struct json_error error;
+    struct schema_result result;
+    TEST_ASSERT_(json_text_read(&json, span_of(a->body, (uint32_t)a->body_size), NULL, &error), "%s: no JSON",
+                 code);
+    TEST_CHECK_(schema_check(schema, &json, json_root(&json), &result), "%s: %s %s: %.*s", code,
+                result.defects[0].pointer, result.defects[0].what, (int)a->body_size, a->body);
+}
+
+#define JOBS(verb, target, fields) verb " " target " HTTP/1.1\r\nHost: a\r\n" fields "\r\n"
+#define MANY                                                                                           \
+    "A: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\n" \
+    "A: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\n" \
+    "A: b\r\n"
+
+/* Refusals of the front itself, of a path of the jobs surface. Where nobody has read a head, or has waited for a body in vain, it
+ * is the listener that speaks, and its contract is that of operators; the job contract has no such statuses. */
+static const struct {
+    const char *request;
+    int status;
+    const char *code;
+    bool of_the_listener;
+} refusals[] = {
+    {"GET /v1/things HTTP/1.1\r\n\r\n", 400, "OPS_400_MALFORMED", true},
+    {JOBS("GET", "/v1/th%2fings", ""), 400, "OPS_400_MALFORMED", true},
+    {JOBS("POST", "/v1/things", JSON "Content-Length: 1\r\n") "{", 400, "RFA_REQUEST_MALFORMED", false},
+    {JOBS("POST", "/v1/things", JSON), 400, "RFA_REQUEST_MALFORMED", false}, /* 411 elsewhere */
+    {JOBS("POST", "/v1/things", JSON "Transfer-Encoding: chunked\r\n") "x\r\n", 400, "RFA_REQUEST_MALFORMED",
+     false},
+    {JOBS("GET", "/v1/things", "Content-Length: 2\r\n") "{}", 400, "RFA_REQUEST_MALFORMED", false},
+    {JOBS("GET", "/v1/key", ""), 401, "RFA_AUTH_INVALID_CREDENTIALS", false},
+    {JOBS("GET", "/v1/things/none", ""), 404, "RFA_REQUEST_ROUTE_NOT_FOUND", false},
+    {JOBS("PUT", "/v1/things", ""), 405, "RFA_REQUEST_METHOD_NOT_ALLOWED", false},
+    {JOBS("GET", "/v1/things", "Accept: text/html\r\n"), 406, "RFA_REQUEST_NOT_ACCEPTABLE", false},
+    {"GET /v1/things HTTP/1.1\r\nHost:", 408, "OPS_408_REQUEST_TIMEOUT", true},
+    {JOBS("POST", "/v1/things", JSON "Content-Length: 2\r\n"), 408, "OPS_408_REQUEST_TIMEOUT", true},
+    {JOBS("POST", "/v1/things", JSON "Content-Length: 101\r\n"), 413, "RFA_REQUEST_PAYLOAD_TOO_LARGE", false},
+    {JOBS("POST", "/v1/things", "Content-Length: 2\r\n") "{}", 415, "RFA_REQUEST_UNSUPPORTED_MEDIA_TYPE",
+     false},
+    {JOBS("POST", "/v1/things", "Expect: x\r\n"), 417, "OPS_417_EXPECTATION", true},
+    {JOBS("POST", "/v1/register", JSON "Content-Length: 2\r\n") "{}", 200, NULL, false},
+    {JOBS("POST", "/v1/register", JSON "Content-Length: 2\r\n") "{}", 429, "RFA_REQUEST_RATE_LIMITED", false},
+    {JOBS("GET", "/v1/things", MANY MANY MANY MANY "A: b\r\n"), 431, "OPS_431_HEADER_TOO_LARGE", true},
+    {JOBS("GET", "/v1/things/crash", ""), 500, "RFA_INTERNAL", false},
+    {JOBS("GET", "/v1/failing", ""), 503, "RFA_STORAGE_UNAVAILABLE", false},
+};
+
+static struct store *prepare_refusals(struct routes *compiled)
+{
+    (void)compiled;
+    return with_limits(&(struct limiter_options){.quota = {[LIMIT_REGISTER] = 1}});
+}
+
+static void test_JOB_376_refusals_of_the_front_are_as_the_contracts_say(void)
+{
+    char why[512];
+    struct contracts *contracts = contracts_create(why, sizeof why);
+    TEST_ASSERT_(contracts != NULL, "%s", why);
+    start_as(
+        (struct testserver_options){.limits = {.head_ns = 100 * NS_PER_MS, .body_grace_ns = 100 * NS_PER_MS}},
+        prepare_refusals);
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        bool listener = refusals[i].of_the_listener;
+        int status = refusals[i].status;
+        struct heard a = talk_once(&server, refusals[i].request);
+        if (!refusals[i].code) {
+            TEST_CHECK_(a.status == status, "%d, not %d: %s", a.status, status, refusals[i].request);
+            continue;
+        }
+        snprintf(text, sizeof text, "%s", refusals[i].request);
+        is_refused(&a, status, refusals[i].code);
+        field_is(&a, "Content-Type", "application/problem+json");
+        is_as_published(&a,
+                        listener ? problem_of(contracts, "GET", "/stats", status)
+                                 : problem_of(contracts, "POST", "/v1/jobs", status),
+                        refusals[i].code);
+    }
+    /* A target longer than any. */
+    memset(text, 'a', 9000);
+    memcpy(text, "GET /v1/things/", 15);
+    strcpy(text + 9000, " HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct heard a = talk_once(&server, text);
+    is_refused(&a, 414, "OPS_414_TARGET_TOO_LONG");
+    is_as_published(&a, problem_of(contracts, "GET", "/stats", 414), "OPS_414_TARGET_TOO_LONG");
+    contracts_destroy(contracts);
+    stop_after(1);
+}
 
 static struct store *prepare_checked(struct routes *compiled)
 {
@@ -958,6 +1069,8 @@ TEST_LIST
     {"JOB-345 too many requests", test_JOB_345_too_many_requests},
     {"refused credentials are counted", test_refused_credentials_are_counted},
     {"requests of an address are counted first", test_requests_of_an_address_are_counted_first},
+    {"JOB-376 refusals of the front are as the contracts say",
+     test_JOB_376_refusals_of_the_front_are_as_the_contracts_say},
     {"an answer that isn't its contract's is not given",
      test_an_answer_that_is_not_its_contracts_is_not_given},
     {NULL, NULL},

@@ -2,7 +2,9 @@
  *
  * What takes days is tried in seconds: retention, rotation of keys, lives of tokens and windows go by wall time and see
  * it at once. Monotonic time stays what it is: time-outs of connections and calls don't expire because of a jump. Time
- * only goes forward. The log's own times are this machine's.
+ * only goes forward. What was skipped while it runs counts as elapsed, so that retention believes it (store/calendar.h);
+ * what the clock is ahead at the start doesn't: there it stands for a clock that is wrong. The log's own times are this
+ * machine's.
  */
 #ifndef COPPICE_CONFIG_CLOCK_H
 #define COPPICE_CONFIG_CLOCK_H

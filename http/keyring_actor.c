@@ -333,6 +333,14 @@ static uint64_t all_expired_s(uint64_t us)
     return us / 1000000 + KEYRING_LIFETIME_S + KEYRING_SKEW_S + 1;
 }
 
+/* A revocation that is forgotten because the wall clock is ahead would be missing once it is right again. */
+static uint64_t over_for_good_s(void)
+{
+    STATIC_ASSERT(KEYRING_LIFETIME_S + 2 * KEYRING_SKEW_S < CALENDAR_TRUST_S,
+                  "a clock is believed when no token of before is left");
+    return store_here() ? store_retained_us(store_here()) / 1000000 : 0;
+}
+
 static void load_row(struct keyring_state *s, const struct signing_key *row, struct loaded *keys,
                      uint32_t *count)
 {
@@ -620,8 +628,10 @@ static enum error revoke_thing(struct keyring_state *s, const struct order *o)
     struct span issuer = o->kind == REVOCATION_TOKEN ? issuer_of(k, o) : any;
     if (o->kind == REVOCATION_TOKEN && o->expires_s && o->expires_s < expires_s)
         expires_s = o->expires_s + 1;
+    if (expires_s <= now / 1000000 && expires_s <= over_for_good_s())
+        return OK; /* it has expired by itself, whichever clock is right */
     if (expires_s <= now / 1000000)
-        return OK; /* it has expired by itself */
+        expires_s = all_expired_s(now);
     struct blocklist_id id =
         blocklist_id(k->blocklist, (enum revocation_kind)o->kind, issuer, span_of(o->value, o->value_size));
     uint64_t newest_s = atomic_load(&k->newest_s),
@@ -807,7 +817,7 @@ static void tick(struct keyring_state *s)
     refresh(s);
     actor_guard_begin();
     keyring_reclaim(s->k);
-    blocklist_forget(s->k->blocklist, now_us() / 1000000);
+    blocklist_forget(s->k->blocklist, over_for_good_s());
     actor_guard_end();
     actor_timer(actor_deadline_ms(KEYRING_TICK_MS), KEYRING_TICK, 0);
 }

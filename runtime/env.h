@@ -30,6 +30,8 @@ struct env {
     bool simulated;
     uint64_t (*now)(struct env *);  /* monotonic ns; never goes back */
     uint64_t (*wall)(struct env *); /* ns since 1970 */
+    /* As now, and with it what was skipped on purpose (config/clock.h): by how much wall time should have moved on. */
+    uint64_t (*elapsed)(struct env *);
     void (*random)(struct env *, void *bytes, size_t size);
     uint32_t (*pick)(struct env *, uint32_t count); /* 0..count-1: which of these may go next; real: 0 */
 

@@ -185,6 +185,7 @@ struct env *env_real(void)
         .name = "real",
         .now = real_now,
         .wall = real_wall,
+        .elapsed = real_now,
         .random = real_random,
         .pick = real_pick,
         .poller_open = real_poller_open,

@@ -116,6 +116,7 @@ struct sim *sim_create(const struct sim_options *o)
         .simulated = true,
         .now = sim_env_now,
         .wall = sim_env_wall,
+        .elapsed = sim_env_now,
         .random = sim_env_random,
         .pick = sim_env_pick,
     };

@@ -34,6 +34,32 @@ static enum actor_step keeper_init(void *state, const void *args, size_t args_si
 
 /* ---- retention ---- */
 
+static enum error calendar_begin(struct keeper *k, uint64_t elapsed_us, uint64_t wall_us)
+{
+    static const struct span no_label = {NULL, 0};
+    int64_t noted = 0;
+    struct view *view = view_open(k->store);
+    if (!view)
+        return ERR_UNAVAILABLE;
+    enum error e = counter_read(&view->txn, COUNTER_RETAINED, no_label, &noted);
+    view_close(view);
+    if (!e)
+        calendar_open(&k->store->calendar, elapsed_us, wall_us, noted > 0 ? (uint64_t)noted : 0);
+    return e;
+}
+
+/* False: nobody knows which time it is, so nothing is over. */
+static bool look_at_calendar(struct keeper *k)
+{
+    struct env *env = k->store->env;
+    uint64_t elapsed_us = env->elapsed(env) / NS_PER_US, wall_us = env->wall(env) / NS_PER_US;
+    if (!k->store->calendar.open && calendar_begin(k, elapsed_us, wall_us) != OK)
+        return false;
+    atomic_store_explicit(&k->store->retained_us, calendar_time(&k->store->calendar, elapsed_us, wall_us),
+                          memory_order_relaxed);
+    return true;
+}
+
 static bool something_due(struct keeper *k)
 {
     uint64_t due_us = 0;
@@ -42,13 +68,13 @@ static bool something_due(struct keeper *k)
         return false;
     enum error e = due_next(&view->txn, DUE_RETENTION, 0, &due_us);
     view_close(view);
-    return e == OK && due_us <= store_time_us();
+    return e == OK && due_us <= store_retained_us(k->store);
 }
 
 /* One sweep; whether there is more to do. */
-static bool sweep(void)
+static bool sweep(const struct keeper *k)
 {
-    struct retention_sweep command = {.limit = RETENTION_ROWS_MAX};
+    struct retention_sweep command = {.limit = RETENTION_ROWS_MAX, .until_us = store_retained_us(k->store)};
     uint32_t answer[2] = {0}; /* removed, more */
     size_t size = 0;
     enum error e = store_submit(&retention_sweep_class, &command, answer, sizeof(answer), &size,
@@ -58,9 +84,9 @@ static bool sweep(void)
 
 static void retain(struct keeper *k)
 {
-    if (k->ticks % KEEPER_SWEEP_EVERY != 0 && !something_due(k))
+    if (!look_at_calendar(k) || (k->ticks % KEEPER_SWEEP_EVERY != 1 && !something_due(k)))
         return;
-    for (uint32_t i = 0; i < KEEPER_SWEEPS_MAX && sweep(); i++)
+    for (uint32_t i = 0; i < KEEPER_SWEEPS_MAX && sweep(k); i++)
         ;
 }
 

@@ -2,7 +2,9 @@
 
 #include "store/api_key.h"
 #include "store/audit.h"
+#include "store/calendar.h"
 #include "store/check.h"
+#include "store/counter.h"
 #include "store/ledger.h"
 #include "store/rate_window.h"
 #include "store/revocation.h"
@@ -126,17 +128,30 @@ static enum error things_expire(struct txn *txn, struct sweep *sweep, uint32_t l
     return OK;
 }
 
+/* From there the next start goes on. A row that can't be read says nothing. */
+static void note_retained(struct txn *txn, uint64_t until_us)
+{
+    static const struct span no_label = {NULL, 0};
+    int64_t noted = 0;
+    if (counter_read(txn, COUNTER_RETAINED, no_label, &noted) == OK && until_us < INT64_MAX &&
+        (int64_t)until_us >= noted + (int64_t)CALENDAR_NOTE_US)
+        counter_add(txn, COUNTER_RETAINED, no_label, (int64_t)until_us - noted);
+}
+
 static enum error apply_sweep(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
 {
     const struct retention_sweep *c = command;
     uint32_t limit = c->limit == 0 || c->limit > RETENTION_ROWS_MAX ? RETENTION_ROWS_MAX : c->limit;
-    struct sweep sweep = {.now_us = at_us};
+    uint64_t until_us = c->until_us && c->until_us < at_us ? c->until_us : at_us;
+    struct sweep sweep = {.now_us = until_us};
     uint32_t rows = 0;
     /* Either part may find damage: then it refuses by itself, and what the other one did is kept. */
     enum error things = things_expire(txn, &sweep, limit);
-    enum error ledger = ledger_expire(txn, at_us, limit, &rows);
+    enum error ledger = ledger_expire(txn, until_us, limit, &rows);
     if (txn->writes == 0 && (things || ledger))
         return things ? things : ledger;
+    if (c->until_us)
+        note_retained(txn, until_us);
     uint32_t removed = sweep.removed + rows;
     uint32_t more = sweep.unfinished || sweep.handled == limit || rows == limit;
     answer_add(answer, &removed, sizeof(removed));
@@ -146,7 +161,7 @@ static enum error apply_sweep(struct txn *txn, uint64_t at_us, const void *comma
 
 #define retention_sweep_FIELD(name, TYPE, limit, since) \
     RECORD_FIELD(retention_sweep, name, TYPE, limit, since)
-RECORD_CLASS(retention_sweep, RETENTION_SWEEP_FIELDS, 1);
+RECORD_CLASS(retention_sweep, RETENTION_SWEEP_FIELDS, 2);
 const struct command_class retention_sweep_class = {
     .name = "retention.sweep",
     .record = &retention_sweep_record,

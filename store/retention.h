@@ -2,7 +2,8 @@
  *
  * A domain that keeps things for a limited time sets a due entry (queue DUE_RETENTION, kind its own number) and
  * gives a function that removes one thing with all that belongs to it. The command retention.sweep, sent by the
- * keeper, removes what is due, a bounded number of rows at a time, and expired rows of the ledger.
+ * keeper, removes what is due, a bounded number of rows at a time, and expired rows of the ledger. Due is what is over by the
+ * calendar (store/calendar.h): a wall clock that is wrong takes nothing.
  */
 #ifndef COPPICE_STORE_RETENTION_H
 #define COPPICE_STORE_RETENTION_H
@@ -48,8 +49,9 @@ void retention_clear(struct txn *txn, uint64_t due_us, const struct uuid *id);
 #define RETENTION_ROWS_MAX 256u /* things of one sweep, and as many rows of the ledger */
 #define RETENTION_AGAIN_US (UINT64_C(86400) * 1000000)
 
-/* limit: of each of the two; 0, or more than RETENTION_ROWS_MAX: that many. */
-#define RETENTION_SWEEP_FIELDS(X) X(limit, U32, 0, 1)
+/* limit: of each of the two; 0, or more than RETENTION_ROWS_MAX: that many. until_us: by the calendar, which notes it then
+ * and when (COUNTER_RETAINED); 0, or later than the command: the command's time. */
+#define RETENTION_SWEEP_FIELDS(X) X(limit, U32, 0, 1) X(until_us, TIME, 0, 2)
 RECORD_STRUCT(retention_sweep, RETENTION_SWEEP_FIELDS);
 extern const struct command_class
     retention_sweep_class; /* code 20, cleans up; answer: u32 removed, u32 1 when there may be more */

@@ -28,6 +28,11 @@ enum store_state store_state(const struct store *store)
     return (enum store_state)atomic_load(&store->state);
 }
 
+uint64_t store_retained_us(const struct store *store)
+{
+    return atomic_load_explicit(&store->retained_us, memory_order_relaxed);
+}
+
 /* ---- opening ---- */
 
 static enum error say(enum error e, const char *dir, const char *what, char *text, size_t size)

@@ -22,6 +22,7 @@
 #define COPPICE_STORE_STORE_H
 
 #include "runtime/actor.h"
+#include "store/calendar.h"
 #include "store/environment.h"
 #include "store/txn.h"
 
@@ -67,6 +68,8 @@ struct store {
     uint8_t *answers;        /* BATCH_ANSWER_BYTES */
     _Atomic uint32_t state;  /* enum store_state */
     _Atomic uint64_t commits, commands, refused, grown, commit_ns;
+    struct calendar calendar;     /* the keeper's */
+    _Atomic uint64_t retained_us; /* its time at the keeper's last look; 0: there was none yet */
     uint64_t view_age_ns;
     struct uuid identity;
     uint8_t secret[16];
@@ -82,6 +85,8 @@ enum error store_load(struct store *store);
 
 enum store_state store_state(const struct store *store);
 const char *store_state_name(enum store_state state);
+/* Up to which time things may be taken for over for good (store/calendar.h); 0 until the keeper has looked. Any thread. */
+uint64_t store_retained_us(const struct store *store);
 
 /* The store of this process, for actors: set by boot before the runtime runs, and by tests. */
 void store_install(struct store *store);

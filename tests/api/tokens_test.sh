@@ -28,6 +28,10 @@ operator() {
 started() {
     until [ "$(curl -s -o /dev/null -w '%{http_code}' "http://$at/startupz")" = 200 ]; do kill -0 "$server" || return 1; done
 }
+# looked: the keeper's second look has begun, so its first one has removed what it would
+looked() {
+    until [ "$(get /stats/actors/store.keeper | sed -n 's/.*"handled":\([0-9]*\).*/\1/p')" -ge 2 ]; do kill -0 "$server" || return 1; done
+}
 without() {
     lacks "$1" '"d":' && lacks "$1" '"p":' && lacks "$1" '"q":' && lacks "$1" PRIVATE
 }
@@ -139,6 +143,17 @@ check "the key is the same" has "$(jwks)" "$second"
 check "CTL-112 the store holds no private key" sh -c "! grep -a -q -e 'PRIVATE KEY' -e '\"d\":' '$tmp/store/data.mdb'"
 check "the master key is for its owner alone" is "$(stat -c %a "$tmp/store/master.key")" 600
 check "the operator's token too" is "$(stat -c %a "$tmp/store/operator.token")" 600
+check "retention has been at work" looked
+check "it ends" stop
+
+# --- a clock that was wrong for a while ---
+check "a server whose clock is ahead" start --schedulers 2 --clock-offset 9h
+check "retention is at work there" looked
+check "it ends" stop
+check "a server whose clock is right again" start --schedulers 2
+check "it has started" started
+check "CTL-095 a clock that was ahead forgot no revocation" refused "$bob"
+check "nor what was good" is "$(with "$erin")" 200
 check "it ends" stop
 
 # --- outside dev ---

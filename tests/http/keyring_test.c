@@ -520,6 +520,7 @@ RINGED(test_CTL_092_without_a_writer_new_tokens_wait_and_known_ones_go_on)
 
 RINGED(test_CTL_095_revocations_survive_a_restart_and_beat_what_is_remembered)
 {
+    actor_pid keeper = stage_keeper();
     EXPECT(verify_made(KEY_A, &(struct claims){.jti = "one"}) == JWT_STAGE_OK);
     EXPECT(verify() == JWT_STAGE_OK);
     EXPECT(keyring_revoke(&order, REVOCATION_TOKEN, span_text(OTHER), span_text("one"), now_s() + 3600,
@@ -535,6 +536,30 @@ RINGED(test_CTL_095_revocations_survive_a_restart_and_beat_what_is_remembered)
     actor_sleep(actor_now() + 200 * NS_PER_S); /* forgotten in steps */
     keyring_figures(ring, &figures);
     EXPECT(figures.revoked == 0);
+    stage_kill(keeper);
+}
+
+/* Whatever the clock says meanwhile: what it forgot would be good again when it is right. */
+RINGED(test_CTL_095_a_clock_that_was_ahead_forgets_no_revocation)
+{
+    int64_t ahead = 2 * (int64_t)DAY_NS;
+    actor_pid keeper = stage_keeper();
+    actor_sleep(actor_now() + 2 * NS_PER_S);
+    EXPECT(verify_made(KEY_A, &(struct claims){.jti = "one"}) == JWT_STAGE_OK);
+    EXPECT(keyring_revoke(&order, REVOCATION_TOKEN, span_text(OTHER), span_text("one"), now_s() + 3600,
+                          DEADLINE_NONE) == OK);
+    EXPECT(verify_made(KEY_A, &(struct claims){.jti = "two"}) == JWT_STAGE_OK);
+    uint64_t two_s = now_s() + 3600;
+    stage_clock_jump(ahead);
+    EXPECT(keyring_revoke(&order, REVOCATION_TOKEN, span_text(OTHER), span_text("two"), two_s,
+                          DEADLINE_NONE) == OK); /* over, says the clock */
+    actor_sleep(actor_now() + 100 * NS_PER_S);
+    EXPECT(rows(TABLE_REVOCATIONS) == 2 && rows(TABLE_SEEN_TOKENS) == 2);
+    stage_clock_jump(-ahead);
+    EXPECT(verify() == JWT_STAGE_BLOCKLIST);
+    make(KEY_A, &(struct claims){.jti = "one"});
+    EXPECT(verify() == JWT_STAGE_BLOCKLIST);
+    stage_kill(keeper);
 }
 
 static void revoke_of(enum revocation_kind kind, const char *value)
@@ -1254,6 +1279,8 @@ TEST_LIST
      test_CTL_092_without_a_writer_new_tokens_wait_and_known_ones_go_on},
     {"keyring: CTL-095 revocations survive a restart",
      test_CTL_095_revocations_survive_a_restart_and_beat_what_is_remembered},
+    {"keyring: CTL-095 a clock that was ahead forgets no revocation",
+     test_CTL_095_a_clock_that_was_ahead_forgets_no_revocation},
     {"keyring: CTL-099 CTL-100 CTL-101 principals and sessions, people and agents",
      test_CTL_099_CTL_100_CTL_101_principals_and_sessions_people_and_agents},
     {"keyring: CTL-099 a principal revoked after the clock went back",

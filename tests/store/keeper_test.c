@@ -126,6 +126,37 @@ static void test_retention(void)
     TEST_CHECK(stage_run(&(struct stage){.seed = 1}, retention_body) == 0);
 }
 
+static uint64_t ledger_after(uint64_t ns)
+{
+    actor_sleep(actor_now() + ns);
+    return rows_of(TABLE_LEDGER);
+}
+
+/* The wall clock is two days ahead, and right again: nothing has gone. It stays there: it is believed. */
+static void clock_body(void)
+{
+    stage_writer();
+    stage_keeper();
+    actor_sleep(actor_now() + 2 * NS_PER_S);
+    EXPECT(append(1, "key") == OK && rows_of(TABLE_LEDGER) == 1);
+    stage_clock_jump(2 * (int64_t)DAY_NS);
+    EXPECT(ledger_after(121 * NS_PER_S) == 1);
+    stage_clock_jump(-2 * (int64_t)DAY_NS);
+    EXPECT(ledger_after(121 * NS_PER_S) == 1);
+    stage_kill(actor_whereis(KEEPER_NAME)); /* as at a start: what the calendar knew is gone */
+    stage_store->calendar.open = false;
+    stage_clock_jump(2 * (int64_t)DAY_NS);
+    stage_keeper();
+    EXPECT(ledger_after(121 * NS_PER_S) == 1);
+    EXPECT(ledger_after(CALENDAR_TRUST_S * NS_PER_S - 300 * NS_PER_S) == 1);
+    EXPECT(ledger_after(CALENDAR_TRUST_S * NS_PER_S + 600 * NS_PER_S) == 0);
+}
+
+static void test_a_clock_that_is_ahead_removes_nothing_until_it_is_believed(void)
+{
+    TEST_CHECK(stage_run(&(struct stage){.seed = 1}, clock_body) == 0);
+}
+
 /* ---- the scrub ---- */
 
 /* Rows of the parcels' table become damaged under the store: a bit of each value, by LMDB itself. */
@@ -232,6 +263,8 @@ TEST_LIST
 = {
     {"who holds a view for too long is told, then killed", test_held_views},
     {"retention: a day for keys, 400 for audit entries", test_retention},
+    {"retention: a clock that is ahead removes nothing until it is believed",
+     test_a_clock_that_is_ahead_removes_nothing_until_it_is_believed},
     {"the scrub finds damaged rows, says so and goes on", test_scrub},
     {"the store's figures are gauges", test_figures},
     {"without a writer, without a store", test_alone},

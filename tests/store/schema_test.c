@@ -120,7 +120,7 @@ static void test_schema_stored_numbers_are_what_they_were(void)
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         TEST_CHECK(strcmp(store_schema.tables[i].name, tables[i]) == 0);
     TEST_CHECK(COUNTER_AUDITS == 2 && COUNTER_OUTBOX == 3 && COUNTER_DEAD == 4 && COUNTER_DUE == 5 &&
-               COUNTER_OUTBOX_NEXT == 6 && COUNTER_LEDGER_NEXT == 7);
+               COUNTER_OUTBOX_NEXT == 6 && COUNTER_LEDGER_NEXT == 7 && COUNTER_RETAINED == 8);
     TEST_CHECK(DUE_RETENTION == 1 && RETENTION_AUDIT == 1 && RETENTION_SIGNING_KEY == 11 &&
                RETENTION_REVOCATION == 12 && RETENTION_SEEN_TOKEN == 13 && RETENTION_CLIENT == 21 &&
                RETENTION_API_KEY == 22 && RETENTION_RATE_WINDOW == 23);

@@ -41,12 +41,16 @@ static enum error creatable(struct txn *txn, const struct client_create *c, uint
 {
     static const struct uuid none = {{0}};
     struct client there;
+    int64_t clients = 0;
     if (uuid_equal(&c->id, &none) || at_us >= UINT64_MAX - CLIENT_UNUSED_US)
         return ERR_INVALID;
     enum error e = client_read(txn, &c->id, &there);
     if (e != ERR_NOT_FOUND)
         return e ? e : ERR_EXISTS;
-    return c->key.size > 0 && !ledger_room(txn) ? ERR_LIMIT : OK;
+    e = counter_read(txn, COUNTER_CLIENTS, no_label, &clients);
+    if (e)
+        return e;
+    return clients >= CLIENTS_MAX || (c->key.size > 0 && !ledger_room(txn)) ? ERR_LIMIT : OK;
 }
 
 static enum error apply_create(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)

@@ -147,6 +147,14 @@ for table in commands flags limits metrics routes-client routes-operator setting
 done >"$tmp/wrong"
 expect_nothing 'each of these tables is on a page' "$tmp/wrong"
 
+# --- what is kept ---
+sed -nE 's/^ +X\([A-Z_]+, "([a-z_]+)", [a-z_]+\).*/\1/p' store/schema.h | sort >"$tmp/tables"
+expect_some 'tables of the store' "$tmp/tables"
+awk '/^## / { on = $0 == "## What is kept, and for how long" } on && /^\| `/' docs/operating.md | cut -d '|' -f 2 | tr -d '` ' | tr , '\n' |
+    sort >"$tmp/kept"
+diff "$tmp/tables" "$tmp/kept" >"$tmp/wrong"
+expect_nothing 'docs/operating.md says of every table how long its rows are kept' "$tmp/wrong"
+
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 "$program" contract show errors >"$tmp/codes"

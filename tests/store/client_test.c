@@ -127,6 +127,52 @@ static void test_client_without_a_key_goes_after_a_day(void)
     fresh_close(&fresh);
 }
 
+/* As if so many more were there. */
+static enum error count_more(struct txn *txn, uint64_t at_us, void *context)
+{
+    (void)at_us;
+    counter_add(txn, COUNTER_CLIENTS, span_of(NULL, 0), *(const int64_t *)context);
+    return OK;
+}
+
+static void test_client_there_is_a_last_one(void)
+{
+    struct fresh fresh;
+    int64_t others = CLIENTS_MAX - 1, none = -others;
+    fresh_open(&fresh);
+    TEST_CHECK(fresh_do(&fresh, AT_US, count_more, &others) == OK);
+    struct client_create c = from("192.0.2.1", "");
+    TEST_CHECK(create(&fresh, AT_US, &c, NULL) == OK);
+    c = from("192.0.2.1", "");
+    TEST_CHECK(create(&fresh, AT_US, &c, NULL) == ERR_LIMIT);
+    TEST_CHECK(sweep(&fresh, AT_US + DAY_US) == 1); /* the one that never had a key makes room */
+    TEST_CHECK(create(&fresh, AT_US + DAY_US, &c, NULL) == OK);
+    TEST_CHECK(fresh_do(&fresh, AT_US, count_more, &none) == OK);
+    fresh_close(&fresh);
+}
+
+/* Nothing in the tables of retention (JOB-398 to JOB-402) ends a client: its keys go, it stays, an operator gives it another
+ * key. */
+static void test_client_outlives_its_keys_JOB_024_JOB_402(void)
+{
+    struct fresh fresh;
+    struct client before, after;
+    fresh_open(&fresh);
+    struct client_create c = from("192.0.2.1", "");
+    TEST_CHECK(create(&fresh, AT_US, &c, NULL) == OK && give_key(&fresh, AT_US, &c.id) == OK);
+    TEST_CHECK(look_for(&fresh, &c.id, &before) == OK);
+    sweep(&fresh, AT_US + 1000 * DAY_US);
+    TEST_CHECK(fresh_counter(&fresh, COUNTER_API_KEYS, span_of(&c.id, sizeof(c.id))) == 0);
+    TEST_CHECK(look_for(&fresh, &c.id, &after) == OK && memcmp(&before, &after, sizeof(after)) == 0);
+    TEST_CHECK(give_key(&fresh, AT_US + 1000 * DAY_US, &c.id) ==
+               ERR_TOKEN); /* nobody who only knows the id */
+    struct api_key_issue forced = {
+        .client = c.id, .id = fresh_uuid(), .verb = API_KEY_FORCE, .ttl_us = DAY_US, .kept_us = DAY_US};
+    forced.hash.bytes[0] = 1;
+    TEST_CHECK(batch_one(fresh.store, &api_key_issue_class, AT_US + 1000 * DAY_US, &forced, NULL) == OK);
+    fresh_close(&fresh);
+}
+
 /* ---- what check finds ---- */
 
 static enum error lose_due(struct txn *txn, uint64_t at_us, void *context)
@@ -174,6 +220,8 @@ TEST_LIST
     {"client: the same key gives the same client for a day (JOB-101, AMB-J-56)",
      test_client_with_the_same_key_is_the_same_for_a_day_JOB_101_AMB_J_56},
     {"client: without a key it goes after a day", test_client_without_a_key_goes_after_a_day},
+    {"client: there is a last one", test_client_there_is_a_last_one},
+    {"client: it outlives its keys (JOB-024, JOB-402)", test_client_outlives_its_keys_JOB_024_JOB_402},
     {"client: damage is found", test_client_damage_is_found},
     {NULL, NULL},
 };

@@ -48,6 +48,8 @@ struct turn {
     struct request q;
     struct front_plan plan;
     struct response r;
+    struct parser_before before; /* of the heads among the bytes at hand */
+    uint32_t served;             /* since the others had their turn */
     size_t out_length;
     char in[IN_SIZE];
     char out[OUT_SIZE]; /* last, where who buries a crashed actor may write first: see mourn */
@@ -414,6 +416,7 @@ static void head_again(struct connection *c)
     enum parsed parsed = parser_head(&parser, c->carry->bytes, c->carry->head, &c->turn->q, &head);
     ASSERT(parsed == PARSED_DONE && head == c->carry->head);
     c->turn->plan.planned = false;
+    c->turn->before.fields = NULL;
 }
 
 /* ---- one request after the other ---- */
@@ -498,7 +501,7 @@ static enum eaten eat_head(struct connection *c, char *bytes, size_t size, size_
     struct turn *t = c->turn;
     struct parser fresh = {.empty_lines = c->empty_lines}, *parser = c->carry ? &c->carry->parser : &fresh;
     size_t head = 0, used, written;
-    enum parsed parsed = parser_head(parser, bytes, size, &t->q, &head);
+    enum parsed parsed = parser_head_after(parser, &t->before, bytes, size, &t->q, &head);
     if (parsed == PARSED_REFUSED)
         return give_up(c, refuse(c, NULL, framing_kind(parser), parser->why));
     if (parsed == PARSED_MORE)
@@ -599,9 +602,13 @@ static bool eat_empty_line(struct connection *c, const char *bytes, size_t size)
 static bool eat_all(struct connection *c, char *bytes, size_t size)
 {
     size_t at = 0;
-    uint32_t served = 0;
+    c->turn->before.fields = NULL; /* its bytes have made room for these */
     for (;;) {
         size_t used = 0;
+        if (size > at && c->turn->served == FRONT_PIPELINE_MAX) {
+            c->turn->served = 0;
+            actor_yield();
+        }
         if (size > at && !c->began)
             c->began = actor_now();
         enum eaten eaten = size > at ? eat(c, bytes + at, size - at, &used) : EATEN_MORE;
@@ -614,9 +621,9 @@ static bool eat_all(struct connection *c, char *bytes, size_t size)
             size = carry_end(c, used);
             bytes = c->turn->in;
             at = 0;
+            c->turn->before.fields = NULL;
         }
-        if (++served % FRONT_PIPELINE_MAX == 0)
-            actor_yield();
+        c->turn->served++;
     }
     if (c->phase != PHASE_HEAD || size == at || eat_empty_line(c, bytes + at, size - at))
         return true;
@@ -760,6 +767,7 @@ static bool turn(struct connection *c)
 {
     struct turn t;
     t.out_length = 0;
+    t.served = 0;
     c->turn = &t;
     bool go_on = read_all(c);
     if (!c->broken)

@@ -453,9 +453,13 @@ static enum parsed body_follows(struct parser *p, struct request *q, const struc
     return PARSED_DONE;
 }
 
-/* PARSED_MORE: the bytes end before the head does. *ret_head: its size. */
+struct extent {
+    size_t line, head; /* sizes: of the request line with its end, of all */
+};
+
+/* PARSED_MORE: the bytes end before the head does. */
 static enum parsed head_of(struct parser *p, const char *bytes, size_t size, struct request *q,
-                           size_t *ret_head)
+                           struct extent *ret)
 {
     struct head h = {0};
     struct line line;
@@ -472,6 +476,8 @@ static enum parsed head_of(struct parser *p, const char *bytes, size_t size, str
             break;
         if (step == PARSED_DONE)
             step = first ? request_line(p, &line, q) : field_of(p, &line, q, &f);
+        if (first)
+            ret->line = (size_t)(at - bytes);
         if (step == PARSED_DONE && !first)
             step = field_means(p, &h, q, f, &close, &keep);
         if (step != PARSED_DONE)
@@ -479,10 +485,10 @@ static enum parsed head_of(struct parser *p, const char *bytes, size_t size, str
     }
     if (line.at == bytes)
         return refuse(p, 400, "there is no request line");
-    *ret_head = (size_t)(at - bytes);
+    ret->head = (size_t)(at - bytes);
     enum parsed step = body_follows(p, q, &h);
     if (step == PARSED_DONE)
-        step = second_opinion(p, bytes, *ret_head, q, &h, close, keep);
+        step = second_opinion(p, bytes, ret->head, q, &h, close, keep);
     if (step == PARSED_DONE)
         step = target_form(p, q);
     return step == PARSED_DONE ? host_means(p, q) : step;
@@ -530,8 +536,42 @@ static enum parsed hopeless(struct parser *p, const char *bytes, size_t size, si
     return PARSED_MORE;
 }
 
+/* Whether all behind the request line was said before, so that only that line is to be read. What llhttp makes of the rest
+ * depends on its method and version, and on nothing else in it. False: that, or something is wrong. */
+static bool said_before(struct parser *p, const struct parser_before *before, const char *bytes, size_t size,
+                        struct request *q, struct extent *ret)
+{
+    struct line line;
+    llhttp_t llhttp;
+    const char *fields;
+    uint8_t minor = q->minor;
+    if (!before->fields || line_of(p, bytes, bytes + size, &line, &fields) != PARSED_DONE)
+        return false;
+    ret->line = (size_t)(fields - bytes);
+    ret->head = ret->line + before->size;
+    if (ret->head > size || ret->head > PARSER_HEAD_MAX || memcmp(fields, before->fields, before->size) != 0)
+        return false;
+    if (request_line(p, &line, q) != PARSED_DONE || q->minor != minor || q->method == METHOD_UNKNOWN)
+        return false;
+    llhttp_init(&llhttp, HTTP_REQUEST, &settings);
+    if (llhttp_execute(&llhttp, bytes, ret->line) != HPE_OK || method_of(llhttp.method) != q->method ||
+        llhttp.http_major != 1 || llhttp.http_minor != minor || target_form(p, q) != PARSED_DONE)
+        return false;
+    q->body = span_of(NULL, 0);
+    p->chunked = before->chunked;
+    p->length = before->length;
+    return true;
+}
+
 enum parsed parser_head(struct parser *p, const char *bytes, size_t size, struct request *ret_request,
                         size_t *ret_used)
+{
+    struct parser_before nothing = {.fields = NULL};
+    return parser_head_after(p, &nothing, bytes, size, ret_request, ret_used);
+}
+
+enum parsed parser_head_after(struct parser *p, struct parser_before *before, const char *bytes, size_t size,
+                              struct request *ret_request, size_t *ret_used)
 {
     size_t skipped = 0;
     bool may_skip = p->empty_lines < PARSER_EMPTY_LINES;
@@ -542,21 +582,28 @@ enum parsed parser_head(struct parser *p, const char *bytes, size_t size, struct
     bytes += skipped;
     size -= skipped;
     size_t from = p->searched, head;
+    struct extent extent;
     /* Most heads come in one piece, and are sound: these are read in one go. Of the others it is asked first whether they are
      * whole; what is wrong with the bytes so far is said only then. */
-    if (from == 0 && head_of(p, bytes, size, ret_request, &head) == PARSED_DONE && head <= PARSER_HEAD_MAX) {
-        *ret_used = skipped + head;
-        return PARSED_DONE;
+    if (from > 0 ||
+        !(said_before(p, before, bytes, size, ret_request, &extent) ||
+          (head_of(p, bytes, size, ret_request, &extent) == PARSED_DONE && extent.head <= PARSER_HEAD_MAX))) {
+        before->fields = NULL;
+        head = end_of_head(p, bytes, size);
+        if (head > PARSER_HEAD_MAX)
+            return refuse(p, 431, "the head is longer than 32768 bytes");
+        if (head == 0)
+            return size == 0 ? PARSED_MORE : hopeless(p, bytes, size, from);
+        enum parsed parsed = head_of(p, bytes, head, ret_request, &extent);
+        if (parsed != PARSED_DONE)
+            return parsed;
     }
-    head = end_of_head(p, bytes, size);
-    if (head > PARSER_HEAD_MAX)
-        return refuse(p, 431, "the head is longer than 32768 bytes");
-    if (head == 0)
-        return size == 0 ? PARSED_MORE : hopeless(p, bytes, size, from);
-    enum parsed parsed = head_of(p, bytes, head, ret_request, &head);
-    if (parsed == PARSED_DONE)
-        *ret_used = skipped + head;
-    return parsed;
+    *before = (struct parser_before){.fields = bytes + extent.line,
+                                     .size = extent.head - extent.line,
+                                     .length = p->length,
+                                     .chunked = p->chunked};
+    *ret_used = skipped + extent.head;
+    return PARSED_DONE;
 }
 
 bool parser_empty_line(const struct parser *p, const char *bytes, size_t size)

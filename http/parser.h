@@ -47,6 +47,18 @@ void parser_reset(struct parser *parser);
  * parser->chunked and ->length say how it comes. */
 enum parsed parser_head(struct parser *parser, const char *bytes, size_t size, struct request *ret_request,
                         size_t *ret_used);
+/* The head that was read before, of the same connection. Clients say the same with each request but for its first line: where
+ * the bytes behind that are the same again, what they mean stands in the request already, and only the line is read. */
+struct parser_before {
+    const char *fields; /* behind the request line; NULL: there was none */
+    size_t size;
+    uint64_t length;
+    bool chunked;
+};
+/* As parser_head, which is this with nothing before, and fills in *before for the next one. Its bytes and *ret_request must be
+ * as they were left; the caller who knows that they aren't sets before->fields to NULL. */
+enum parsed parser_head_after(struct parser *parser, struct parser_before *before, const char *bytes,
+                              size_t size, struct request *ret_request, size_t *ret_used);
 /* All there is in front of a request is an empty line: no request has begun. Who takes it off gives what comes next to a new
  * parser with one more in empty_lines. */
 bool parser_empty_line(const struct parser *parser, const char *bytes, size_t size);

@@ -93,6 +93,50 @@ static void test_views_point_into_the_bytes_that_were_given(void)
     TEST_CHECK(q.target.bytes == text + 5 && q.known[HEADER_HOST].bytes == strstr(text, "a\r\n"));
 }
 
+/* What stands behind the request line is read again only where it is other bytes. */
+static void test_a_head_that_says_what_the_one_before_said(void)
+{
+    static const struct {
+        const char *text;
+        bool again; /* its fields are the first one's */
+    } heads[] = {
+        {"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", true},
+        {"POST /bcd?e=f HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", true},
+        {"\r\nPOST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", true},
+        {"POST /a HTTP/1.0\r\nHost: a\r\nContent-Length: 0\r\n\r\n", false},
+        {"PUT /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", false},
+        {"SEARCH /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", false},
+        {"POST /a HTTP/1.1\r\nHost: b\r\nContent-Length: 0\r\n\r\n", false},
+        {"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n", false},
+        {"POST /a HTTP/1.1\r\nHost: a\r\n\r\n", false},
+        {"POST a HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", false},
+        {"POST /\x80 HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", false},
+        {"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r", false},
+        {"POST /a HTTP/1.1\nHost: a\r\nContent-Length: 0\r\n\r\n", false},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        struct parser parser = {0}, alone = {0};
+        struct parser_before before = {.fields = NULL};
+        struct request q, other;
+        size_t used, used_alone = 0;
+        TEST_CASE(heads[i].text);
+        TEST_CHECK(parser_head_after(&parser, &before, heads[0].text, strlen(heads[0].text), &q, &used) ==
+                   PARSED_DONE);
+        const void *host = q.known[HEADER_HOST].bytes;
+        parser_reset(&parser);
+        used = 0;
+        enum parsed p = parser_head_after(&parser, &before, heads[i].text, strlen(heads[i].text), &q, &used);
+        TEST_CHECK(parser_head(&alone, heads[i].text, strlen(heads[i].text), &other, &used_alone) == p);
+        TEST_CHECK(used == used_alone && parser.length == alone.length && parser.chunked == alone.chunked);
+        TEST_CHECK(heads[i].again ==
+                   (p == PARSED_DONE && q.known[HEADER_HOST].bytes == host && before.fields != NULL));
+        TEST_CHECK(p != PARSED_DONE || (span_equal(q.target, other.target) && q.method == other.method &&
+                                        q.minor == other.minor && q.has_length == other.has_length &&
+                                        span_equal(q.known[HEADER_HOST], other.known[HEADER_HOST])));
+        TEST_CHECK(p == PARSED_DONE || !before.fields);
+    }
+}
+
 static void test_methods(void)
 {
     static const struct {
@@ -323,6 +367,7 @@ static void test_what_is_hopeless_is_told_at_once(void)
 TEST_LIST
 = {
     {"a request and its views", test_a_request_and_its_views},
+    {"a head that says what the one before said", test_a_head_that_says_what_the_one_before_said},
     {"views point into the bytes that were given", test_views_point_into_the_bytes_that_were_given},
     {"methods", test_methods},
     {"forms of the target", test_forms_of_the_target},

@@ -6,6 +6,7 @@
 
 struct feeder {
     struct parser parser;
+    struct parser_before before;
     struct request request;
     char *bytes;
     size_t have;              /* bytes that are there */
@@ -21,14 +22,41 @@ static void begin_at(struct feeder *f, size_t begin)
     f->in_body = false;
 }
 
+/* What is read of a request that says the same as the one before is what is read of it alone. */
+static void compare_alone(const struct feeder *f, const struct parser *alone, const struct request *q)
+{
+    const struct request *r = &f->request;
+    ASSERT(alone->length == f->parser.length && alone->chunked == f->parser.chunked);
+    ASSERT(q->method == r->method && q->minor == r->minor && q->keep_alive == r->keep_alive);
+    ASSERT(q->expects_continue == r->expects_continue && q->has_length == r->has_length);
+    ASSERT(q->target.bytes == r->target.bytes && q->target.size == r->target.size && r->body.size == 0);
+    ASSERT(q->fields_count == r->fields_count);
+    for (uint32_t i = 0; i < q->fields_count; i++)
+        ASSERT(span_equal(q->fields[i].name, r->fields[i].name) &&
+               span_equal(q->fields[i].value, r->fields[i].value));
+    for (int i = 0; i < HEADER_COUNT; i++)
+        ASSERT(!q->known[i].bytes == !r->known[i].bytes && span_equal(q->known[i], r->known[i]));
+}
+
 static enum parsed take_head(struct feeder *f)
 {
-    size_t used = 0;
-    /* Nothing of the last one is good any more. */
-    memset(&f->request, f->have & 1 ? 0xa5 : 0, sizeof(f->request));
+    static _Thread_local struct request request;
+    size_t used = 0, used_alone = 0;
     const char *bytes = f->bytes + f->begin;
     size_t size = f->have - f->begin;
-    enum parsed p = parser_head(&f->parser, bytes, size, &f->request, &used);
+    struct parser alone = f->parser;
+    /* Nothing of the last one is good any more, or all of it. */
+    if (f->have & 1) {
+        memset(&f->request, 0xa5, sizeof(f->request));
+        f->before.fields = NULL;
+    }
+    enum parsed p = parser_head_after(&f->parser, &f->before, bytes, size, &f->request, &used);
+    memset(&request, 0, sizeof(request));
+    ASSERT(parser_head(&alone, bytes, size, &request, &used_alone) == p && used == used_alone);
+    if (p == PARSED_DONE)
+        compare_alone(f, &alone, &request);
+    else if (p == PARSED_REFUSED)
+        ASSERT(alone.status == f->parser.status && strcmp(alone.why, f->parser.why) == 0);
     if (p == PARSED_MORE && parser_empty_line(&f->parser, bytes, size)) {
         uint8_t taken = f->parser.empty_lines;
         begin_at(f, f->have);
@@ -103,6 +131,8 @@ struct feed feed_bytes(const char *bytes, size_t size, const size_t *cuts, size_
     memset(room, '?', size);
     f.bytes = room;
     f.have = 0;
+    f.before.fields = NULL;
+    memset(&f.request, 0, sizeof(f.request));
     begin_at(&f, 0);
     for (size_t i = 0; i <= cuts_count && ret.last == PARSED_MORE && !ret.stopped; i++) {
         size_t end = i < cuts_count ? cuts[i] : size;

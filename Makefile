@@ -79,8 +79,10 @@ endif
 
 INCLUDE := -I. -isystem build/deps/llhttp -isystem build/deps/parson $(CORO_CFLAGS)
 INCLUDE += $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
-# libcurl is loaded when it is first needed: docs/decisions/0021-libcurl-when-needed.md
+# libcurl, libcrypto and libssl are loaded when they are first needed (docs/decisions/0021-libcurl-when-needed.md, 0022-...): the
+# program is linked without them. Tests call the last two by themselves.
 LIBS    := $(shell pkg-config --libs $(filter-out libcurl,$(PACKAGES)) 2>/dev/null) -ldl $(if $(PARSON),,-lparson)
+OWN_LIBS := $(filter-out -lcrypto -lssl,$(LIBS))
 
 # Whoever links libcoppice.a passes these as well: runtime/guard.c brackets each call of the allocator, so that a fault
 # inside it is known to be one, and catches abort and assert in actor code. coppice.pc repeats them.
@@ -339,6 +341,7 @@ archives = $(if $(filter tests/store/journal_test,$(1)),$(CHAOS_A)) $(if $(filte
 $(PROGRAM): $(call objects,$(MAIN)) $(HOUSE) $(LIBRARY)
 $(filter $(B)/tests/conformance/%,$(LINKED)): $(B)/tests/conformance/harness.o
 $(LINKED) $(FUZZED): $(B)/%: $(B)/%.o $$(call helpers,$$*) $$(call archives,$$*)
+$(PROGRAM): private LIBS := $(OWN_LIBS)
 $(PROGRAM) $(LINKED):
 	$(say) "LINK $@"
 	$(run)$(LINK) -o $@ $^ $(CORO_LIBS) $(LIBS)

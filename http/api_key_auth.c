@@ -1,10 +1,10 @@
 #include "http/api_key_auth.h"
 
-#include <openssl/evp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "http/sha256.h"
 #include "runtime/runtime.h"
 #include "store/view.h"
 
@@ -141,14 +141,6 @@ struct entry {
 
 #define SLOTS_SIZE (API_KEY_SLOTS * sizeof(struct slot))
 static struct slot *slots;
-static EVP_MD_CTX *contexts[RUNTIME_SCHEDULERS_MAX];
-static EVP_MD *sha256;
-
-static bool context_start(EVP_MD_CTX **ret_context)
-{
-    *ret_context = EVP_MD_CTX_new();
-    return *ret_context && EVP_DigestInit_ex(*ret_context, sha256, NULL) == 1;
-}
 
 bool api_keys_start(void)
 {
@@ -156,25 +148,13 @@ bool api_keys_start(void)
     /* Its pages are there when a key comes that needs them. */
     void *memory = mmap(NULL, SLOTS_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     slots = memory == MAP_FAILED ? NULL : memory;
-    sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
-    bool good = slots && sha256;
-    for (size_t i = 0; good && i < RUNTIME_SCHEDULERS_MAX; i++)
-        good = context_start(&contexts[i]);
-    if (!good)
-        api_keys_stop();
-    return good;
+    return slots != NULL;
 }
 
 void api_keys_stop(void)
 {
-    for (size_t i = 0; i < RUNTIME_SCHEDULERS_MAX; i++) {
-        EVP_MD_CTX_free(contexts[i]);
-        contexts[i] = NULL;
-    }
-    EVP_MD_free(sha256);
     if (slots)
         munmap((void *)slots, SLOTS_SIZE);
-    sha256 = NULL;
     slots = NULL;
 }
 
@@ -361,17 +341,13 @@ const struct actor_class api_key_uses_class = {.name = "api_keys",
 struct digest api_key_hash(const uint8_t secret[API_KEY_SECRET_SIZE])
 {
     const struct store *store = store_here();
+    uint8_t salted[sizeof(store->secret) + API_KEY_SECRET_SIZE];
     struct digest hash;
-    int scheduler = actor_scheduler_of(actor_self());
-    ASSERT(sha256 && store && scheduler >= 0 && scheduler < RUNTIME_SCHEDULERS_MAX);
-    EVP_MD_CTX *context = contexts[scheduler];
-    actor_guard_begin();
-    bool good = EVP_DigestInit_ex(context, NULL, NULL) == 1 &&
-                EVP_DigestUpdate(context, store->secret, sizeof(store->secret)) == 1 &&
-                EVP_DigestUpdate(context, secret, API_KEY_SECRET_SIZE) == 1 &&
-                EVP_DigestFinal_ex(context, hash.bytes, NULL) == 1;
-    actor_guard_end();
-    ASSERT(good);
+    ASSERT(store);
+    memcpy(salted, store->secret, sizeof(store->secret));
+    memcpy(salted + sizeof(store->secret), secret, API_KEY_SECRET_SIZE);
+    sha256_of(salted, sizeof(salted), hash.bytes);
+    explicit_bzero(salted, sizeof(salted));
     return hash;
 }
 

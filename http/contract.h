@@ -32,7 +32,7 @@ enum contract_kind contract_kind(enum contract contract);
 struct span contract_yaml(enum contract contract);
 struct span contract_json(enum contract contract);
 const char *
-contract_etag(enum contract contract); /* of the JSON, quoted: 64 bits of its SHA-256; after boot */
+contract_etag(enum contract contract); /* of the JSON, quoted: its checksum (store/checksum.h); after boot */
 
 /* A row of control.events.tsv, as it stands there: who is published where, with which details. */
 struct contract_event {

@@ -3,17 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <openssl/bn.h>
 #include <openssl/core_names.h>
-#include <openssl/crypto.h>
-#include <openssl/ec.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
 #include <openssl/obj_mac.h>
-#include <openssl/param_build.h>
 
 #include "runtime/actor.h"
 #include "runtime/json.h"
+#include "store/crypto.h"
 
 enum {
     PART_DEPTH_MAX = 8, /* of header and payload */
@@ -447,22 +442,22 @@ static enum jwt_algorithm jwk_algorithm(const struct json_text *json, const stru
 
 static EVP_PKEY *pkey_from(const char *type, OSSL_PARAM_BLD *build, int selection)
 {
-    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, type, NULL);
-    OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(build);
+    EVP_PKEY_CTX *context = crypto.EVP_PKEY_CTX_new_from_name(NULL, type, NULL);
+    OSSL_PARAM *params = crypto.OSSL_PARAM_BLD_to_param(build);
     EVP_PKEY *pkey = NULL;
-    if (!context || !params || EVP_PKEY_fromdata_init(context) != 1 ||
-        EVP_PKEY_fromdata(context, &pkey, selection, params) != 1)
+    if (!context || !params || crypto.EVP_PKEY_fromdata_init(context) != 1 ||
+        crypto.EVP_PKEY_fromdata(context, &pkey, selection, params) != 1)
         pkey = NULL;
-    OSSL_PARAM_free(params);
-    EVP_PKEY_CTX_free(context);
+    crypto.OSSL_PARAM_free(params);
+    crypto.EVP_PKEY_CTX_free(context);
     return pkey;
 }
 
 static bool pkey_sound(EVP_PKEY *pkey)
 {
-    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_pkey(NULL, pkey, NULL);
-    bool sound = context && EVP_PKEY_public_check(context) == 1;
-    EVP_PKEY_CTX_free(context);
+    EVP_PKEY_CTX *context = crypto.EVP_PKEY_CTX_new_from_pkey(NULL, pkey, NULL);
+    bool sound = context && crypto.EVP_PKEY_public_check(context) == 1;
+    crypto.EVP_PKEY_CTX_free(context);
     return sound;
 }
 
@@ -474,16 +469,18 @@ static EVP_PKEY *rsa_of(const struct json_text *json, const struct json_node *jw
     if (!jwk_bytes(json, jwk, "n", n, sizeof(n), &n_size) ||
         !jwk_bytes(json, jwk, "e", e, sizeof(e), &e_size))
         return NULL;
-    BIGNUM *modulus = BN_bin2bn(n, (int)n_size, NULL), *exponent = BN_bin2bn(e, (int)e_size, NULL);
-    OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
-    if (modulus && exponent && build && BN_num_bits(modulus) >= RSA_BITS_MIN &&
-        BN_num_bits(modulus) <= RSA_BITS_MAX && BN_is_odd(modulus) && BN_is_odd(exponent) &&
-        BN_num_bits(exponent) >= 2 && OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_N, modulus) == 1 &&
-        OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_E, exponent) == 1)
+    BIGNUM *modulus = crypto.BN_bin2bn(n, (int)n_size, NULL),
+           *exponent = crypto.BN_bin2bn(e, (int)e_size, NULL);
+    OSSL_PARAM_BLD *build = crypto.OSSL_PARAM_BLD_new();
+    if (modulus && exponent && build && crypto.BN_num_bits(modulus) >= RSA_BITS_MIN &&
+        crypto.BN_num_bits(modulus) <= RSA_BITS_MAX && crypto.BN_is_odd(modulus) &&
+        crypto.BN_is_odd(exponent) && crypto.BN_num_bits(exponent) >= 2 &&
+        crypto.OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_N, modulus) == 1 &&
+        crypto.OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_E, exponent) == 1)
         pkey = pkey_from("RSA", build, EVP_PKEY_PUBLIC_KEY);
-    OSSL_PARAM_BLD_free(build);
-    BN_free(modulus);
-    BN_free(exponent);
+    crypto.OSSL_PARAM_BLD_free(build);
+    crypto.BN_free(modulus);
+    crypto.BN_free(exponent);
     return pkey;
 }
 
@@ -496,13 +493,15 @@ static EVP_PKEY *ec_of(const struct json_text *json, const struct json_node *jwk
         !jwk_bytes(json, jwk, "y", point + 1 + a->coordinate, a->coordinate, &y_size) ||
         y_size != a->coordinate)
         return NULL;
-    OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
-    if (build && OSSL_PARAM_BLD_push_utf8_string(build, OSSL_PKEY_PARAM_GROUP_NAME, a->group, 0) == 1 &&
-        OSSL_PARAM_BLD_push_octet_string(build, OSSL_PKEY_PARAM_PUB_KEY, point, 1 + 2 * a->coordinate) == 1)
+    OSSL_PARAM_BLD *build = crypto.OSSL_PARAM_BLD_new();
+    if (build &&
+        crypto.OSSL_PARAM_BLD_push_utf8_string(build, OSSL_PKEY_PARAM_GROUP_NAME, a->group, 0) == 1 &&
+        crypto.OSSL_PARAM_BLD_push_octet_string(build, OSSL_PKEY_PARAM_PUB_KEY, point,
+                                                1 + 2 * a->coordinate) == 1)
         pkey = pkey_from("EC", build, EVP_PKEY_PUBLIC_KEY);
-    OSSL_PARAM_BLD_free(build);
+    crypto.OSSL_PARAM_BLD_free(build);
     if (pkey && !pkey_sound(pkey)) {
-        EVP_PKEY_free(pkey);
+        crypto.EVP_PKEY_free(pkey);
         pkey = NULL;
     }
     return pkey;
@@ -514,12 +513,12 @@ static struct jwt_key *key_make(const struct json_text *json, const struct json_
     const struct algorithm *a = &algorithms[algorithm];
     struct jwt_key *key = calloc(1, sizeof(*key));
     EVP_PKEY *pkey = a->curve ? ec_of(json, jwk, a) : rsa_of(json, jwk);
-    EVP_MD *digest = EVP_MD_fetch(NULL, a->digest, NULL);
+    EVP_MD *digest = crypto.EVP_MD_fetch(NULL, a->digest, NULL);
     if (!key || !pkey || !digest) {
-        EVP_PKEY_free(pkey);
-        EVP_MD_free(digest);
+        crypto.EVP_PKEY_free(pkey);
+        crypto.EVP_MD_free(digest);
         free(key);
-        ERR_clear_error();
+        crypto.ERR_clear_error();
         return NULL;
     }
     *key = (struct jwt_key){.algorithm = algorithm, .pkey = pkey, .digest = digest};
@@ -546,9 +545,10 @@ struct jwt_key *jwt_key_from_jwk(const struct json_text *json, const struct json
                "a key whose kty, crv and alg don't make RS256, RS384, RS512, ES256, ES384 or ES512");
     else {
         actor_guard_begin();
-        key = key_make(json, jwk, algorithm, kid);
+        bool loaded = crypto_load(CRYPTO_FILE, ret_text, text_size);
+        key = loaded ? key_make(json, jwk, algorithm, kid) : NULL;
         actor_guard_end();
-        if (!key)
+        if (loaded && !key)
             refuse(ret_text, text_size,
                    "a key that is none: RSA from 2048 to 8192 bits, or a point on its curve");
     }
@@ -560,8 +560,8 @@ void jwt_key_free(struct jwt_key *key)
     if (!key)
         return;
     actor_guard_begin();
-    EVP_PKEY_free(key->pkey);
-    EVP_MD_free(key->digest);
+    crypto.EVP_PKEY_free(key->pkey);
+    crypto.EVP_MD_free(key->digest);
     actor_guard_end();
     free(key);
 }
@@ -615,12 +615,12 @@ static size_t der_signature(const uint8_t *raw, size_t coordinate, uint8_t der[D
 
 static bool verify(const struct jwt_key *key, const struct jwt *jwt, const uint8_t *signature, size_t size)
 {
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    EVP_MD_CTX *context = crypto.EVP_MD_CTX_new();
     bool good =
-        context && EVP_DigestVerifyInit(context, NULL, key->digest, NULL, key->pkey) == 1 &&
-        EVP_DigestVerify(context, signature, size, jwt->signed_text.bytes, jwt->signed_text.size) == 1;
-    EVP_MD_CTX_free(context);
-    ERR_clear_error();
+        context && crypto.EVP_DigestVerifyInit(context, NULL, key->digest, NULL, key->pkey) == 1 &&
+        crypto.EVP_DigestVerify(context, signature, size, jwt->signed_text.bytes, jwt->signed_text.size) == 1;
+    crypto.EVP_MD_CTX_free(context);
+    crypto.ERR_clear_error();
     return good;
 }
 
@@ -635,7 +635,7 @@ bool jwt_key_verify(const struct jwt_key *key, const struct jwt *jwt)
             return false;
         size = der_signature(jwt->signature, a->coordinate, der);
         signature = der;
-    } else if (size != (size_t)EVP_PKEY_get_size(key->pkey)) {
+    } else if (size != (size_t)crypto.EVP_PKEY_get_size(key->pkey)) {
         return false;
     }
     if (size == 0)
@@ -654,76 +654,74 @@ struct jwt_signer {
     char kid[JWT_KID_MAX + 1];
 };
 
-/* Within 1 to n - 1. */
-static bool secret_sound(const EC_GROUP *group, const BIGNUM *secret)
+/* The order of P-256: a private half is a number from 1 to the one below it. */
+static const uint8_t order[JWT_SECRET_SIZE] = {
+    0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+    0xbc, 0xe6, 0xfa, 0xad, 0xa7, 0x17, 0x9e, 0x84, 0xf3, 0xb9, 0xca, 0xc2, 0xfc, 0x63, 0x25, 0x51};
+
+static bool secret_sound(const uint8_t secret[JWT_SECRET_SIZE])
 {
-    return !BN_is_zero(secret) && BN_cmp(secret, EC_GROUP_get0_order(group)) < 0;
+    static const uint8_t zero[JWT_SECRET_SIZE];
+    return memcmp(secret, order, sizeof(order)) < 0 && memcmp(secret, zero, sizeof(zero)) != 0;
 }
 
 void jwt_secret_make(void (*draw)(void *context, void *bytes, size_t size), void *context,
                      uint8_t ret_secret[JWT_SECRET_SIZE])
 {
-    bool good = false;
-    while (!good) { /* all but one of 2^32 draws are good */
+    do /* all but one of 2^32 draws are good */
         draw(context, ret_secret, JWT_SECRET_SIZE);
-        actor_guard_begin();
-        EC_GROUP *group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1);
-        BIGNUM *secret = BN_bin2bn(ret_secret, JWT_SECRET_SIZE, NULL);
-        ASSERT(group && secret);
-        good = secret_sound(group, secret);
-        BN_clear_free(secret);
-        EC_GROUP_free(group);
-        actor_guard_end();
-    }
+    while (!secret_sound(ret_secret));
 }
 
 /* The public point of the private number. */
 static bool point_of(const EC_GROUP *group, const BIGNUM *secret, uint8_t ret_point[65])
 {
-    EC_POINT *point = EC_POINT_new(group);
-    bool good = point && EC_POINT_mul(group, point, secret, NULL, NULL, NULL) == 1 &&
-                EC_POINT_point2oct(group, point, POINT_CONVERSION_UNCOMPRESSED, ret_point, 65, NULL) == 65;
-    EC_POINT_free(point);
+    EC_POINT *point = crypto.EC_POINT_new(group);
+    bool good =
+        point && crypto.EC_POINT_mul(group, point, secret, NULL, NULL, NULL) == 1 &&
+        crypto.EC_POINT_point2oct(group, point, POINT_CONVERSION_UNCOMPRESSED, ret_point, 65, NULL) == 65;
+    crypto.EC_POINT_free(point);
     return good;
 }
 
 static EVP_PKEY *signing_pkey(const BIGNUM *secret, const uint8_t point[65])
 {
-    OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
+    OSSL_PARAM_BLD *build = crypto.OSSL_PARAM_BLD_new();
     EVP_PKEY *pkey = NULL;
     if (build &&
-        OSSL_PARAM_BLD_push_utf8_string(build, OSSL_PKEY_PARAM_GROUP_NAME, algorithms[JWT_ES256].group, 0) ==
-            1 &&
-        OSSL_PARAM_BLD_push_octet_string(build, OSSL_PKEY_PARAM_PUB_KEY, point, 65) == 1 &&
-        OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_PRIV_KEY, secret) == 1)
+        crypto.OSSL_PARAM_BLD_push_utf8_string(build, OSSL_PKEY_PARAM_GROUP_NAME, algorithms[JWT_ES256].group,
+                                               0) == 1 &&
+        crypto.OSSL_PARAM_BLD_push_octet_string(build, OSSL_PKEY_PARAM_PUB_KEY, point, 65) == 1 &&
+        crypto.OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_PRIV_KEY, secret) == 1)
         pkey = pkey_from("EC", build, EVP_PKEY_KEYPAIR);
-    OSSL_PARAM_BLD_free(build);
+    crypto.OSSL_PARAM_BLD_free(build);
     return pkey;
 }
 
 static bool signer_fill(struct jwt_signer *signer, const uint8_t secret[JWT_SECRET_SIZE])
 {
-    EC_GROUP *group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1);
-    BIGNUM *number = BN_secure_new();
-    if (group && number && BN_bin2bn(secret, JWT_SECRET_SIZE, number) && secret_sound(group, number) &&
+    EC_GROUP *group = crypto.EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1);
+    BIGNUM *number = crypto.BN_secure_new();
+    if (group && number && crypto.BN_bin2bn(secret, JWT_SECRET_SIZE, number) && secret_sound(secret) &&
         point_of(group, number, signer->point))
         signer->pkey = signing_pkey(number, signer->point);
-    BN_clear_free(number);
-    EC_GROUP_free(group);
-    ERR_clear_error();
+    crypto.BN_clear_free(number);
+    crypto.EC_GROUP_free(group);
+    crypto.ERR_clear_error();
     return signer->pkey != NULL;
 }
 
 struct jwt_signer *jwt_signer_create(const char *kid, const uint8_t secret[JWT_SECRET_SIZE])
 {
     struct jwt_signer *signer = calloc(1, sizeof(*signer));
+    char why[200];
     if (!signer || strlen(kid) > JWT_KID_MAX) {
         free(signer);
         return NULL;
     }
     memcpy(signer->kid, kid, strlen(kid));
     actor_guard_begin();
-    bool good = signer_fill(signer, secret);
+    bool good = crypto_load(CRYPTO_FILE, why, sizeof(why)) && signer_fill(signer, secret);
     actor_guard_end();
     if (good)
         return signer;
@@ -736,7 +734,7 @@ void jwt_signer_free(struct jwt_signer *signer)
     if (!signer)
         return;
     actor_guard_begin();
-    EVP_PKEY_free(signer->pkey);
+    crypto.EVP_PKEY_free(signer->pkey);
     actor_guard_end();
     free(signer);
 }
@@ -772,10 +770,10 @@ size_t jwt_signer_jwk(const struct jwt_signer *signer, char text[JWT_JWK_MAX])
 static bool raw_signature(const uint8_t *der, size_t size, uint8_t raw[64])
 {
     const uint8_t *at = der;
-    ECDSA_SIG *signature = d2i_ECDSA_SIG(NULL, &at, (long)size);
-    bool good = signature && BN_bn2binpad(ECDSA_SIG_get0_r(signature), raw, 32) == 32 &&
-                BN_bn2binpad(ECDSA_SIG_get0_s(signature), raw + 32, 32) == 32;
-    ECDSA_SIG_free(signature);
+    ECDSA_SIG *signature = crypto.d2i_ECDSA_SIG(NULL, &at, (long)size);
+    bool good = signature && crypto.BN_bn2binpad(crypto.ECDSA_SIG_get0_r(signature), raw, 32) == 32 &&
+                crypto.BN_bn2binpad(crypto.ECDSA_SIG_get0_s(signature), raw + 32, 32) == 32;
+    crypto.ECDSA_SIG_free(signature);
     return good;
 }
 
@@ -783,14 +781,14 @@ static bool sign(const struct jwt_signer *signer, const char *text, size_t size,
 {
     uint8_t der[DER_MAX];
     size_t der_size = sizeof(der);
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    EVP_MD_CTX *context = crypto.EVP_MD_CTX_new();
     bool good = context &&
-                EVP_DigestSignInit_ex(context, NULL, algorithms[JWT_ES256].digest, NULL, NULL, signer->pkey,
-                                      NULL) == 1 &&
-                EVP_DigestSign(context, der, &der_size, (const uint8_t *)text, size) == 1 &&
+                crypto.EVP_DigestSignInit_ex(context, NULL, algorithms[JWT_ES256].digest, NULL, NULL,
+                                             signer->pkey, NULL) == 1 &&
+                crypto.EVP_DigestSign(context, der, &der_size, (const uint8_t *)text, size) == 1 &&
                 raw_signature(der, der_size, raw);
-    EVP_MD_CTX_free(context);
-    ERR_clear_error();
+    crypto.EVP_MD_CTX_free(context);
+    crypto.ERR_clear_error();
     return good;
 }
 

@@ -67,6 +67,7 @@ struct jwt {
 /* NULL: *ret is filled. Else what is wrong with its form, as a static text for logs. */
 const char *jwt_read(struct span token, struct jwt *ret);
 
+/* libcrypto is loaded by whoever makes the first key; nothing in here is done without a key, but for reading. */
 struct jwt_key; /* a public key bound to one algorithm; immutable, any thread */
 /* From a JWK (an object of a key set, which must name a kid, and an alg unless its curve leaves only one). NULL and a
  * sentence. Weak keys are refused: RSA below 2048 bits, curves other than the algorithm's, points that aren't on it; and

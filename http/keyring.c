@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-
+#include "http/sha256.h"
 #include "runtime/json.h"
 #include "runtime/telemetry.h"
 #include "store/audit.h"
@@ -70,45 +68,44 @@ static bool hash(struct keyring *k, struct span text, uint8_t ret_digest[DIGEST_
     unsigned size;
     actor_guard_begin();
     EVP_MD_CTX *hasher = reader_here(k)->hasher;
-    bool good = EVP_DigestInit_ex(hasher, NULL, NULL) == 1 &&
-                EVP_DigestUpdate(hasher, text.bytes, text.size) == 1 &&
-                EVP_DigestFinal_ex(hasher, ret_digest, &size) == 1;
+    bool good = crypto.EVP_DigestInit_ex(hasher, NULL, NULL) == 1 &&
+                crypto.EVP_DigestUpdate(hasher, text.bytes, text.size) == 1 &&
+                crypto.EVP_DigestFinal_ex(hasher, ret_digest, &size) == 1;
     actor_guard_end();
     return good;
 }
 
 static bool make_hashers(struct keyring *k)
 {
-    bool good = sha256 || (sha256 = EVP_MD_fetch(NULL, "SHA256", NULL));
+    bool good = sha256 || (sha256 = crypto.EVP_MD_fetch(NULL, "SHA256", NULL));
     for (int i = 0; good && i < KEYRING_READERS; i++) {
-        EVP_MD_CTX *hasher = k->readers[i].hasher = EVP_MD_CTX_new();
-        good = hasher && EVP_DigestInit_ex(hasher, sha256, NULL) == 1;
+        if (!k->readers[i].hasher)
+            k->readers[i].hasher = crypto.EVP_MD_CTX_new();
+        good = k->readers[i].hasher && crypto.EVP_DigestInit_ex(k->readers[i].hasher, sha256, NULL) == 1;
     }
     return good;
 }
 
-/* OpenSSL loads what it needs at first use, with more stack than an actor has: so once at boot. */
-static bool warm_up(struct keyring *k)
+static bool prepare(struct keyring *k, char *ret_why, size_t why_size)
 {
-    static const uint8_t secret[JWT_SECRET_SIZE] = {[31] = 7};
-    static struct jwt jwt;
-    struct json_node nodes[32];
-    struct json_text json = {.nodes = nodes, .nodes_max = 32};
-    struct json_error error;
-    char jwk[JWT_JWK_MAX], token[512], why[200];
-    uint8_t digest[DIGEST_SIZE];
-    struct jwt_signer *signer = jwt_signer_create("warm", secret);
-    if (!signer)
+    if (!crypto_load(CRYPTO_FILE, ret_why, why_size))
         return false;
-    size_t size = jwt_signer_jwk(signer, jwk),
-           length = jwt_sign(signer, span_text("{}"), token, sizeof(token));
-    struct jwt_key *key = json_text_read(&json, span_of(jwk, size), NULL, &error)
-                              ? jwt_key_from_jwk(&json, json_root(&json), why, sizeof(why))
-                              : NULL;
-    bool good = key && !jwt_read(span_of(token, length), &jwt) && jwt_key_verify(key, &jwt) &&
-                hash(k, span_of(token, length), digest);
-    jwt_key_free(key);
-    jwt_signer_free(signer);
+    if (make_hashers(k))
+        return true;
+    snprintf(ret_why, why_size, "libcrypto has no SHA-256");
+    return false;
+}
+
+bool keyring_prepare(struct keyring *keyring, char *ret_why, size_t why_size)
+{
+    if (atomic_load_explicit(&keyring->prepared, memory_order_acquire))
+        return true;
+    actor_guard_begin();
+    pthread_mutex_lock(&keyring->lock);
+    bool good = atomic_load(&keyring->prepared) || prepare(keyring, ret_why, why_size);
+    atomic_store_explicit(&keyring->prepared, good, memory_order_release);
+    pthread_mutex_unlock(&keyring->lock);
+    actor_guard_end();
     return good;
 }
 
@@ -116,16 +113,17 @@ static bool fill(struct keyring *k, char *ret_text, size_t text_size)
 {
     const struct keyring_options *o = &k->options;
     uint8_t secret[32];
-    bool made;
-    if (vault_open(o->master_key_file, o->env, &k->vault, &made, ret_text, text_size))
+    if (vault_open(o->master_key_file, o->env, &k->vault, &k->vault_made, ret_text, text_size))
         return false;
     o->env->random(o->env, secret, sizeof(secret));
     k->cache = token_cache_create(o->cache);
     k->blocklist = blocklist_create(secret);
-    OPENSSL_cleanse(secret, sizeof(secret));
+    explicit_bzero(secret, sizeof(secret));
     struct key_table *table = calloc(1, sizeof(*table));
     atomic_init(&k->table, table);
-    if (k->cache && k->blocklist && table && make_hashers(k) && warm_up(k))
+    if (table)
+        atomic_init(&table->opened, true); /* there is nothing in it */
+    if (k->cache && k->blocklist && table)
         return true;
     snprintf(ret_text, text_size, "no memory for the keyring");
     return false;
@@ -142,6 +140,7 @@ struct keyring *keyring_create(const struct keyring_options *options, char *ret_
         return NULL;
     }
     memset((void *)k, 0, sizeof(*k));
+    pthread_mutex_init(&k->lock, NULL);
     k->options = o;
     k->issuers[0] = o.issuer;
     k->issuers[1] = o.jwks_file || o.jwks_url ? o.jwks_issuer : NULL;
@@ -170,22 +169,13 @@ void keyring_destroy(struct keyring *keyring)
     for (int i = 0; i < SET_COUNT; i++)
         free(keyring->sets[i].text);
     for (int i = 0; i < KEYRING_READERS; i++)
-        EVP_MD_CTX_free(keyring->readers[i].hasher);
+        if (keyring->readers[i].hasher)
+            crypto.EVP_MD_CTX_free(keyring->readers[i].hasher);
+    pthread_mutex_destroy(&keyring->lock);
     token_cache_destroy(keyring->cache);
     blocklist_destroy(keyring->blocklist);
     vault_close(&keyring->vault);
     free(keyring);
-}
-
-void key_table_free(struct key_table *table)
-{
-    if (!table)
-        return;
-    for (uint32_t i = 0; i < table->count; i++)
-        jwt_key_free(table->entries[i].key);
-    jwt_signer_free(table->signer);
-    free(table->jwks);
-    free(table);
 }
 
 /* ---- reading the table ---- */
@@ -201,6 +191,7 @@ struct key_table *keyring_read_begin(struct keyring *keyring)
         atomic_store(&reader->table, seen);
         table = atomic_load(&keyring->table);
     } while (table != seen);
+    key_table_open(keyring, table);
     return table;
 }
 
@@ -343,7 +334,7 @@ static enum error look_up(struct keyring *k, const struct jwt *jwt, const uint8_
     if (!view)
         return ERR_NOT_FOUND; /* the command looks again */
     enum error e = txn_read(&view->txn, TABLE_SEEN_TOKENS, key_span(&key), &row);
-    if (!e && (k->options.jti_single_use || CRYPTO_memcmp(&row.digest, digest, DIGEST_SIZE) != 0))
+    if (!e && (k->options.jti_single_use || !secret_equal(&row.digest, digest, DIGEST_SIZE)))
         e = ERR_CONFLICT;
     view_close(view);
     return e;
@@ -459,16 +450,19 @@ static enum jwt_stage verify(struct keyring *keyring, struct span token, bool us
                              const char **ret_why)
 {
     uint8_t digest[DIGEST_SIZE];
+    char unprepared[200];
     enum jwt_stage stage;
     uint64_t now_s = actor_wall_now() / NS_PER_S;
     *ret_why = NULL;
     if (token.size > JWT_SIZE_MAX) {
         stage = JWT_STAGE_FORM;
         *ret_why = "too long";
-    } else if (!atomic_load_explicit(&keyring->loaded, memory_order_acquire) ||
-               !hash(keyring, token, digest)) {
+    } else if (!atomic_load_explicit(&keyring->loaded, memory_order_acquire)) {
         stage = JWT_STAGE_STORE;
         *ret_why = "keys and revocations are not loaded yet";
+    } else if (!keyring_prepare(keyring, unprepared, sizeof(unprepared)) || !hash(keyring, token, digest)) {
+        stage = JWT_STAGE_STORE;
+        *ret_why = "libcrypto can't be used";
     } else if (!verify_again(keyring, digest, now_s, ret_who, &stage, ret_why)) {
         stage = verify_whole(keyring, token, digest, now_s, use, ret_who, ret_why);
     }
@@ -515,11 +509,13 @@ void keyring_write_jwks(struct keyring *keyring, struct json *json)
 bool keyring_ready(struct keyring *keyring, const char **ret_why)
 {
     bool loaded = atomic_load(&keyring->loaded);
-    bool signs = keyring_read_begin(keyring)->signer != NULL;
+    const struct key_table *table = keyring_read_begin(keyring);
+    bool opened = table->opened, signs = table->signer != NULL;
     keyring_read_end(keyring);
     if (loaded && signs)
         return true;
-    *ret_why = !loaded ? "keys and revocations are not loaded yet"
+    *ret_why = !loaded   ? "keys and revocations are not loaded yet"
+               : !opened ? "libcrypto can't be used"
                : atomic_load(&keyring->signless)
                    ? "the active signing key can't be opened with this master key; bring it back, or rotate"
                    : "there is no signing key; an operator makes the first one (coppice keys bootstrap)";

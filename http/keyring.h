@@ -8,6 +8,9 @@
  * the table of keys is replaced. Revocation beats it: a revoked jti, kid, session or subject is on the blocklist before the
  * answer to the revocation is sent, and the blocklist is looked at first, always.
  *
+ * A start reads the keys' rows alone. What OpenSSL makes of them, and OpenSSL itself (store/crypto.h), comes with the first who
+ * asks for a key: some 2 ms, once. A key set that is configured is looked at as soon as it is there, because it may be bad.
+ *
  * Rotation: an active key older than the cadence is replaced; the old one is verified with for the overlap, and not a
  * second longer, whether the actor runs or not. In dev the first key is made by itself; elsewhere an operator makes it
  * (keyring_rotate with first), and until then keyring_ready is false.

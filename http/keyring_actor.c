@@ -7,8 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <openssl/crypto.h>
-
 #include "actors/fetch.h"
 #include "runtime/json.h"
 #include "store/view.h"
@@ -17,9 +15,7 @@ enum { KEYRING_ORDER = 1, KEYRING_ANSWER, KEYRING_TICK };
 enum verb { VERB_ROTATE, VERB_REVOKE_KEY, VERB_REVOKE };
 
 enum {
-    OWN_MAX = 40,     /* of our keys that haven't ended: what fits into a chunk of an arena */
-    SET_NODES = 3500, /* of a set's JSON, likewise: 200 keys */
-    PAGE = 2048,      /* revocations read in one view */
+    PAGE = 2048, /* revocations read in one view */
     SUBMIT_MS = 5000,
     ATTEMPT_S = 10, /* between attempts at what the store refused */
     UNSURE_S = 60,  /* for how long keys are read again after an order whose end nobody knows */
@@ -114,17 +110,10 @@ enum error keyring_revoke(const struct keyring_order *o, enum revocation_kind ki
 
 /* ---- the actor ---- */
 
-/* One of ours that hasn't ended, as the store has it. */
-struct own_key {
-    struct uuid id;
-    uint8_t state;
-    uint64_t created_us, expires_us;
-};
-
 struct keyring_state {
     struct keyring *k;
     struct uuid_source ids;
-    struct own_key own[OWN_MAX];
+    struct own_key own[KEYRING_OWN_MAX];
     uint32_t own_count;
     bool revocations_loaded, keys_loaded;
     bool ever;             /* there is, or was, a key of this environment */
@@ -165,46 +154,6 @@ static void tell(struct keyring_state *s, const char *level, const char *what, c
 
 /* ---- key sets ---- */
 
-static void add_entry(struct key_table *table, const char *issuer, struct jwt_key *key, uint64_t until_s,
-                      bool own)
-{
-    struct keyring_entry *entry = &table->entries[table->count];
-    *entry = (struct keyring_entry){.issuer = issuer, .key = key, .until_s = until_s};
-    for (uint32_t i = 0; i < table->count && !own; i++) {
-        struct keyring_entry *other = &table->entries[i];
-        if (strcmp(other->issuer, issuer) == 0 && strcmp(jwt_key_kid(other->key), jwt_key_kid(key)) == 0)
-            entry->twice = other->twice = true;
-    }
-    table->count++;
-}
-
-/* Adds what can be used to the table; *ret_why: why the last one that can't, can't. Returns how many could. */
-static uint32_t set_add(struct key_table *table, const char *issuer, struct span text,
-                        struct json_node *nodes, char *ret_why, size_t why_size)
-{
-    struct json_text json = {.nodes = nodes, .nodes_max = SET_NODES};
-    struct json_error error;
-    uint32_t good = 0;
-    snprintf(ret_why, why_size, "it has no keys");
-    if (!json_text_read(&json, text, NULL, &error)) {
-        snprintf(ret_why, why_size, "it is no JSON: %s, at byte %u", error.what, error.at);
-        return 0;
-    }
-    const struct json_node *root = json_root(&json);
-    const struct json_node *keys = root->kind == JSON_OBJECT ? json_member(&json, root, "keys") : NULL;
-    if (!keys || keys->kind != JSON_ARRAY)
-        return 0;
-    for (const struct json_node *jwk = json_first(&json, keys); jwk; jwk = json_after(&json, keys, jwk)) {
-        struct jwt_key *key =
-            table->count < KEYRING_KEYS_MAX ? jwt_key_from_jwk(&json, jwk, ret_why, why_size) : NULL;
-        if (!key)
-            continue;
-        add_entry(table, issuer, key, UINT64_MAX, false);
-        good++;
-    }
-    return good;
-}
-
 /* Takes a set's new text when there is at least one key in it. True: the table has to be made anew. */
 static bool set_take(struct keyring_state *s, int which, const char *text, size_t size)
 {
@@ -214,11 +163,12 @@ static bool set_take(struct keyring_state *s, int which, const char *text, size_
     if (set->text && set->size == size && memcmp(set->text, text, size) == 0)
         return false;
     struct arena_mark mark = actor_arena_mark();
-    struct json_node *nodes = actor_alloc(SET_NODES * sizeof(*nodes));
+    struct json_node *nodes = actor_alloc(KEYRING_SET_NODES * sizeof(*nodes));
     actor_guard_begin();
     struct key_table *trial = calloc(1, sizeof(*trial));
     uint32_t good =
-        trial ? set_add(trial, k->options.jwks_issuer, span_of(text, size), nodes, why, sizeof(why)) : 0;
+        trial ? key_table_add_set(trial, k->options.jwks_issuer, span_of(text, size), nodes, why, sizeof(why))
+              : 0;
     key_table_free(trial);
     char *copy = good ? malloc(size) : NULL;
     if (copy) {
@@ -231,92 +181,6 @@ static bool set_take(struct keyring_state *s, int which, const char *text, size_
     if (!good)
         tell(s, "warn", "a key set was refused, and the one before it is kept", why);
     return copy != NULL;
-}
-
-/* ---- the table ---- */
-
-static const char jwks_head[] = "{\"keys\":[";
-enum { JWKS_HEAD = sizeof(jwks_head) - 1 };
-
-/* Of a row, when its view isn't open any more. */
-struct loaded {
-    struct own_key own;
-    char kid[UUID_TEXT_SIZE];
-    uint32_t jwk_size, sealed_size;
-    char jwk[SIGNING_KEY_JWK_MAX];
-    uint8_t sealed[SIGNING_KEY_SEALED_MAX];
-};
-
-static struct span sealed_name(char name[128], const struct keyring *k, const char *kid)
-{
-    int length = snprintf(name, 128, "coppice signing key %s of %s", kid, k->options.environment);
-    return span_of(name, (size_t)length);
-}
-
-static struct jwt_signer *signer_of(const struct keyring *k, const struct loaded *key)
-{
-    uint8_t secret[JWT_SECRET_SIZE];
-    char name[128];
-    if (!vault_unseal(&k->vault, sealed_name(name, k, key->kid), span_of(key->sealed, key->sealed_size),
-                      secret, sizeof(secret)))
-        return NULL;
-    struct jwt_signer *signer = jwt_signer_create(key->kid, secret);
-    OPENSSL_cleanse(secret, sizeof(secret));
-    return signer;
-}
-
-static void add_own(struct keyring *k, struct key_table *table, const struct loaded *key,
-                    struct json_node *nodes)
-{
-    struct json_text json = {.nodes = nodes, .nodes_max = SET_NODES};
-    struct json_error error;
-    char why[200];
-    bool active = key->own.state == SIGNING_KEY_ACTIVE;
-    uint64_t until_s = active ? UINT64_MAX : key->own.expires_us / 1000000;
-    if (table->count == KEYRING_KEYS_MAX ||
-        !json_text_read(&json, span_of(key->jwk, key->jwk_size), NULL, &error))
-        return;
-    struct jwt_key *public = jwt_key_from_jwk(&json, json_root(&json), why, sizeof(why));
-    if (!public || strcmp(jwt_key_kid(public), key->kid) != 0) { /* a row's key is the row's alone */
-        jwt_key_free(public);
-        return;
-    }
-    add_entry(table, k->options.issuer, public, until_s, true);
-    if (table->jwks_size > JWKS_HEAD)
-        table->jwks[table->jwks_size++] = ',';
-    memcpy(table->jwks + table->jwks_size, key->jwk, key->jwk_size);
-    table->jwks_size += key->jwk_size;
-    if (!active)
-        return;
-    table->signer = signer_of(k, key);
-    table->created_us = key->own.created_us;
-    atomic_store(&k->signless, !table->signer);
-}
-
-/* Guarded: whoever is ended halfway would leave it to nobody. */
-static bool table_make(struct keyring *k, const struct loaded *keys, uint32_t count, struct json_node *nodes)
-{
-    char why[200];
-    struct key_table *table = calloc(1, sizeof(*table));
-    if (table)
-        table->jwks = malloc(16 + count * (SIGNING_KEY_JWK_MAX + 1));
-    if (!table || !table->jwks) {
-        free(table);
-        return false;
-    }
-    atomic_store(&k->signless, false);
-    memcpy(table->jwks, jwks_head, JWKS_HEAD);
-    table->jwks_size = JWKS_HEAD;
-    for (uint32_t i = 0; i < count; i++)
-        add_own(k, table, &keys[i], nodes);
-    memcpy(table->jwks + table->jwks_size, "]}", 2);
-    table->jwks_size += 2;
-    for (int i = 0; i < SET_COUNT; i++)
-        if (k->sets[i].text)
-            set_add(table, k->options.jwks_issuer, span_of(k->sets[i].text, k->sets[i].size), nodes, why,
-                    sizeof(why));
-    keyring_publish(k, table);
-    return true;
 }
 
 /* ---- loading ---- */
@@ -341,7 +205,7 @@ static uint64_t over_for_good_s(void)
     return store_here() ? store_retained_us(store_here()) / 1000000 : 0;
 }
 
-static void load_row(struct keyring_state *s, const struct signing_key *row, struct loaded *keys,
+static void load_row(struct keyring_state *s, const struct signing_key *row, struct own_row *keys,
                      uint32_t *count)
 {
     struct keyring *k = s->k;
@@ -352,9 +216,9 @@ static void load_row(struct keyring_state *s, const struct signing_key *row, str
     uuid_format(&row->id, kid);
     if (row->state == SIGNING_KEY_REVOKED && all_expired_s(row->ended_us) > now_us() / 1000000)
         stop_key(k, k->options.issuer, span_text(kid), all_expired_s(row->ended_us));
-    if (lifecycle_terminal(&signing_key_lifecycle, row->state) || *count == OWN_MAX)
+    if (lifecycle_terminal(&signing_key_lifecycle, row->state) || *count == KEYRING_OWN_MAX)
         return;
-    struct loaded *key = &keys[(*count)++];
+    struct own_row *key = &keys[(*count)++];
     key->own = (struct own_key){row->id, row->state, row->created_us, row->expires_us};
     memcpy(key->kid, kid, sizeof(kid));
     key->jwk_size = row->public_jwk.size;
@@ -365,7 +229,7 @@ static void load_row(struct keyring_state *s, const struct signing_key *row, str
 }
 
 /* Newest first, so that the active one is there however many are retiring. */
-static enum error read_keys(struct keyring_state *s, struct loaded *keys, uint32_t *ret_count)
+static enum error read_keys(struct keyring_state *s, struct own_row *keys, uint32_t *ret_count)
 {
     struct key last = {.size = 0};
     struct signing_key row;
@@ -387,18 +251,18 @@ static enum error load_keys(struct keyring_state *s)
 {
     uint32_t count = 0;
     struct arena_mark mark = actor_arena_mark();
-    struct loaded *keys = actor_alloc(OWN_MAX * sizeof(*keys));
-    struct json_node *nodes = actor_alloc(SET_NODES * sizeof(*nodes));
+    struct own_row *keys = actor_alloc(KEYRING_OWN_MAX * sizeof(*keys));
+    struct json_node *nodes = actor_alloc(KEYRING_SET_NODES * sizeof(*nodes));
     enum error e = store_here() ? read_keys(s, keys, &count) : ERR_UNAVAILABLE;
     if (!e) {
         s->own_count = count;
         for (uint32_t i = 0; i < count; i++)
             s->own[i] = keys[i].own;
         actor_guard_begin();
-        e = table_make(s->k, keys, count, nodes) ? OK : ERR_MEMORY;
+        e = key_table_make(s->k, keys, count, nodes) ? OK : ERR_MEMORY;
         actor_guard_end();
     }
-    OPENSSL_cleanse(keys, OWN_MAX * sizeof(*keys));
+    explicit_bzero(keys, KEYRING_OWN_MAX * sizeof(*keys));
     actor_arena_reset(mark);
     s->keys_loaded |= e == OK;
     return e;
@@ -492,10 +356,11 @@ static bool newcomer_make(struct keyring_state *s, struct newcomer *n)
     actor_guard_begin();
     struct jwt_signer *signer = jwt_signer_create(n->kid, secret);
     n->jwk_size = signer ? jwt_signer_jwk(signer, n->jwk) : 0;
-    vault_seal(&s->k->vault, nonce, sealed_name(name, s->k, n->kid), span_of(secret, sizeof(secret)),
-               n->sealed);
+    if (signer)
+        vault_seal(&s->k->vault, nonce, keyring_sealed_name(name, s->k, n->kid),
+                   span_of(secret, sizeof(secret)), n->sealed);
     jwt_signer_free(signer);
-    OPENSSL_cleanse(secret, sizeof(secret));
+    explicit_bzero(secret, sizeof(secret));
     actor_guard_end();
     return n->jwk_size > 0;
 }
@@ -525,10 +390,15 @@ static enum error rotate(struct keyring_state *s, bool first, struct span who, s
     const struct own_key *active = active_of(s);
     const struct keyring_options *o = &s->k->options;
     struct newcomer n;
+    char why[200];
     if (!s->keys_loaded)
         return ERR_UNAVAILABLE;
     if (first ? s->ever : !s->ever)
         return first ? ERR_EXISTS : ERR_NOT_FOUND;
+    if (!keyring_prepare(s->k, why, sizeof(why))) {
+        tell(s, "error", "no signing key can be made", why);
+        return ERR_UNAVAILABLE;
+    }
     if (!newcomer_make(s, &n))
         return ERR_MEMORY;
     struct signing_key_rotate c = {.id = n.id,

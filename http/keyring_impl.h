@@ -1,8 +1,8 @@
-/* Of the keyring, for keyring.c (readers) and keyring_actor.c (the one that changes it) alone. */
+/* Of the keyring, for keyring.c (readers), keyring_actor.c (the one that changes it) and key_table.c (what it makes) alone. */
 #ifndef COPPICE_HTTP_KEYRING_IMPL_H
 #define COPPICE_HTTP_KEYRING_IMPL_H
 
-#include <openssl/evp.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "http/blocklist.h"
@@ -10,6 +10,7 @@
 #include "http/token_cache.h"
 #include "http/vault.h"
 #include "runtime/runtime.h"
+#include "store/crypto.h"
 #include "store/signing_key.h"
 
 struct keyring_entry {
@@ -26,9 +27,33 @@ struct key_set {
 };
 enum { SET_FILE, SET_URL, SET_COUNT };
 
-/* What readers see: immutable. */
+enum {
+    KEYRING_OWN_MAX = 40,     /* of our keys that haven't ended: what fits into a chunk of an arena */
+    KEYRING_SET_NODES = 3500, /* of a set's JSON, likewise: 200 keys */
+};
+
+/* One of ours that hasn't ended, as the store has it. */
+struct own_key {
+    struct uuid id;
+    uint8_t state;
+    uint64_t created_us, expires_us;
+};
+/* And what keys are made of. */
+struct own_row {
+    struct own_key own;
+    char kid[UUID_TEXT_SIZE];
+    uint32_t jwk_size, sealed_size;
+    char jwk[SIGNING_KEY_JWK_MAX];
+    uint8_t sealed[SIGNING_KEY_SEALED_MAX];
+};
+
+/* What readers see: immutable, once it has been opened. That makes keys of the rows, for which libcrypto is needed: it is done
+ * by the first one who reads, unless it is there already. */
 struct key_table {
-    struct key_table *next;    /* of those that wait for their last reader */
+    struct key_table *next; /* of those that wait for their last reader */
+    _Atomic bool opened;
+    uint32_t rows_count; /* of ours, owned, until it is opened */
+    struct own_row *rows;
     struct jwt_signer *signer; /* NULL: nothing can be signed */
     uint64_t created_us;       /* the signer's key */
     size_t jwks_size;
@@ -48,7 +73,10 @@ enum { KEYRING_READERS = RUNTIME_SCHEDULERS_MAX + 1 }; /* the last one is for pl
 
 struct keyring {
     struct keyring_options options;
+    pthread_mutex_t lock;  /* of whoever loads libcrypto or opens a table */
+    _Atomic bool prepared; /* libcrypto is there, and the readers' hashers */
     struct vault vault;
+    bool vault_made; /* at this start: what is in the store was sealed by another one */
     const char *issuers[3], *audiences[2];
     struct jwt_policy policy;
     struct token_cache *cache;
@@ -64,7 +92,11 @@ struct keyring {
     struct key_set sets[SET_COUNT];
 };
 
-/* Between these two, guarded: the table stays. */
+/* From the first token on: libcrypto, and what hashes tokens with it. False: it can't be loaded, and a sentence.
+ * Any thread. */
+bool keyring_prepare(struct keyring *keyring, char *ret_why, size_t why_size);
+
+/* Between these two, guarded: the table stays. It has been opened, unless libcrypto can't be loaded. */
 struct key_table *keyring_read_begin(struct keyring *keyring);
 void keyring_read_end(struct keyring *keyring);
 
@@ -72,7 +104,17 @@ void keyring_read_end(struct keyring *keyring);
 void keyring_publish(struct keyring *keyring, struct key_table *table);
 /* Frees what nobody reads any more. */
 void keyring_reclaim(struct keyring *keyring);
+
+/* http/key_table.c, guarded. A table of rows, with the keys of the sets behind them, is published unless there is no memory. It
+ * is opened at once when that costs little, or when something is waiting to be found out. `nodes`: KEYRING_SET_NODES. */
+bool key_table_make(struct keyring *k, const struct own_row *rows, uint32_t count, struct json_node *nodes);
+void key_table_open(struct keyring *k, struct key_table *table); /* no effect without libcrypto */
 void key_table_free(struct key_table *table);
+/* Adds what can be used to the table; *ret_why: why the last one that can't, can't. Returns how many could. */
+uint32_t key_table_add_set(struct key_table *table, const char *issuer, struct span text,
+                           struct json_node *nodes, char *ret_why, size_t why_size);
+/* What the secret of one of our keys is sealed under. */
+struct span keyring_sealed_name(char name[128], const struct keyring *k, const char *kid);
 
 /* The stops of a token of which these are the words. */
 void keyring_stops(const struct keyring *keyring, const struct jwt *jwt,

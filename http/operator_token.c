@@ -2,11 +2,9 @@
 
 #include <stdio.h>
 
-#include <openssl/crypto.h>
-#include <openssl/sha.h>
-
 #include "http/front.h"
 #include "http/secret_file.h"
+#include "http/sha256.h"
 #include "runtime/actor.h"
 
 #define PREFIX "cop_op_"
@@ -35,10 +33,8 @@ static void write_token(const uint8_t secret[SECRET_SIZE], char token[OPERATOR_T
 
 static void hash_of(const char *token, size_t length, char hash[OPERATOR_TOKEN_HASH])
 {
-    uint8_t digest[SHA256_DIGEST_LENGTH];
-    actor_guard_begin();
-    SHA256((const uint8_t *)token, length, digest);
-    actor_guard_end();
+    uint8_t digest[SHA256_SIZE];
+    sha256_of(token, length, digest);
     for (size_t i = 0; i < sizeof(digest); i++)
         snprintf(hash + 2 * i, 3, "%02x", digest[i]);
 }
@@ -59,7 +55,7 @@ static enum error make(const char *path, struct env *env, char token[OPERATOR_TO
     uint8_t secret[SECRET_SIZE];
     env->random(env, secret, sizeof(secret));
     write_token(secret, token);
-    OPENSSL_cleanse(secret, sizeof(secret));
+    explicit_bzero(secret, sizeof(secret));
     char line[OPERATOR_TOKEN_TEXT];
     memcpy(line, token, OPERATOR_TOKEN_LENGTH);
     line[OPERATOR_TOKEN_LENGTH] = '\n';
@@ -87,7 +83,7 @@ enum error operator_token_open(const char *path, struct env *env, char ret_token
     }
     hash_of(token, size, ret_hash);
     snprintf(ret_token, OPERATOR_TOKEN_TEXT, "%s", made ? token : "");
-    OPENSSL_cleanse(token, sizeof(token));
+    explicit_bzero(token, sizeof(token));
     return OK;
 }
 
@@ -103,5 +99,5 @@ bool operator_token_check(const struct front *f, struct span authorization)
         if ((at[i] | 0x20) != scheme[i])
             return false;
     hash_of(at + head, OPERATOR_TOKEN_LENGTH, hash);
-    return CRYPTO_memcmp(hash, f->operator_token_hash, OPERATOR_TOKEN_HASH - 1) == 0;
+    return secret_equal(hash, f->operator_token_hash, OPERATOR_TOKEN_HASH - 1);
 }

@@ -1,12 +1,12 @@
 #include "http/tls.h"
 
-#include <openssl/crypto.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "http/ssl.h"
 #include "runtime/actor.h"
 
 struct tls_context {
@@ -31,10 +31,10 @@ static struct {
 /* Why the last call failed, and a clean slate for the next one. */
 static const char *reason(void)
 {
-    unsigned long code = ERR_peek_error();
+    unsigned long code = crypto.ERR_peek_error();
     const char *text =
-        ERR_SYSTEM_ERROR(code) ? strerror(ERR_GET_REASON(code)) : ERR_reason_error_string(code);
-    ERR_clear_error();
+        ERR_SYSTEM_ERROR(code) ? strerror(ERR_GET_REASON(code)) : crypto.ERR_reason_error_string(code);
+    crypto.ERR_clear_error();
     return text ? text : "failed";
 }
 
@@ -48,40 +48,42 @@ static int no_passphrase(char *room, int size, int writing, void *context)
     return -1;
 }
 
-static int choose_protocol(SSL *ssl, const unsigned char **ret_chosen, unsigned char *ret_size,
+static int choose_protocol(SSL *session, const unsigned char **ret_chosen, unsigned char *ret_size,
                            const unsigned char *offered, unsigned offered_size, void *context)
 {
     static const unsigned char ours[] = "\x08http/1.1";
     unsigned char *chosen;
-    (void)ssl;
+    (void)session;
     (void)context;
-    if (SSL_select_next_proto(&chosen, ret_size, ours, sizeof ours - 1, offered, offered_size) !=
+    if (ssl.SSL_select_next_proto(&chosen, ret_size, ours, sizeof ours - 1, offered, offered_size) !=
         OPENSSL_NPN_NEGOTIATED)
         return SSL_TLSEXT_ERR_ALERT_FATAL;
     *ret_chosen = chosen;
     return SSL_TLSEXT_ERR_OK;
 }
 
-static bool set_rules(SSL_CTX *ssl)
+static bool set_rules(SSL_CTX *context)
 {
-    SSL_CTX_set_options(ssl, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
-                                 SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_TICKET);
-    SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
-    SSL_CTX_set_default_passwd_cb(ssl, no_passphrase);
-    return SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION) == 1 && SSL_CTX_set_num_tickets(ssl, 0) == 1 &&
-           SSL_CTX_set_cipher_list(ssl, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1;
+    ssl.SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+                                         SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_TICKET);
+    ssl.SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
+    ssl.SSL_CTX_ctrl(context, SSL_CTRL_MODE, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER,
+                     NULL);
+    ssl.SSL_CTX_set_alpn_select_cb(context, choose_protocol, NULL);
+    ssl.SSL_CTX_set_default_passwd_cb(context, no_passphrase);
+    return ssl.SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, NULL) == 1 &&
+           ssl.SSL_CTX_set_num_tickets(context, 0) == 1 &&
+           ssl.SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1;
 }
 
-static bool set_client_ca(SSL_CTX *ssl, const char *file)
+static bool set_client_ca(SSL_CTX *context, const char *file)
 {
-    STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(file);
+    STACK_OF(X509_NAME) *names = ssl.SSL_load_client_CA_file(file);
     if (!names)
         return false;
-    SSL_CTX_set_client_CA_list(ssl, names);
-    SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-    return SSL_CTX_load_verify_file(ssl, file) == 1;
+    ssl.SSL_CTX_set_client_CA_list(context, names);
+    ssl.SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    return ssl.SSL_CTX_load_verify_file(context, file) == 1;
 }
 
 /* What one side has written goes to the other. */
@@ -90,8 +92,8 @@ static bool carry(SSL *from, SSL *to)
     char bytes[2048];
     int size;
     bool any = false;
-    while ((size = BIO_read(SSL_get_wbio(from), bytes, sizeof bytes)) > 0) {
-        BIO_write(SSL_get_rbio(to), bytes, size);
+    while ((size = crypto.BIO_read(ssl.SSL_get_wbio(from), bytes, sizeof bytes)) > 0) {
+        crypto.BIO_write(ssl.SSL_get_rbio(to), bytes, size);
         any = true;
     }
     return any;
@@ -99,80 +101,91 @@ static bool carry(SSL *from, SSL *to)
 
 static SSL *half(SSL_CTX *context)
 {
-    SSL *ssl = context ? SSL_new(context) : NULL;
-    BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
-    if (!ssl || !in || !out) {
-        SSL_free(ssl);
-        BIO_free(in);
-        BIO_free(out);
+    SSL *session = context ? ssl.SSL_new(context) : NULL;
+    BIO *in = crypto.BIO_new(crypto.BIO_s_mem()), *out = crypto.BIO_new(crypto.BIO_s_mem());
+    if (!session || !in || !out) {
+        ssl.SSL_free(session);
+        crypto.BIO_free(in);
+        crypto.BIO_free(out);
         return NULL;
     }
-    SSL_set_bio(ssl, in, out);
-    return ssl;
+    ssl.SSL_set_bio(session, in, out);
+    return session;
 }
 
 /* A handshake with a client of our own. The client has no certificate: where one is asked for, it gets as far as that. */
 static bool try_handshake(SSL_CTX *context)
 {
-    SSL_CTX *client_context = SSL_CTX_new(TLS_client_method());
+    SSL_CTX *client_context = ssl.SSL_CTX_new(ssl.TLS_client_method());
     SSL *client = half(client_context), *server = half(context);
     bool moved = client && server, done = false;
     while (moved && !done) {
-        int to_server = SSL_connect(client), to_client;
+        int to_server = ssl.SSL_connect(client), to_client;
         moved = carry(client, server);
-        to_client = SSL_accept(server);
+        to_client = ssl.SSL_accept(server);
         moved |= carry(server, client);
-        done = to_server == 1 && (to_client == 1 || SSL_CTX_get_verify_mode(context) != SSL_VERIFY_NONE);
+        done = to_server == 1 && (to_client == 1 || ssl.SSL_CTX_get_verify_mode(context) != SSL_VERIFY_NONE);
     }
-    SSL_free(client);
-    SSL_free(server);
-    SSL_CTX_free(client_context);
+    ssl.SSL_free(client);
+    ssl.SSL_free(server);
+    ssl.SSL_CTX_free(client_context);
     return done;
 }
 
-static bool load(SSL_CTX *ssl, const char *certificate_file, const char *key_file, const char *client_ca,
+static bool load(SSL_CTX *context, const char *certificate_file, const char *key_file, const char *client_ca,
                  char *ret_text, size_t text_size)
 {
-    if (!set_rules(ssl))
+    if (!set_rules(context))
         snprintf(ret_text, text_size, "TLS: %s", reason());
-    else if (SSL_CTX_use_certificate_chain_file(ssl, certificate_file) != 1)
+    else if (ssl.SSL_CTX_use_certificate_chain_file(context, certificate_file) != 1)
         snprintf(ret_text, text_size, "certificate %s: %s", certificate_file, reason());
-    else if (SSL_CTX_use_PrivateKey_file(ssl, key_file, SSL_FILETYPE_PEM) != 1)
+    else if (ssl.SSL_CTX_use_PrivateKey_file(context, key_file, SSL_FILETYPE_PEM) != 1)
         snprintf(ret_text, text_size, "key %s: %s", key_file, reason());
-    else if (SSL_CTX_check_private_key(ssl) != 1)
+    else if (ssl.SSL_CTX_check_private_key(context) != 1)
         snprintf(ret_text, text_size, "key %s is not the one of certificate %s: %s", key_file,
                  certificate_file, reason());
-    else if (client_ca && !set_client_ca(ssl, client_ca))
+    else if (client_ca && !set_client_ca(context, client_ca))
         snprintf(ret_text, text_size, "authorities %s: %s", client_ca, reason());
-    else if (!try_handshake(ssl))
+    else if (!try_handshake(context))
         snprintf(ret_text, text_size, "certificate %s: a handshake fails: %s", certificate_file, reason());
     else
         return true;
     return false;
 }
 
-struct tls_context *tls_context_create(const char *certificate_file, const char *key_file,
-                                       const char *client_ca, char *ret_text, size_t text_size)
+static struct tls_context *create(const char *certificate_file, const char *key_file, const char *client_ca,
+                                  char *ret_text, size_t text_size)
 {
-    struct tls_context *context;
+    struct tls_context *context = calloc(1, sizeof *context);
     bool sound = false;
-    actor_guard_begin();
-    ERR_clear_error();
-    context = OPENSSL_zalloc(sizeof *context);
+    crypto.ERR_clear_error();
     if (context)
-        context->ssl = SSL_CTX_new(TLS_server_method());
+        context->ssl = ssl.SSL_CTX_new(ssl.TLS_server_method());
     if (!context || !context->ssl)
         snprintf(ret_text, text_size, "TLS: %s", reason());
     else
         sound = load(context->ssl, certificate_file, key_file, client_ca, ret_text, text_size);
     if (context && !sound) {
-        SSL_CTX_free(context->ssl);
-        OPENSSL_free(context);
+        ssl.SSL_CTX_free(context->ssl);
+        free(context);
         context = NULL;
     }
     if (context)
         context->holds = 1;
-    ERR_clear_error();
+    crypto.ERR_clear_error();
+    return context;
+}
+
+struct tls_context *tls_context_create(const char *certificate_file, const char *key_file,
+                                       const char *client_ca, char *ret_text, size_t text_size)
+{
+    struct tls_context *context = NULL;
+    char why[200];
+    actor_guard_begin();
+    if (ssl_load(SSL_FILE, why, sizeof why))
+        context = create(certificate_file, key_file, client_ca, ret_text, text_size);
+    else
+        snprintf(ret_text, text_size, "TLS: %s", why);
     actor_guard_end();
     return context;
 }
@@ -182,8 +195,8 @@ void tls_context_release(struct tls_context *context)
     if (!context || atomic_fetch_sub(&context->holds, 1) > 1)
         return;
     actor_guard_begin();
-    SSL_CTX_free(context->ssl);
-    OPENSSL_free(context);
+    ssl.SSL_CTX_free(context->ssl);
+    free(context);
     actor_guard_end();
 }
 
@@ -223,18 +236,18 @@ struct tls *tls_open(struct tls_context *context)
 {
     struct tls *tls;
     actor_guard_begin();
-    ERR_clear_error();
-    tls = OPENSSL_zalloc(sizeof *tls);
+    crypto.ERR_clear_error();
+    tls = calloc(1, sizeof *tls);
     if (tls && (tls->ssl = half(context->ssl))) {
-        tls->in = SSL_get_rbio(tls->ssl);
-        tls->out = SSL_get_wbio(tls->ssl);
+        tls->in = ssl.SSL_get_rbio(tls->ssl);
+        tls->out = ssl.SSL_get_wbio(tls->ssl);
         tls->context = context;
-        SSL_set_accept_state(tls->ssl);
+        ssl.SSL_set_accept_state(tls->ssl);
     } else {
-        OPENSSL_free(tls);
+        free(tls);
         tls = NULL;
     }
-    ERR_clear_error();
+    crypto.ERR_clear_error();
     actor_guard_end();
     if (!tls)
         tls_context_release(context);
@@ -248,15 +261,15 @@ void tls_close(struct tls *tls)
         return;
     context = tls->context;
     actor_guard_begin();
-    SSL_free(tls->ssl);
-    OPENSSL_free(tls);
+    ssl.SSL_free(tls->ssl);
+    free(tls);
     actor_guard_end();
     tls_context_release(context);
 }
 
 static enum tls_result fail(struct tls *tls, const char *why)
 {
-    ERR_clear_error();
+    crypto.ERR_clear_error();
     if (!tls->why)
         tls->why = why;
     return TLS_FAILED;
@@ -265,7 +278,7 @@ static enum tls_result fail(struct tls *tls, const char *why)
 /* What a call that returned `status` (not 1) has met. */
 static enum tls_result result_of(struct tls *tls, int status)
 {
-    switch (SSL_get_error(tls->ssl, status)) {
+    switch (ssl.SSL_get_error(tls->ssl, status)) {
     case SSL_ERROR_WANT_READ:
     case SSL_ERROR_WANT_WRITE:
         return TLS_WANT;
@@ -285,10 +298,10 @@ enum tls_result tls_receive(struct tls *tls, const char *cipher, size_t size, ch
     if (tls->why)
         return TLS_FAILED;
     actor_guard_begin();
-    ERR_clear_error();
-    if (size && (BIO_write_ex(tls->in, cipher, size, &taken) != 1 || taken != size))
+    crypto.ERR_clear_error();
+    if (size && (crypto.BIO_write_ex(tls->in, cipher, size, &taken) != 1 || taken != size))
         result = fail(tls, "no memory");
-    else if ((status = SSL_read_ex(tls->ssl, plain, room, ret_size)) != 1)
+    else if ((status = ssl.SSL_read_ex(tls->ssl, plain, room, ret_size)) != 1)
         result = result_of(tls, status);
     actor_guard_end();
     return result;
@@ -297,7 +310,7 @@ enum tls_result tls_receive(struct tls *tls, const char *cipher, size_t size, ch
 bool tls_established(const struct tls *tls)
 {
     actor_guard_begin();
-    bool established = SSL_is_init_finished(tls->ssl);
+    bool established = ssl.SSL_is_init_finished(tls->ssl);
     actor_guard_end();
     return established;
 }
@@ -312,10 +325,10 @@ enum tls_result tls_send(struct tls *tls, const char *plain, size_t size)
     if (!size)
         return TLS_OK;
     actor_guard_begin();
-    ERR_clear_error();
-    if (!SSL_is_init_finished(tls->ssl))
+    crypto.ERR_clear_error();
+    if (!ssl.SSL_is_init_finished(tls->ssl))
         result = TLS_WANT;
-    else if ((status = SSL_write_ex(tls->ssl, plain, size, &written)) != 1)
+    else if ((status = ssl.SSL_write_ex(tls->ssl, plain, size, &written)) != 1)
         result = result_of(tls, status);
     else
         ASSERT(written == size);
@@ -329,15 +342,15 @@ enum tls_result tls_shutdown(struct tls *tls)
     if (tls->why)
         return TLS_FAILED;
     actor_guard_begin();
-    ERR_clear_error();
-    if (!SSL_is_init_finished(tls->ssl)) {
+    crypto.ERR_clear_error();
+    if (!ssl.SSL_is_init_finished(tls->ssl)) {
         result = fail(tls, "closed within the handshake");
     } else {
-        if (!(SSL_get_shutdown(tls->ssl) & SSL_SENT_SHUTDOWN))
-            SSL_shutdown(tls->ssl);
-        result = SSL_get_shutdown(tls->ssl) & SSL_RECEIVED_SHUTDOWN ? TLS_OK : TLS_WANT;
+        if (!(ssl.SSL_get_shutdown(tls->ssl) & SSL_SENT_SHUTDOWN))
+            ssl.SSL_shutdown(tls->ssl);
+        result = ssl.SSL_get_shutdown(tls->ssl) & SSL_RECEIVED_SHUTDOWN ? TLS_OK : TLS_WANT;
     }
-    ERR_clear_error();
+    crypto.ERR_clear_error();
     actor_guard_end();
     return result;
 }
@@ -346,9 +359,9 @@ size_t tls_pending(struct tls *tls, char *cipher, size_t room)
 {
     size_t size = 0;
     actor_guard_begin();
-    if (BIO_read_ex(tls->out, cipher, room, &size) != 1)
+    if (crypto.BIO_read_ex(tls->out, cipher, room, &size) != 1)
         size = 0;
-    ERR_clear_error();
+    crypto.ERR_clear_error();
     actor_guard_end();
     return size;
 }

@@ -5,7 +5,7 @@
  * no resumption (each connection has keys of its own, and nothing kept would open an old one), the server's order of ciphers.
  *
  * Every call into OpenSSL is a guarded section: OpenSSL allocates, so a fault in it ends the process. Nothing here blocks or
- * waits. A handshake takes up to TLS_STACK bytes of stack, and 0.2 ms of computing with a P-256 key, 0.5 with RSA of 2048 bits,
+ * waits, but for the first context: it loads libssl. A handshake takes up to TLS_STACK bytes of stack, and 0.2 ms of computing with a P-256 key, 0.5 with RSA of 2048 bits,
  * 4.4 with 4096; a session some 30 KiB of OpenSSL's heap (measured 2026-11-18). A session is used by one actor at a time; its
  * owner closes it, by tls_close as the release of an actor_own at the latest.
  */

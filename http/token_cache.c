@@ -3,8 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include <openssl/crypto.h>
-
+#include "http/sha256.h"
 #include "runtime/actor.h"
 
 enum { WAYS = 4, DIGEST_WORDS = 4, HEAD_WORDS = offsetof(struct cached_token, text) / 8 };
@@ -57,7 +56,7 @@ static bool same_digest(const struct place *place, const uint8_t digest[32])
     uint64_t there[DIGEST_WORDS];
     for (int i = 0; i < DIGEST_WORDS; i++)
         there[i] = get(&place->digest[i]);
-    return CRYPTO_memcmp(there, digest, sizeof(there)) == 0;
+    return secret_equal(there, digest, sizeof(there));
 }
 
 static void copy_words(const struct place *place, uint64_t *words)

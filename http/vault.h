@@ -30,7 +30,8 @@ enum error vault_open(const char *path, struct env *env, struct vault *ret_vault
                       char *ret_text, size_t text_size);
 void vault_close(struct vault *vault); /* wipes */
 
-/* Writes plain.size + VAULT_OVERHEAD bytes. A nonce is used once: chance of 96 bits. Guarded; any thread. */
+/* Writes plain.size + VAULT_OVERHEAD bytes. A nonce is used once: chance of 96 bits. Guarded; any thread. libcrypto must
+ * be there to be loaded: who has made a key knows that it is. */
 void vault_seal(const struct vault *vault, const uint8_t nonce[VAULT_NONCE_SIZE], struct span name,
                 struct span plain, uint8_t *ret_sealed);
 /* False: not sealed by this master key under this name, or changed, or not of `size` bytes. */

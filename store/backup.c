@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "store/check.h"
+#include "store/crypto.h"
 #include "store/directory.h"
 #include "store/guest.h"
 #include "store/image.h"
@@ -220,7 +220,7 @@ static bool digest_all(EVP_MD_CTX *context, int fd, int to)
             continue;
         if (n <= 0)
             return n == 0;
-        if (EVP_DigestUpdate(context, chunk, (size_t)n) != 1) {
+        if (crypto.EVP_DigestUpdate(context, chunk, (size_t)n) != 1) {
             errno = ENOMEM;
             return false;
         }
@@ -233,12 +233,17 @@ static bool digest_all(EVP_MD_CTX *context, int fd, int to)
 static bool digest_file(int fd, int to, char ret_hex[HEX_SIZE])
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
-    bool good = context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1;
+    char why[256];
+    if (!crypto_load(CRYPTO_FILE, why, sizeof(why))) {
+        errno = ELIBACC;
+        return false;
+    }
+    EVP_MD_CTX *context = crypto.EVP_MD_CTX_new();
+    bool good = context && crypto.EVP_DigestInit_ex(context, crypto.EVP_sha256(), NULL) == 1;
     if (!good)
         errno = ENOMEM;
-    good = good && digest_all(context, fd, to) && EVP_DigestFinal_ex(context, digest, NULL) == 1;
-    EVP_MD_CTX_free(context);
+    good = good && digest_all(context, fd, to) && crypto.EVP_DigestFinal_ex(context, digest, NULL) == 1;
+    crypto.EVP_MD_CTX_free(context);
     for (unsigned i = 0; good && i < HEX_SIZE / 2; i++)
         snprintf(ret_hex + 2 * i, 3, "%02x", digest[i]);
     return good;

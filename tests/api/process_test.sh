@@ -32,6 +32,54 @@ secrets() {
 check "no secret of a request is in the log" secrets
 check "SIGTERM ends it with 0" stop
 
+# --- libraries that a start doesn't need: its store has a signing key by now ---
+loaded() { # loaded LIBRARY: whether it is in the server's memory
+    grep -q "/$1\." "/proc/$server/maps"
+}
+not_loaded() {
+    ! loaded "$1"
+}
+check "a server that nobody shows a token to" start
+check "an operator's token is known" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -H "$bearer" "http://$at/stats")" 200
+check "a contract is served" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://$client/openapi/control.json")" 200
+keys="http://$client/v1/clients/$(member client_id "$(curl -sS -m 20 -X POST "http://$client/v1/clients")")/keys"
+key=$(member api_key "$(curl -sS -m 20 -X POST "$keys")")
+check "an API key is known" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -X POST -H "Authorization: Bearer $key" "$keys")" 201
+check "and another one isn't" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -X POST -H "Authorization: Bearer ${key%?}x" "$keys")" 401
+for library in libcrypto libssl libcurl; do check "all that without $library" not_loaded $library; done
+check "CTL-103 the key set is whole" has "$(curl -sS -m 20 "http://$client/.well-known/jwks.json")" '"crv":"P-256"'
+check "with libcrypto" loaded libcrypto
+token=$("$COPPICE" token issue --subject u1 --role owner --projects '*' --url "http://$at" --token-file "$tmp/store/operator.token" </dev/null)
+check "a token of a key that an earlier server made" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $token" "http://$client/dlq/items")" 200
+check "and ends" stop
+check "the next server" start
+check "knows the token" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $token" "http://$client/dlq/items")" 200
+check "by libcrypto" loaded libcrypto
+check "without TLS" not_loaded libssl
+check "and ends, too" stop
+
+# --- and where they can't be loaded ---
+mkdir "$tmp/broken"
+: >"$tmp/broken/libcrypto.so.3"
+start_without() {
+    export LD_LIBRARY_PATH="$tmp/broken"
+    start "$@"
+    set -- $?
+    unset LD_LIBRARY_PATH
+    return "$1"
+}
+check "a server without libcrypto" start_without
+check "is alive" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://$client/livez")" 200
+keys="http://$client/v1/clients/$(member client_id "$(curl -sS -m 20 -X POST "http://$client/v1/clients")")/keys"
+key=$(member api_key "$(curl -sS -m 20 -X POST "$keys")")
+check "serves clients with keys" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -X POST -H "Authorization: Bearer $key" "$keys")" 201
+check "can't say whether a token is good" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $token" "http://$client/dlq/items")" 503
+check "issues none" sh -c "! '$COPPICE' token issue --subject u1 --role owner --projects '*' --url 'http://$at' --token-file '$tmp/store/operator.token'"
+check "ends" stop
+check "outside dev" start_without --env stage
+check "it isn't ready" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://$client/readyz")" 503
+check "ends as well" stop
+
 # --- a drain ---
 check "a server that waits for its balancer" start --http-shutdown-delay 1h
 check "is ready" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://$client/readyz")" 200

@@ -1,0 +1,179 @@
+/* Tables of keys: made by the keyring's actor, opened by whoever reads one first, freed when nobody reads it. */
+#include "http/keyring_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/json.h"
+
+enum { JWK_NODES = 64 }; /* of a key of ours: it has 8 members */
+
+/* ---- key sets ---- */
+
+static void add_entry(struct key_table *table, const char *issuer, struct jwt_key *key, uint64_t until_s,
+                      bool own)
+{
+    struct keyring_entry *entry = &table->entries[table->count];
+    *entry = (struct keyring_entry){.issuer = issuer, .key = key, .until_s = until_s};
+    for (uint32_t i = 0; i < table->count && !own; i++) {
+        struct keyring_entry *other = &table->entries[i];
+        if (strcmp(other->issuer, issuer) == 0 && strcmp(jwt_key_kid(other->key), jwt_key_kid(key)) == 0)
+            entry->twice = other->twice = true;
+    }
+    table->count++;
+}
+
+uint32_t key_table_add_set(struct key_table *table, const char *issuer, struct span text,
+                           struct json_node *nodes, char *ret_why, size_t why_size)
+{
+    struct json_text json = {.nodes = nodes, .nodes_max = KEYRING_SET_NODES};
+    struct json_error error;
+    uint32_t good = 0;
+    snprintf(ret_why, why_size, "it has no keys");
+    if (!json_text_read(&json, text, NULL, &error)) {
+        snprintf(ret_why, why_size, "it is no JSON: %s, at byte %u", error.what, error.at);
+        return 0;
+    }
+    const struct json_node *root = json_root(&json);
+    const struct json_node *keys = root->kind == JSON_OBJECT ? json_member(&json, root, "keys") : NULL;
+    if (!keys || keys->kind != JSON_ARRAY)
+        return 0;
+    for (const struct json_node *jwk = json_first(&json, keys); jwk; jwk = json_after(&json, keys, jwk)) {
+        struct jwt_key *key =
+            table->count < KEYRING_KEYS_MAX ? jwt_key_from_jwk(&json, jwk, ret_why, why_size) : NULL;
+        if (!key)
+            continue;
+        add_entry(table, issuer, key, UINT64_MAX, false);
+        good++;
+    }
+    return good;
+}
+
+/* ---- our own keys ---- */
+
+static const char jwks_head[] = "{\"keys\":[";
+enum { JWKS_HEAD = sizeof(jwks_head) - 1 };
+
+struct span keyring_sealed_name(char name[128], const struct keyring *k, const char *kid)
+{
+    int length = snprintf(name, 128, "coppice signing key %s of %s", kid, k->options.environment);
+    return span_of(name, (size_t)length);
+}
+
+static struct jwt_signer *signer_of(const struct keyring *k, const struct own_row *key)
+{
+    uint8_t secret[JWT_SECRET_SIZE];
+    char name[128];
+    if (!vault_unseal(&k->vault, keyring_sealed_name(name, k, key->kid),
+                      span_of(key->sealed, key->sealed_size), secret, sizeof(secret)))
+        return NULL;
+    struct jwt_signer *signer = jwt_signer_create(key->kid, secret);
+    explicit_bzero(secret, sizeof(secret));
+    return signer;
+}
+
+static void add_own(struct keyring *k, struct key_table *table, const struct own_row *row)
+{
+    struct json_node nodes[JWK_NODES];
+    struct json_text json = {.nodes = nodes, .nodes_max = JWK_NODES};
+    struct json_error error;
+    char why[200];
+    bool active = row->own.state == SIGNING_KEY_ACTIVE;
+    uint64_t until_s = active ? UINT64_MAX : row->own.expires_us / 1000000;
+    if (table->count == KEYRING_KEYS_MAX ||
+        !json_text_read(&json, span_of(row->jwk, row->jwk_size), NULL, &error))
+        return;
+    struct jwt_key *public = jwt_key_from_jwk(&json, json_root(&json), why, sizeof(why));
+    if (!public || strcmp(jwt_key_kid(public), row->kid) != 0) { /* a row's key is the row's alone */
+        jwt_key_free(public);
+        return;
+    }
+    add_entry(table, k->options.issuer, public, until_s, true);
+    if (table->jwks_size > JWKS_HEAD)
+        table->jwks[table->jwks_size++] = ',';
+    memcpy(table->jwks + table->jwks_size, row->jwk, row->jwk_size);
+    table->jwks_size += row->jwk_size;
+    if (!active)
+        return;
+    table->signer = signer_of(k, row);
+    table->created_us = row->own.created_us;
+    atomic_store(&k->signless, !table->signer);
+}
+
+static void open_rows(struct keyring *k, struct key_table *table)
+{
+    memcpy(table->jwks, jwks_head, JWKS_HEAD);
+    table->jwks_size = JWKS_HEAD;
+    for (uint32_t i = 0; i < table->rows_count; i++)
+        add_own(k, table, &table->rows[i]);
+    memcpy(table->jwks + table->jwks_size, "]}", 2);
+    table->jwks_size += 2;
+    free(table->rows);
+    table->rows = NULL;
+    table->rows_count = 0;
+    atomic_store_explicit(&table->opened, true, memory_order_release);
+}
+
+void key_table_open(struct keyring *k, struct key_table *table)
+{
+    char why[200];
+    if (atomic_load_explicit(&table->opened, memory_order_acquire) || !keyring_prepare(k, why, sizeof(why)))
+        return;
+    pthread_mutex_lock(&k->lock);
+    if (!atomic_load(&table->opened))
+        open_rows(k, table);
+    pthread_mutex_unlock(&k->lock);
+}
+
+/* ---- its life ---- */
+
+static struct key_table *table_create(const struct own_row *rows, uint32_t count)
+{
+    struct key_table *table = calloc(1, sizeof(*table));
+    if (!table)
+        return NULL;
+    table->jwks = malloc(16 + count * (SIGNING_KEY_JWK_MAX + 1));
+    table->rows = count ? malloc(count * sizeof(*rows)) : NULL;
+    if (!table->jwks || (count && !table->rows)) {
+        key_table_free(table);
+        return NULL;
+    }
+    if (count)
+        memcpy(table->rows, rows, count * sizeof(*rows));
+    table->rows_count = count;
+    return table;
+}
+
+bool key_table_make(struct keyring *k, const struct own_row *rows, uint32_t count, struct json_node *nodes)
+{
+    char why[200];
+    struct key_table *table = table_create(rows, count);
+    bool sets = false;
+    if (!table)
+        return false;
+    for (int i = 0; i < SET_COUNT; i++)
+        sets |= k->sets[i].text != NULL;
+    atomic_store(&k->signless, false);
+    if (!count)
+        open_rows(k, table);
+    else if (sets || k->vault_made || crypto_loaded())
+        key_table_open(k, table);
+    for (int i = 0; i < SET_COUNT; i++)
+        if (k->sets[i].text)
+            key_table_add_set(table, k->options.jwks_issuer, span_of(k->sets[i].text, k->sets[i].size), nodes,
+                              why, sizeof(why));
+    keyring_publish(k, table);
+    return true;
+}
+
+void key_table_free(struct key_table *table)
+{
+    if (!table)
+        return;
+    for (uint32_t i = 0; i < table->count; i++)
+        jwt_key_free(table->entries[i].key);
+    jwt_signer_free(table->signer);
+    free(table->rows);
+    free(table->jwks);
+    free(table);
+}

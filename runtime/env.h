@@ -50,6 +50,10 @@ struct env *env_real(void); /* process-wide, static */
 /* Sleep of a plain thread (monitor, guardian) until the deadline; not for schedulers. */
 void env_thread_sleep(uint64_t deadline);
 
+/* ns of a processor that the calling thread has had: a process that is stopped, or waits for its turn, has none. For
+ * measuring what computes; a system call. Async-signal-safe. */
+uint64_t env_thread_computed(void);
+
 /* A timer of the calling thread: sends it this signal at the deadline, more punctually than another thread could be
  * woken for it. Set by its own thread only; deadline 0 disarms. */
 struct env_alarm {

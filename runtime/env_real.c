@@ -197,6 +197,11 @@ struct env *env_real(void)
     return &env;
 }
 
+uint64_t env_thread_computed(void)
+{
+    return clock_read(CLOCK_THREAD_CPUTIME_ID);
+}
+
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif

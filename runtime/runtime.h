@@ -22,7 +22,7 @@ struct runtime_options {
     size_t
         message_bytes_max; /* of each of the 11 block sizes, and of arena chunks; 0: 1 GiB; at least 16 MiB */
     uint64_t slice_ns;     /* 0: 1 ms; 100 us .. 1 s */
-    uint64_t runaway_ns;   /* 0: 1 s; at least the slice */
+    uint64_t runaway_ns;   /* 0: 1 s of a processor; at least the slice */
     bool no_preemption;    /* for debuggers and sanitizers */
     bool no_containment;   /* a fault ends the process, with a core if enabled */
     void (*log)(const char *line,

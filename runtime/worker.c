@@ -462,7 +462,8 @@ void actor_yield(void)
     worker_check_doom(s);
 }
 
-/* From the preemption signal, on the actor's own stack, in the middle of its code. */
+/* From the preemption signal, on the actor's own stack, in the middle of its code. What counts against its budget is what this
+ * thread has computed, not what a clock says: a process that was stopped, or a machine that stood still, is no runaway. */
 void worker_preempted(struct scheduler *s)
 {
     struct actor *a = s->current;
@@ -471,7 +472,7 @@ void worker_preempted(struct scheduler *s)
     uint64_t now = s->env->now(s->env);
     uint64_t slice = a->class->slice_ns ? a->class->slice_ns : s->rt->options.slice_ns;
     uint64_t runaway = a->class->runaway_ns ? a->class->runaway_ns : s->rt->options.runaway_ns;
-    w->computed_ns += w->resumed_at ? now - w->resumed_at : slice;
+    w->computed_ns += w->resumed_at ? env_thread_computed() - w->resumed_at : slice;
     COUNT(s, preemptions);
     bump(&a->stats->preempted, 1);
     TELEMETRY(SCHEDULER_PREEMPT, (int64_t)w->computed_ns, DIM(CLASS, a->class->name));
@@ -491,7 +492,7 @@ void worker_preempted(struct scheduler *s)
     s->hog_slice_end = now;
     park(s, w, a);
     w->wait = wait;
-    w->resumed_at = s->env->now(s->env);
+    w->resumed_at = env_thread_computed();
     worker_check_doom(s);
 }
 

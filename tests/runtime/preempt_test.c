@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/ucontext.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "runtime/scheduler.h"
 
@@ -149,6 +151,69 @@ static void test_overrun(void)
 {
     SKIP_IF_SANITIZED();
     TEST_CHECK(node_real(1, overrun) == 0);
+}
+
+/* ---- stopped, and continued ---- */
+
+enum { STOPS = 2 };
+static int stopper[2], stopped[2]; /* pipes: stop now; it was done */
+static _Atomic bool enough;
+
+/* A process of its own: who is stopped can't let itself go on. */
+static pid_t stopper_start(void)
+{
+    const struct timespec for_long = {.tv_sec = 1, .tv_nsec = 50 * 1000 * 1000};
+    pid_t test = getpid();
+    TEST_ASSERT(pipe(stopper) == 0 && pipe2(stopped, O_NONBLOCK) == 0);
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    char byte;
+    if (read(stopper[0], &byte, 1) == 1)
+        for (int i = 0; i < STOPS; i++) {
+            kill(test, SIGSTOP);
+            nanosleep(&for_long, NULL);
+            kill(test, SIGCONT);
+        }
+    (void)!write(stopped[1], "", 1);
+    _exit(0);
+}
+
+static void until_enough(void *arg)
+{
+    while (!atomic_load_explicit(&enough, memory_order_relaxed))
+        ++*(volatile uint64_t *)arg;
+}
+
+static const struct actor_class stopped_class = {
+    .name = "stopped", .handle = doll_handle, .runaway_ns = NS_PER_S};
+
+/* Twice for longer than its budget nobody ran: it has computed for no longer than it did. One that does ends, all the same. */
+static void stops(void)
+{
+    actor_pid hog = spawn(&stopped_class, SPAWN_HERE);
+    tell(hog, until_enough, (void *)(uintptr_t)&counters[0]);
+    while (preemptions() < 3)
+        actor_yield();
+    TEST_CHECK(write(stopper[1], "", 1) == 1);
+    TEST_CHECK(actor_wait_fd(stopped[0], WATCH_READ, DEADLINE_NONE) == OK);
+    atomic_store(&enough, true);
+    TEST_CHECK(actor_call(hog, message_new(ASK, 8), NULL, DEADLINE_NONE) == OK);
+    struct runtime_stats stats;
+    runtime_stats(node_runtime, &stats);
+    TEST_CHECK(stats.overruns == 0);
+    uint64_t ref = actor_monitor(hog, 0);
+    tell(hog, endless, (void *)(uintptr_t)&counters[0]);
+    TEST_CHECK(down(ref).kind == REASON_OVERRUN);
+}
+
+static void test_stops(void)
+{
+    SKIP_IF_SANITIZED();
+    pid_t pid = stopper_start();
+    int status;
+    TEST_CHECK(node_real(1, stops) == 0);
+    TEST_CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 }
 
 /* ---- registers ---- */
@@ -447,6 +512,7 @@ TEST_LIST
     {"endless loops don't keep others waiting", test_served},
     {"whoever wakes up to compute is seen", test_after_sleep},
     {"overrun: alone, in terminate, not by yielding", test_overrun},
+    {"stopped and continued, nobody has computed for too long", test_stops},
     {"registers, errno and rounding survive", test_registers},
     {"not in guarded sections, not while matching", test_guards},
     {"the class's own slice", test_slices},

@@ -57,6 +57,7 @@ const char *response_title(int status)
 
 enum { HEAD_MAX = RESPONSE_HEADERS_MAX + 1536 };
 
+/* Not cleared: that would cost more than to fill it. */
 struct head {
     size_t length;
     char text[HEAD_MAX];
@@ -237,7 +238,7 @@ static bool flush_chunk(void *context, const char *bytes, size_t length)
 {
     struct response *r = context;
     allow_time(r);
-    struct head h = {.length = 0};
+    struct head h;
     char size[24];
     struct iovec pieces[4];
     size_t count = 0;
@@ -297,7 +298,7 @@ bool response_end(struct response *r)
                 r->connection, &(struct iovec){.iov_base = (void *)(uintptr_t) "0\r\n\r\n", .iov_len = 5}, 1,
                 r->deadline);
     } else {
-        struct head h = {.length = 0};
+        struct head h;
         bool empty = r->bodyless || r->status == 204 || r->status == 304;
         head_write(r, &h, true, r->sink.length);
         r->head_sent = true;
@@ -317,7 +318,7 @@ void response_stream(struct response *r, int status, const char *type)
     allow_time(r);
     if (!has_header(r, "X-Accel-Buffering"))
         response_header(r, "X-Accel-Buffering", "no");
-    struct head h = {.length = 0};
+    struct head h;
     open_end(r, &h);
     struct iovec head = piece(h.text, h.length);
     r->failed = !connection_write(r->connection, &head, 1, r->deadline) ||
@@ -456,7 +457,7 @@ size_t response_last_words(struct response *r, char text[RESPONSE_LAST_MAX])
     const struct detail d = {.row = row, .text = "a fault of the server ended this request"};
     bool envelope = surface_shape(r->surface) == SHAPE_ENVELOPE;
     char body[1024];
-    struct head h = {.length = 0};
+    struct head h;
     struct json_sink sink;
     struct json json;
     json_sink_init(&sink, body, sizeof(body), NULL, NULL);
@@ -465,6 +466,7 @@ size_t response_last_words(struct response *r, char text[RESPONSE_LAST_MAX])
         write_envelope(&json, r, &d);
     else
         write_problem(&json, r, &d);
+    h.length = 0;
     put_status(&h, row->status);
     put_date(&h);
     PUT(&h, "Content-Type: ");

@@ -286,43 +286,33 @@ static size_t special_write(struct json_sink *sink, const unsigned char *at, siz
     return length == 0 ? 1 : length;
 }
 
-static bool plain(unsigned char byte)
+/* What stands in a string as it is. */
+static const bool plain[256] = {
+    [0x20 ... '"' - 1] = true, ['"' + 1 ... '\\' - 1] = true, ['\\' + 1 ... 0x7e] = true};
+
+typedef signed char sixteen __attribute__((vector_size(16)));
+typedef uint64_t two_words __attribute__((vector_size(16)));
+
+/* Whether any of sixteen bytes is not plain. What is no ASCII is below a space, since the bytes have a sign. */
+static bool any_special(sixteen bytes)
 {
-    return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+    two_words found = (two_words)((bytes < 0x20) | (bytes == 0x7f) | (bytes == '"') | (bytes == '\\'));
+
+    return (found[0] | found[1]) != 0;
 }
-
-/* Whether any of eight bytes is not plain: each line below sets the high bit of such a byte, and perhaps of one above it. */
-static bool any_special(uint64_t bytes)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
-    uint64_t quote = bytes ^ ones * '"', backslash = bytes ^ ones * '\\';
-    uint64_t found = (bytes - ones * 0x20) & ~bytes; /* below a space */
-
-    found |= (bytes + ones) | bytes; /* DEL, and what is no ASCII */
-    found |= (quote - ones) & ~quote;
-    found |= (backslash - ones) & ~backslash;
-    return found & highs;
-}
-
-#define FOUR_PLAIN 0x61616161u
 
 static size_t plain_run(const unsigned char *at, size_t length)
 {
     size_t run = 0;
-    uint64_t word;
+    sixteen bytes;
 
-    for (; length - run >= sizeof(word); run += sizeof(word)) {
-        memcpy(&word, at + run, sizeof(word));
-        if (any_special(word))
+    while (length - run >= sizeof(bytes)) {
+        memcpy(&bytes, at + run, sizeof(bytes));
+        if (any_special(bytes))
             break;
+        run += sizeof(bytes);
     }
-    if (length - run >= 4 && length - run < sizeof(word)) {
-        uint32_t half;
-
-        memcpy(&half, at + run, sizeof(half));
-        run += any_special(half | (uint64_t)FOUR_PLAIN << 32) ? 0 : sizeof(half);
-    }
-    while (run < length && plain(at[run]))
+    while (run < length && plain[at[run]])
         run++;
     return run;
 }

@@ -88,31 +88,30 @@ static uint64_t next(uint64_t *s)
 /* None of the words is zero. Guarded, so that two actors of a scheduler never draw the same. */
 static void draw(uint64_t *words, size_t count)
 {
-    uint64_t *state = generators[here()].state;
+    uint64_t *mine = generators[here()].state, state[4];
     actor_guard_begin();
+    memcpy(state, mine, sizeof(state));
     while (!(state[0] | state[1] | state[2] | state[3]))
-        actor_random_bytes(state, sizeof(generators[0].state));
+        actor_random_bytes(state, sizeof(state));
     for (size_t i = 0; i < count; i++)
         do
             words[i] = next(state);
         while (words[i] == 0);
+    memcpy(mine, state, sizeof(state));
     actor_guard_end();
 }
 
 /* Version 7 of RFC 9562; nothing is kept between two of them, so their order within a millisecond is chance. */
 static void new_request_id(struct trace *trace, const uint64_t words[2])
 {
-    char text[UUID_TEXT_SIZE];
     struct uuid id;
     uint64_t ms = timestamp_wall() / NS_PER_MS;
-    memcpy(id.bytes, words, sizeof(id.bytes));
-    for (unsigned i = 0; i < 6; i++)
-        id.bytes[i] = (uint8_t)(ms >> (40 - 8 * i));
-    id.bytes[6] = (uint8_t)((id.bytes[6] & 0x0fu) | 0x70u);
-    id.bytes[8] = (uint8_t)((id.bytes[8] & 0x3fu) | 0x80u);
-    uuid_format(&id, text);
+    uint64_t high = __builtin_bswap64(ms << 16 | UINT64_C(7) << 12 | words[0] >> 52),
+             low = __builtin_bswap64(UINT64_C(2) << 62 | words[1] >> 2);
+    memcpy(id.bytes, &high, 8);
+    memcpy(id.bytes + 8, &low, 8);
     trace->request_id_length = UUID_TEXT_SIZE - 1;
-    memcpy(trace->request_id, text, UUID_TEXT_SIZE - 1);
+    uuid_format(&id, trace->request_id);
 }
 
 /* ---- what a client sends ---- */

@@ -112,7 +112,7 @@ bool client_escape(const char *text, char *ret, size_t size)
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
         bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                     strchr("-._~", c) != NULL;
+                     strchr("-._~:", c) /* a colon is what it is: http/url.h */ != NULL;
         if (used + (plain ? 1 : 3) >= size)
             return false;
         if (plain) {

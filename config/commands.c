@@ -442,6 +442,19 @@ int command_keys_issue(const struct options *o)
     return show(o, &(struct client_request){.method = "POST", .target = target, .body = body});
 }
 
+/* "projects": the texts between commas. */
+static void write_projects(struct json *json, const char *list)
+{
+    json_key(json, "projects");
+    json_array_begin(json);
+    for (const char *at = list; *at;) {
+        size_t length = strcspn(at, ",");
+        json_string_n(json, at, length);
+        at += length + (at[length] == ',');
+    }
+    json_array_end(json);
+}
+
 int command_token_issue(const struct options *o)
 {
     char body[BODY_MAX];
@@ -455,14 +468,7 @@ int command_token_issue(const struct options *o)
     json_object_begin(&json);
     JSON_MEMBER(&json, "subject", string, o->subject);
     JSON_MEMBER(&json, "role", string, o->role);
-    json_key(&json, "projects");
-    json_array_begin(&json);
-    for (const char *at = o->projects; *at;) {
-        size_t length = strcspn(at, ",");
-        json_string_n(&json, at, length);
-        at += length + (at[length] == ',');
-    }
-    json_array_end(&json);
+    write_projects(&json, o->projects);
     JSON_MEMBER(&json, "lifetime_seconds", uint, o->lifetime / S);
     if (*o->replaces)
         JSON_MEMBER(&json, "replaces", string, o->replaces);
@@ -488,4 +494,60 @@ int command_token_issue(const struct options *o)
     json_sink_text(&out, token);
     json_sink_text(&out, "\n");
     return output_done(&out);
+}
+
+/* ---- principals ---- */
+
+int command_principal_list(const struct options *o)
+{
+    return pages(o, "/principals", "principals", NULL);
+}
+
+static void write_given(struct json *json, const char *name, const char *value)
+{
+    if (*value)
+        JSON_MEMBER(json, name, string, value);
+}
+
+int command_principal_create(const struct options *o)
+{
+    char body[BODY_MAX];
+    struct json_sink sink;
+    struct json json;
+    if (!*o->role)
+        return output_complain(EXIT_USAGE, "principal create", "needs --role");
+    json_sink_init(&sink, body, sizeof(body) - 1, NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "name", string, o->argument);
+    JSON_MEMBER(&json, "role", string, o->role);
+    write_projects(&json, o->projects);
+    write_given(&json, "agent_template", o->agent_template);
+    write_given(&json, "tier", o->tier);
+    write_given(&json, "reason", o->reason);
+    json_object_end(&json);
+    if (json_end(&json) != JSON_OK)
+        return too_long();
+    body[sink.length] = 0;
+    return show(o, &(struct client_request){.method = "POST", .target = "/principals", .body = body});
+}
+
+static int end_principal(const struct options *o, const char *verb, const char *what)
+{
+    char target[CLIENT_TARGET_MAX], question[CLIENT_TARGET_MAX + 64];
+    int status;
+    if (!target_of(target, "/principals/", o->argument, verb))
+        return too_long();
+    snprintf(question, sizeof(question), "End %s of %.900s?", what, o->argument);
+    return sure(o, question, &status) ? change(o, target) : status;
+}
+
+int command_principal_rotate(const struct options *o)
+{
+    return end_principal(o, ":rotate", "the secret and all tokens");
+}
+
+int command_principal_revoke(const struct options *o)
+{
+    return end_principal(o, ":revoke", "the secret and all tokens");
 }

@@ -23,6 +23,10 @@ int command_keys_history(const struct options *o);
 int command_keys_issue(const struct options *o);
 int command_token_issue(const struct options *o);
 int command_token_revoke(const struct options *o);
+int command_principal_list(const struct options *o);
+int command_principal_create(const struct options *o);
+int command_principal_rotate(const struct options *o);
+int command_principal_revoke(const struct options *o);
 
 #define COMMAND_ANSWER_MAX (8u << 20) /* bytes of an answer that is looked into */
 

@@ -140,11 +140,14 @@ int contract_command_show(const char *what, bool json, bool strict, struct json_
 
 /* ---- check: what it finds goes out line by line ---- */
 
+struct served;
 struct report {
     struct json_sink *sink;
     struct json json; /* when wanted: of an array of objects */
     bool as_json;
     uint32_t findings, notes, breaking, compatible, operations, events;
+    const struct served *served; /* borrowed */
+    uint64_t release;            /* of the ops contract */
 };
 
 static void report_line(struct report *r, const char *kind, const char *text)
@@ -247,6 +250,113 @@ static void check_routes(const struct served *routes, const struct contracts *co
             r->notes++;
             report_line(r, "note", text);
         }
+}
+
+/* ---- versions of paths: /v1/, /v2/ ---- */
+
+#define RELEASES_KEPT \
+    2u /* a version goes at the earliest in the second release after the one that deprecates it */
+
+static const struct json_node *info_member(const struct json_text *json, const char *name)
+{
+    const struct json_node *root = json_root(json);
+    const struct json_node *info = root->kind == JSON_OBJECT ? json_member(json, root, "info") : NULL;
+    return info && info->kind == JSON_OBJECT ? json_member(json, info, name) : NULL;
+}
+
+static const struct json_node *versions_of(const struct json_text *json)
+{
+    const struct json_node *list = info_member(json, "x-path-versions");
+    return list && list->kind == JSON_OBJECT ? list : NULL;
+}
+
+/* 0: it isn't there, or no number. */
+static uint64_t number_of(const struct json_text *json, const struct json_node *node)
+{
+    uint64_t number = 0;
+    if (node && node->kind == JSON_NUMBER)
+        (void)json_uint64_of(json, node, &number);
+    return number;
+}
+
+/* "v1" of "/v1/jobs"; without bytes: the path has no version. */
+static struct span version_in(const char *path)
+{
+    size_t digits = path[0] == '/' && path[1] == 'v' ? strspn(path + 2, "0123456789") : 0;
+    return digits && path[2 + digits] == '/' ? span_of(path + 1, 1 + digits) : span_of(NULL, 0);
+}
+
+static bool serves(const char *const *paths, size_t count, struct span version)
+{
+    for (size_t i = 0; i < count; i++)
+        if (span_equal(version_in(paths[i]), version))
+            return true;
+    return false;
+}
+
+/* Of a version that isn't served: was it announced for long enough (CTL-026)? `row` is what `json` says of it. */
+static void check_gone(const struct json_text *json, const struct json_node *row, struct span version,
+                       uint64_t release, contract_finding *tell, void *context)
+{
+    const struct json_node *node =
+        row->kind == JSON_OBJECT ? json_member(json, row, "deprecated_in_release") : NULL;
+    uint64_t deprecated = number_of(json, node);
+    int n = (int)version.size;
+    const char *name = version.bytes;
+    if (!deprecated)
+        find(tell, context, "the path version %.*s is gone, and was never deprecated (CTL-026)", n, name);
+    else if (deprecated + RELEASES_KEPT > release)
+        find(tell, context,
+             "the path version %.*s is gone in release %llu; it was deprecated in release %llu, so it stays "
+             "until release %llu (CTL-026)",
+             n, name, (unsigned long long)release, (unsigned long long)deprecated,
+             (unsigned long long)(deprecated + RELEASES_KEPT));
+}
+
+/* Every version that `json` knows is served, or may have gone; with `now` (the newer document, or NULL) those alone that
+ * it doesn't know any more. */
+static void check_versions_of(const struct json_text *json, const struct json_text *now, uint64_t release,
+                              const char *const *paths, size_t count, contract_finding *tell, void *context)
+{
+    const struct json_node *list = versions_of(json), *newer = now ? versions_of(now) : NULL;
+    for (const struct json_node *n = list ? json_first(json, list) : NULL; n; n = json_after(json, list, n)) {
+        char name[32];
+        struct span version;
+        if (!json_string_of(json, n, name, sizeof(name) - 1, &version))
+            continue;
+        memmove(name, version.bytes, version.size);
+        name[version.size] = 0;
+        if (!(newer && json_member(now, newer, name)) && !serves(paths, count, span_text(name)))
+            check_gone(json, json_value_of(n), span_text(name), release, tell, context);
+    }
+}
+
+/* The document itself: a release, and every version that is served. */
+static uint64_t check_versions(const struct json_text *json, const char *const *paths, size_t count,
+                               contract_finding *tell, void *context)
+{
+    const struct json_node *list = versions_of(json);
+    uint64_t release = number_of(json, info_member(json, "x-release"));
+    if (!release || !list) {
+        find(tell, context, "info.x-release or info.x-path-versions is missing (CTL-026)");
+        return release;
+    }
+    for (size_t i = 0; i < count; i++) {
+        char name[32];
+        struct span version = version_in(paths[i]);
+        snprintf(name, sizeof(name), "%.*s", (int)version.size, (const char *)version.bytes);
+        if (version.size && !serves(paths, i, version) && !json_member(json, list, name))
+            find(tell, context, "the path version %s is served, and info.x-path-versions hasn't it", name);
+    }
+    check_versions_of(json, NULL, release, paths, count, tell, context);
+    return release;
+}
+
+static size_t paths_of(const struct served *served, const char *paths[2 * ROUTES_MAX])
+{
+    for (size_t i = 0; i < served->count; i++)
+        paths[i] = served->routes[i]->path;
+    return served->count;
 }
 
 /* ---- events ---- */
@@ -570,6 +680,11 @@ static bool compare_document(const struct contracts *contracts, struct document 
             return false;
         }
         report_verdict(r, &diff, contract_name(c));
+        if (c == CONTRACT_OPS) {
+            const char *paths[2 * ROUTES_MAX];
+            size_t count = paths_of(r->served, paths);
+            check_versions_of(&old->json, now, r->release, paths, count, report_finding, r);
+        }
         if (c == CONTRACT_EVENTS)
             *ret_events = diff;
         return true;
@@ -702,6 +817,11 @@ int contract_command_check(const struct surface_tables *listenings, size_t count
     report_begin(&r);
     served_fill(&served, listenings, count);
     check_routes(&served, contracts, &r);
+    const char *paths[2 * ROUTES_MAX];
+    size_t paths_count = paths_of(&served, paths);
+    r.served = &served;
+    r.release = check_versions(schemas_document(contracts_schemas(contracts, CONTRACT_OPS)), paths,
+                               paths_count, report_finding, &r);
     check_events(contracts, &r);
     check_errors(contracts, &r);
     check_schemas(contracts, &r);
@@ -709,4 +829,21 @@ int contract_command_check(const struct surface_tables *listenings, size_t count
     report_end(&r);
     contracts_destroy(contracts);
     return !compared ? EXIT_USAGE : r.findings > 0;
+}
+
+void contract_command_check_versions(struct span document, struct span base, const char *const *paths,
+                                     size_t count, contract_finding *tell, void *context)
+{
+    struct document now = {0}, old = {0};
+    char why[TEXT_MAX];
+    if (!document_read(&now, document, "the contract", why, sizeof(why)) ||
+        (base.size && !document_read(&old, base, "the base", why, sizeof(why)))) {
+        tell(context, why);
+    } else {
+        uint64_t release = check_versions(&now.json, paths, count, tell, context);
+        if (base.size)
+            check_versions_of(&old.json, &now.json, release, paths, count, tell, context);
+    }
+    document_close(&now);
+    document_close(&old);
 }

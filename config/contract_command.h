@@ -7,7 +7,8 @@
  * deprecated). "errors" is the catalogue, "events" the table of events: tab-separated with a line of headings, with
  * `json` an array of objects. 64: there is no such thing.
  *
- * check: every route is an operation of a contract and every operation has a route; every event is bound to details, on
+ * check: a version of paths (/v1/) that is served is declared in info.x-path-versions of the contract 'ops', and one that
+ * isn't any more was deprecated two releases ago at least (info.x-release, CTL-026); every route is an operation of a contract and every operation has a route; every event is bound to details, on
  * a channel, with a registered class; the catalogue has what the contracts need. With `base`, an older version of a
  * document (JSON) or a folder of them (docs/contract of an older release): what changed since, which must be compatible
  * or come with a higher major version and a guide (http/contract_diff.h). A contract that no route serves at all yet is
@@ -29,5 +30,9 @@ int contract_command_check(const struct surface_tables *listenings, size_t count
 typedef void contract_finding(void *context, const char *text);
 /* A table of the form of control.events.tsv against the channels and schemas of the event contract. */
 void contract_command_check_events(struct span table, contract_finding *tell, void *context);
+/* The versions of paths that a document (JSON) declares in info.x-path-versions, against these paths, which are served, and
+ * against an older document (empty: none). */
+void contract_command_check_versions(struct span document, struct span base, const char *const *paths,
+                                     size_t count, contract_finding *tell, void *context);
 
 #endif

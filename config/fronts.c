@@ -70,8 +70,9 @@ void fronts_reload(struct fronts *f, const struct settings *settings)
 
 /* ---- parts ---- */
 
-static bool open_keyring(struct fronts *f, const struct options *o, char *text, size_t size)
+static bool open_keyring(struct fronts *f, const struct settings *settings, char *text, size_t size)
 {
+    const struct options *o = &settings->options;
     snprintf(f->master_key, sizeof(f->master_key), "%s%s",
              o->auth_master_key[0] ? o->auth_master_key : o->store_dir,
              o->auth_master_key[0] ? "" : "/master.key");
@@ -87,6 +88,9 @@ static bool open_keyring(struct fronts *f, const struct options *o, char *text, 
             .cadence_ns = o->keys_rotation_cadence,
             .overlap_ns = o->keys_overlap,
             .history_ns = o->keys_history,
+            .revocation_ns = o->keys_revocation_sla,
+            .templates = settings->templates,
+            .templates_count = settings->templates_count,
             .jti_single_use = o->auth_jti_single_use,
             .env = clock_here(),
         },
@@ -133,6 +137,7 @@ static void front_for(struct fronts *f, struct front *front, const char *name, c
     front->check_answers = o->http_check_answers;
     front->secure = strcmp(o->environment, "dev") != 0 || o->tls_certificate[0] || o->tls_terminated_by_proxy;
     front->embeddable = strcmp(o->http_frame_options, "SAMEORIGIN") == 0;
+    front_allow_scripts(front, o->http_csp_script_src);
     front->log = o->http_access_log ? access_log : NULL;
 }
 
@@ -175,7 +180,7 @@ struct fronts *fronts_create(const struct settings *settings, const struct socke
     settings_limiter(settings, &limiter);
     bool whole = bodies_open() && api_keys_start() && (f->limiter = limiter_create(&limiter)) &&
                  (f->contracts = contracts_create(ret_text, text_size)) &&
-                 open_keyring(f, o, ret_text, text_size) && open_token(f, o, ret_text, text_size) &&
+                 open_keyring(f, settings, ret_text, text_size) && open_token(f, o, ret_text, text_size) &&
                  open_tls(o, ret_text, text_size) &&
                  (!o->trace || otlp_options_parse(&f->otlp, environ, ret_text, text_size)) &&
                  make_fronts(f, settings, sockets, rows, ret_text, text_size);

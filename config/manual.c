@@ -263,9 +263,13 @@ static void write_settings(struct json_sink *sink)
         if (o->marks & MARK_RELOAD)
             line(sink, "Applied by a reload.");
     }
-    explained(sink, "limits.clients.CLIENT.requests_per_minute", "requests",
-              "of one client a minute, instead of limits.requests_per_minute. In the file only. Applied by a "
-              "reload.");
+    for (size_t i = 0; i < FAMILY_COUNT; i++) {
+        const struct option_family_row *row = &option_families[i];
+        char words[256];
+        snprintf(words, sizeof(words), "%s. In the file only.%s", row->prose,
+                 row->marks & MARK_RELOAD ? " Applied by a reload." : "");
+        explained(sink, row->key, row->unit, words);
+    }
     examples(sink, shown);
     files(sink);
     see_also(sink);

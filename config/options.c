@@ -7,7 +7,7 @@
 #include "config/file.h"
 #include "config/nearest.h"
 #include "config/sockets.h"
-#include "http/limiter.h"
+#include "http/front.h"
 #include "runtime/assert.h"
 
 #define HOUR (3600 * S)
@@ -692,31 +692,78 @@ static enum file_kind kind_in_file(const struct option *o)
     return o->kind == KIND_COUNT ? FILE_NUMBER : o->kind == KIND_FLAG ? FILE_FLAG : FILE_TEXT;
 }
 
-bool option_client_limit(const char *key, struct uuid *ret_client)
+const struct option_family_row option_families[FAMILY_COUNT] = {
+#define X(id, key_, min_, max_, marks_, unit_, prose_) \
+    [FAMILY_##id] = {.key = key_, .unit = unit_, .prose = prose_, .min = min_, .max = max_, .marks = marks_},
+    FAMILIES(X)
+#undef X
+};
+
+static bool is_word(struct span name)
 {
-    static const char head[] = "limits.clients.", tail[] = ".requests_per_minute";
-    size_t before = sizeof(head) - 1, behind = sizeof(tail) - 1, length = strlen(key);
-    return length > before + behind && memcmp(key, head, before) == 0 &&
-           strcmp(key + length - behind, tail) == 0 &&
-           uuid_parse(key + before, length - before - behind, ret_client);
+    const char *at = name.bytes;
+    for (uint32_t i = 0; i < name.size; i++)
+        if (!(at[i] >= 'a' && at[i] <= 'z') && !(at[i] >= 'A' && at[i] <= 'Z') &&
+            !(at[i] >= '0' && at[i] <= '9') && at[i] != '-' && at[i] != '_')
+            return false;
+    return name.size > 0 && name.size <= FAMILY_NAME_MAX;
 }
 
-static int parse_client_limit(struct parse *p, const struct file_entry *e)
+static bool is_name(struct span what, struct span name)
+{
+    struct uuid id;
+    if (span_equal(what, span_text("CLIENT")))
+        return uuid_parse(name.bytes, name.size, &id);
+    if (span_equal(what, span_text("TIER")))
+        return name.size == 1 && strchr("ABC", *(const char *)name.bytes);
+    return is_word(name);
+}
+
+/* Part by part: as it stands there, or a name where the form has one. */
+static bool named_as(const char *form, const char *key, struct span names[FAMILY_NAMES_MAX])
+{
+    for (uint32_t count = 0;; form++, key++) {
+        struct span what = span_of(form, strcspn(form, ".")), part = span_of(key, strcspn(key, "."));
+        bool name = *form >= 'A' && *form <= 'Z';
+        if (name ? !is_name(what, part) : !span_equal(what, part))
+            return false;
+        if (name)
+            names[count++] = part;
+        form += what.size;
+        key += part.size;
+        if (!*form || !*key)
+            return !*form && !*key;
+    }
+}
+
+bool option_named(const char *key, struct option_named *ret)
+{
+    for (int i = 0; i < FAMILY_COUNT; i++)
+        if (named_as(option_families[i].key, key, ret->names)) {
+            ret->family = (enum option_family)i;
+            return true;
+        }
+    return false;
+}
+
+static int parse_named(struct parse *p, const struct file_entry *e, const struct option_family_row *row)
 {
     const char *value = e->value;
     uint64_t number;
-    if (e->kind == FILE_NUMBER && digits(&value, &number) && !*value && number <= LIMITER_QUOTA_MAX)
+    if (e->kind == FILE_NUMBER && digits(&value, &number) && !*value && number >= row->min &&
+        number <= row->max)
         return 0;
-    return refuse(p, EXIT_CONFIG, "%s:%u: %s is '%.*s'; it must be a whole number from 0 to %u", e->path,
-                  e->line, e->key, VALUE_SHOWN_MAX, e->value, LIMITER_QUOTA_MAX);
+    return refuse(p, EXIT_CONFIG, "%s:%u: %s is '%.*s'; it must be a whole number from %llu to %llu", e->path,
+                  e->line, e->key, VALUE_SHOWN_MAX, e->value, (unsigned long long)row->min,
+                  (unsigned long long)row->max);
 }
 
 static int parse_entry(struct parse *p, const struct file_entry *e)
 {
     char name[FILE_KEY_MAX + 640], right[160];
-    struct uuid client;
-    if (option_client_limit(e->key, &client))
-        return parse_client_limit(p, e);
+    struct option_named named;
+    if (option_named(e->key, &named))
+        return parse_named(p, e, &option_families[named.family]);
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const struct option *o = &option_table[i];
         if (!option_is_setting(o) || strcmp(o->key, e->key) != 0)
@@ -850,10 +897,25 @@ static int check_headers(struct parse *p)
                           "allowed (CTL-149)",
                           (int)length, w);
     }
+    if (strlen(sources) > FRONT_SCRIPT_SRC_MAX)
+        return refuse(p, EXIT_CONFIG, "--http-csp-script-src has more than %u bytes", FRONT_SCRIPT_SRC_MAX);
     if (strcmp(o->http_frame_options, "SAMEORIGIN") == 0 && !*o->frame_embedding_approved_use_case)
         return refuse(p, EXIT_CONFIG,
                       "--http-frame-options is SAMEORIGIN; that needs "
                       "--frame-embedding-approved-use-case to say what it was approved for (CTL-151)");
+    return 0;
+}
+
+/* CTL-083: an agent's token must last for as long as its longest job. */
+static int check_budgets(struct parse *p)
+{
+    char value[64];
+    duration_text(p->options->timeouts_tier_c_total, value, sizeof(value));
+    if (p->options->timeouts_tier_c_total > AGENT_TOKEN_S * S)
+        return refuse(p, EXIT_CONFIG,
+                      "--timeouts-tier-c-total is %s; it must be at most 4h, the longest life of an agent's "
+                      "token (CTL-083)",
+                      value);
     return 0;
 }
 
@@ -958,8 +1020,9 @@ static int check_release(struct parse *p)
 
 static int check_together(struct parse *p)
 {
-    static int (*const checks[])(struct parse * p) = {
-        check_runtime, check_tls, check_listen, check_headers, check_keys, check_rehearsal, check_issuers};
+    static int (*const checks[])(struct parse * p) = {check_runtime,   check_tls,     check_listen,
+                                                      check_headers,   check_budgets, check_keys,
+                                                      check_rehearsal, check_issuers};
     const struct options *o = p->options;
     if (FOR_SERVER >> o->command & 1)
         for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "http/agent_template.h"
+#include "http/limiter.h"
 #include "runtime/json.h"
 #include "store/uuid.h"
 
@@ -61,6 +63,11 @@ struct intensity {
     X(KEYS_ISSUE, "keys issue", "", "give a client that lost its API key a new one")                        \
     X(TOKEN_ISSUE, "token issue", "", "print a new token of the built-in issuer")                           \
     X(TOKEN_REVOKE, "token revoke", "JTI", "declare a token invalid at once")                               \
+    X(PRINCIPAL_LIST, "principal list", "", "print the services and agents that may ask for tokens")        \
+    X(PRINCIPAL_CREATE, "principal create", "NAME",                                                         \
+      "let a service or an agent ask for tokens; prints its secret")                                        \
+    X(PRINCIPAL_ROTATE, "principal rotate", "NAME", "give it another secret; its tokens end")               \
+    X(PRINCIPAL_REVOKE, "principal revoke", "NAME", "take its secret and its tokens away, at once")         \
     X(CONFIG_CHECK, "config check", "", "say whether the settings can be used, and start nothing")          \
     X(CONFIG_SHOW, "config show", "", "print every setting, its value, and where it comes from")            \
     X(CONFIG_SCHEMA, "config schema", "", "print the JSON Schema of the file of settings")                  \
@@ -133,9 +140,12 @@ enum option_mark {
      FOR(KEYS_ISSUE))
 #define FOR_CHANGE                                                                                         \
     (FOR(KILL) | FOR(RELOAD) | FOR(LOG_LEVEL) | FOR(CLOCK_ADVANCE) | FOR(KEYS_ROTATE) | FOR(KEYS_REVOKE) | \
-     FOR(KEYS_BOOTSTRAP) | FOR(TOKEN_ISSUE) | FOR(TOKEN_REVOKE))
+     FOR(KEYS_BOOTSTRAP) | FOR(TOKEN_ISSUE) | FOR(TOKEN_REVOKE) | FOR(PRINCIPAL_CREATE) |                  \
+     FOR(PRINCIPAL_ROTATE) | FOR(PRINCIPAL_REVOKE))
 /* Those that ask a running server. */
-#define FOR_CLIENT (FOR_KEYS | FOR_CHANGE | FOR(TREE) | FOR(TOP) | FOR(STATS) | FOR(EVENTS) | FOR(AUDIT_LIST))
+#define FOR_CLIENT                                                                               \
+    (FOR_KEYS | FOR_CHANGE | FOR(TREE) | FOR(TOP) | FOR(STATS) | FOR(EVENTS) | FOR(AUDIT_LIST) | \
+     FOR(PRINCIPAL_LIST))
 /* Those that see the settings of the server. */
 #define FOR_SERVER (FOR(SERVE) | FOR(CONFIG_CHECK) | FOR(CONFIG_SHOW))
 #define FOR_FILE   (FOR_SERVER | FOR_CLIENT | FOR_DATA)
@@ -181,8 +191,11 @@ enum option_mark {
       "a line of the log for each request, probes aside")                                                    \
     X(http_cors_origin, "http.cors.origin", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "", "origin",              \
       "whose pages may read answers, such as https://app.example.com; none: CORS is off")                    \
+    X(api_versions, "api.versions", CHOICE, FOR_SERVER, 0, 0, MARK_RESTART, "v1", "v1",                      \
+      "versions of the API that are active in this environment")                                             \
     X(http_csp_script_src, "http.csp.script_src", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "'self'", "sources", \
-      "where scripts of the user interface may come from; anything but 'self' must be approved")             \
+      "where scripts of pages may come from, as Content-Security-Policy says; anything but 'self' must be "  \
+      "approved")                                                                                            \
     X(http_csp_approved_cdns, "http.csp.approved_cdns", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "", "origins", \
       "the origins that --http-csp-script-src may name, with commas between them")                           \
     X(http_frame_options, "http.frame_options", CHOICE, FOR_SERVER, 0, 0, MARK_RESTART, "DENY",              \
@@ -229,12 +242,17 @@ enum option_mark {
       "6h", "time", "how often a new signing key takes over; at most 30d in dev, 14d in stage, 7d in prod")  \
     X(keys_overlap, "keys.overlap", DURATION, FOR_SERVER, 0, 3650 * DAY, MARK_RESTART, "8h2m", "time",       \
       "how long the old one stays valid after that; at least 8h, the longest life of a token")               \
-    X(keys_revocation_sla, "keys.revocation_sla", DURATION, FOR_SERVER, 0, 1 * DAY, MARK_RESTART, "60s",     \
-      "time", "within which a revoked key must be invalid everywhere; in this process it is at once")        \
+    X(keys_revocation_sla, "keys.revocation_sla", DURATION, FOR_SERVER, 1 * S, 1 * DAY, MARK_RESTART, "60s", \
+      "time",                                                                                                \
+      "within which a revoked key is invalid everywhere: how long others may keep our key set, and we "      \
+      "theirs")                                                                                              \
     X(keys_history, "keys.history", DURATION, FOR_SERVER, 90 * DAY, 36500 * DAY, MARK_RESTART, "90d",        \
       "time", "how long keys that were rotated out or revoked stay in the history")                          \
     X(keys_bootstrap_rehearsed, "keys.bootstrap_rehearsed", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "",        \
       "date", "when making the first signing key was rehearsed (RB-015); a release to prod needs it")        \
+    X(timeouts_tier_c_total, "timeouts.tier_c.total", DURATION, FOR_SERVER, 1 * S, 365 * DAY, MARK_RESTART,  \
+      "3h3m5s", "time",                                                                                      \
+      "how long a job of tier C may take in all; at most 4h, the longest life of an agent's token")          \
     X(limits_requests_per_minute, "limits.requests_per_minute", COUNT, FOR_SERVER, 1, 1000000, MARK_RELOAD,  \
       "600", "requests", "of one client a minute; one more is answered 429")                                 \
     X(limits_address, "limits.address", COUNT, FOR_SERVER, 0, 1000000, MARK_RELOAD, "0", "requests",         \
@@ -314,23 +332,28 @@ enum option_mark {
     X(reason, "reason", TEXT, FOR_CHANGE, 0, 0, MARK_CALL, "", "words", "why, for the audit log")            \
     X(dry_run, "dry.run", FLAG, FOR(KILL), 0, 0, MARK_CALL, "false", "",                                     \
       "do nothing; say what would be hit (-n)")                                                              \
-    X(yes, "yes", FLAG, FOR(KILL) | FOR(KEYS_REVOKE) | FOR(TOKEN_REVOKE), 0, 0, MARK_CALL, "false", "",      \
-      "don't ask; needed where nobody can be asked (-y)")                                                    \
+    X(yes, "yes", FLAG,                                                                                      \
+      FOR(KILL) | FOR(KEYS_REVOKE) | FOR(TOKEN_REVOKE) | FOR(PRINCIPAL_ROTATE) | FOR(PRINCIPAL_REVOKE), 0,   \
+      0, MARK_CALL, "false", "", "don't ask; needed where nobody can be asked (-y)")                         \
     X(once, "once", FLAG, FOR(TOP), 0, 0, MARK_CALL, "false", "", "print one picture and end")               \
     X(follow, "follow", FLAG, FOR(EVENTS), 0, 0, MARK_CALL, "true", "",                                      \
       "go on until interrupted; off: print what there is and end")                                           \
     X(children, "children", COUNT, FOR(TREE), 1, 200, MARK_CALL, "100", "children",                          \
       "of each supervisor that are drawn, the newest ones")                                                  \
-    X(limit, "limit", COUNT, FOR(AUDIT_LIST) | FOR(KEYS_HISTORY), 1, 1000, MARK_CALL, "100", "entries",      \
-      "that are printed")                                                                                    \
+    X(limit, "limit", COUNT, FOR(AUDIT_LIST) | FOR(KEYS_HISTORY) | FOR(PRINCIPAL_LIST), 1, 1000, MARK_CALL,  \
+      "100", "entries", "that are printed")                                                                  \
     X(severity, "severity", CHOICE, FOR(AUDIT_LIST), 0, 0, MARK_CALL, "", "INFO|SEV3|SEV2|SEV1",             \
       "only entries of this severity")                                                                       \
     X(subject, "subject", TEXT, FOR(TOKEN_ISSUE), 0, 0, MARK_CALL, "", "name", "of a token: its sub")        \
-    X(role, "role", CHOICE, FOR(TOKEN_ISSUE), 0, 0, MARK_CALL, "",                                           \
+    X(role, "role", CHOICE, FOR(TOKEN_ISSUE) | FOR(PRINCIPAL_CREATE), 0, 0, MARK_CALL, "",                   \
       "owner|infra-approver|approver|operator|submitter|viewer|service|agent",                               \
-      "of a token: what it may do, as 'coppice acl' shows")                                                  \
-    X(projects, "projects", TEXT, FOR(TOKEN_ISSUE), 0, 0, MARK_CALL, "*", "names",                           \
-      "of a token: where it is good, with commas between them; *: everywhere")                               \
+      "of tokens: what they may do, as 'coppice acl' shows")                                                 \
+    X(projects, "projects", TEXT, FOR(TOKEN_ISSUE) | FOR(PRINCIPAL_CREATE), 0, 0, MARK_CALL, "*", "names",   \
+      "of tokens: where they are good, with commas between them; *: everywhere")                             \
+    X(agent_template, "agent.template", TEXT, FOR(PRINCIPAL_CREATE), 0, 0, MARK_CALL, "", "name",            \
+      "of an agent: how long its tokens live at most, as agent_templates says")                              \
+    X(tier, "tier", CHOICE, FOR(PRINCIPAL_CREATE), 0, 0, MARK_CALL, "", "A|B|C",                             \
+      "of risk, that an agent works at; without it the shortest life of its template counts")                \
     X(replaces, "replaces", TEXT, FOR(TOKEN_ISSUE), 0, 0, MARK_CALL, "", "jti",                              \
       "of a token: the one that ends when it begins")                                                        \
     X(client, "client", TEXT, FOR(KEYS_ISSUE), 0, 0, MARK_CALL, "", "id", "whose API key it is")             \
@@ -348,6 +371,24 @@ enum option_mark {
       (FOR_CLIENT & ~FOR(TOP)) | FOR(CONFIG_CHECK) | FOR(CONFIG_SHOW) | FOR(CONTRACT_CHECK) |                \
           FOR(CONTRACT_SHOW) | FOR(ACL) | FOR(TOPOLOGY) | FOR(VERSION) | (FOR_DATA & ~FOR(EXPORT)),          \
       0, 0, MARK_CALL, "false", "", "print JSON")
+
+/* Keys of the file of which there is one per name, with a whole number each; no flags, no variables. A part in capitals
+ * stands for a name: CLIENT for a client's id, TIER for A, B or C, any other for up to FAMILY_NAME_MAX letters, digits, '-'
+ * and '_'. X(ID, "key", min, max, marks, "unit", prose) */
+#define FAMILIES(X)                                                                                      \
+    X(CLIENT_LIMIT, "limits.clients.CLIENT.requests_per_minute", 0, LIMITER_QUOTA_MAX, MARK_RELOAD,      \
+      "requests", "of one client a minute, instead of limits.requests_per_minute")                       \
+    X(AGENT_TEMPLATE, "agent_templates.TEMPLATE.max_token_seconds.TIER", 1, AGENT_TOKEN_S, MARK_RESTART, \
+      "seconds", "that a token of an agent of this template and tier may live, instead of 14400 (CTL-081)")
+
+enum option_family {
+#define X(id, ...) FAMILY_##id,
+    FAMILIES(X)
+#undef X
+        FAMILY_COUNT
+};
+#define FAMILY_NAME_MAX  64u
+#define FAMILY_NAMES_MAX 2u
 
 enum option_position {
 #define X(field, ...) OPTION_##field,
@@ -410,9 +451,18 @@ void option_right(const struct option *o, char *text, size_t size);
 bool option_is_setting(const struct option *o);
 /* The value as text, in the form that it could be given in; *** for a secret that is set. */
 void option_show(const struct option *o, const struct options *options, char text[OPTION_VALUE_SIZE]);
-/* limits.clients.<client_id>.requests_per_minute, a key of the file that there is one of per client (JOB-447), with a
- * number from 0 to LIMITER_QUOTA_MAX. */
-bool option_client_limit(const char *key, struct uuid *ret_client);
+/* A key of a family, and the names in it, as parts of the key. */
+struct option_named {
+    enum option_family family;
+    struct span names[FAMILY_NAMES_MAX];
+};
+bool option_named(const char *key, struct option_named *ret);
+struct option_family_row {
+    const char *key, *unit, *prose;
+    uint64_t min, max;
+    unsigned marks;
+};
+extern const struct option_family_row option_families[FAMILY_COUNT];
 /* Both hold the same value. */
 bool option_same(const struct option *o, const struct options *a, const struct options *b);
 

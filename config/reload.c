@@ -73,6 +73,12 @@ static bool overrides_same(const struct settings *a, const struct settings *b)
            memcmp(a->overrides, b->overrides, a->overrides_count * sizeof(a->overrides[0])) == 0;
 }
 
+static bool templates_same(const struct settings *a, const struct settings *b)
+{
+    return a->templates_count == b->templates_count &&
+           memcmp(a->templates, b->templates, a->templates_count * sizeof(a->templates[0])) == 0;
+}
+
 static void compare(const struct settings *before, const struct settings *next, struct reload_report *r)
 {
     for (size_t i = 0; i < OPTION_COUNT; i++) {
@@ -92,6 +98,10 @@ static void compare(const struct settings *before, const struct settings *next, 
     if (!overrides_same(before, next)) {
         r->applied++;
         note(r->applied_keys, sizeof(r->applied_keys), "limits.clients");
+    }
+    if (!templates_same(state.started, next)) {
+        r->restart++;
+        note(r->restart_keys, sizeof(r->restart_keys), "agent_templates");
     }
 }
 

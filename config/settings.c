@@ -6,31 +6,62 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The later one of two for the same client counts. */
-static int collect_overrides(struct settings *s, char *text, size_t text_size)
+#include "runtime/assert.h"
+
+static int too_many(const struct file_entry *e, const char *what, uint32_t most, char *text, size_t text_size)
 {
-    s->overrides_count = 0;
-    for (uint32_t i = 0; i < s->file.count; i++) {
-        const struct file_entry *e = &s->file.entries[i];
-        struct uuid client;
-        uint32_t at = 0;
-        if (!option_client_limit(e->key, &client))
-            continue;
-        while (at < s->overrides_count && memcmp(s->overrides[at].key, &client, sizeof(client)) != 0)
-            at++;
-        if (at == SETTINGS_OVERRIDES_MAX) {
-            snprintf(text, text_size, "%s:%u: limits for more than %u clients", e->path, e->line,
-                     SETTINGS_OVERRIDES_MAX);
-            return EXIT_CONFIG;
-        }
-        s->overrides[at] = (struct limiter_override){.limit = LIMIT_CLIENT,
-                                                     .quota = (uint32_t)strtoul(e->value, NULL, 10),
-                                                     .key_size = sizeof(client)};
-        memcpy(s->overrides[at].key, &client, sizeof(client));
-        if (at == s->overrides_count)
-            s->overrides_count++;
-    }
+    snprintf(text, text_size, "%s:%u: %s for more than %u of them", e->path, e->line, what, most);
+    return EXIT_CONFIG;
+}
+
+static int add_override(struct settings *s, const struct file_entry *e, struct span name, char *text,
+                        size_t text_size)
+{
+    struct uuid client;
+    uint32_t at = 0;
+    ASSERT(uuid_parse(name.bytes, name.size, &client));
+    while (at < s->overrides_count && memcmp(s->overrides[at].key, &client, sizeof(client)) != 0)
+        at++;
+    if (at == SETTINGS_OVERRIDES_MAX)
+        return too_many(e, "limits of clients", SETTINGS_OVERRIDES_MAX, text, text_size);
+    s->overrides[at] = (struct limiter_override){
+        .limit = LIMIT_CLIENT, .quota = (uint32_t)strtoul(e->value, NULL, 10), .key_size = sizeof(client)};
+    memcpy(s->overrides[at].key, &client, sizeof(client));
+    s->overrides_count += at == s->overrides_count;
     return 0;
+}
+
+static int add_template(struct settings *s, const struct file_entry *e, const struct span names[], char *text,
+                        size_t text_size)
+{
+    uint32_t at = 0, tier = (uint32_t)(*(const char *)names[1].bytes - 'A');
+    while (at < s->templates_count && !span_equal(span_text(s->templates[at].id), names[0]))
+        at++;
+    if (at == SETTINGS_TEMPLATES_MAX)
+        return too_many(e, "templates of agents", SETTINGS_TEMPLATES_MAX, text, text_size);
+    if (at == s->templates_count) {
+        s->templates[at] = (struct agent_template){.id = {0}};
+        memcpy(s->templates[at].id, names[0].bytes, names[0].size);
+        s->templates_count++;
+    }
+    s->templates[at].seconds[tier] = (uint32_t)strtoul(e->value, NULL, 10);
+    return 0;
+}
+
+/* What there is one of per name. The later one of two for the same name counts. */
+static int collect_named(struct settings *s, char *text, size_t text_size)
+{
+    int status = 0;
+    s->overrides_count = s->templates_count = 0;
+    for (uint32_t i = 0; i < s->file.count && status == 0; i++) {
+        const struct file_entry *e = &s->file.entries[i];
+        struct option_named named;
+        if (!option_named(e->key, &named))
+            continue;
+        status = named.family == FAMILY_CLIENT_LIMIT ? add_override(s, e, named.names[0], text, text_size)
+                                                     : add_template(s, e, named.names, text, text_size);
+    }
+    return status;
 }
 
 int settings_load(struct settings *ret, int argc, char *const argv[], char *const environment[], char *text,
@@ -57,7 +88,7 @@ int settings_load(struct settings *ret, int argc, char *const argv[], char *cons
     if (ret->path[0] && !file_read(&ret->file, ret->path, text, text_size))
         return EXIT_CONFIG;
     status = options_parse_with(&ret->file, o, argc, argv, environment, text, text_size);
-    return status ? status : collect_overrides(ret, text, text_size);
+    return status ? status : collect_named(ret, text, text_size);
 }
 
 void settings_limiter(const struct settings *settings, struct limiter_options *ret)

@@ -11,6 +11,7 @@
 #include "http/limiter.h"
 
 #define SETTINGS_OVERRIDES_MAX 256u
+#define SETTINGS_TEMPLATES_MAX AGENT_TEMPLATES_MAX
 
 struct settings {
     struct options options;
@@ -18,6 +19,8 @@ struct settings {
     struct file file;
     uint32_t overrides_count; /* quotas of single clients */
     struct limiter_override overrides[SETTINGS_OVERRIDES_MAX];
+    uint32_t templates_count; /* of agents, whose tokens live shorter */
+    struct agent_template templates[SETTINGS_TEMPLATES_MAX];
 };
 
 /* The file that --config or COPPICE_CONFIG names, or the default one if it is there, then everything on top. 0, or the exit

@@ -53,8 +53,7 @@ static enum error_code refuse_wrong(struct response *r, enum error_code code, st
     return code;
 }
 
-static enum error_code refuse_field(struct response *r, enum error_code code, const char *field,
-                                    const char *what)
+enum error_code control_refuse(struct response *r, enum error_code code, const char *field, const char *what)
 {
     struct wrong w = {.fields = {field}, .count = 1, .what = what};
     return refuse_wrong(r, code, &w);
@@ -83,6 +82,11 @@ static struct span text_of(const struct request *q, const struct json_node *node
     return text;
 }
 
+struct span control_text(const struct request *q, const char *name)
+{
+    return text_of(q, body_member(q, name));
+}
+
 /* What the headers don't say: a client finds its own ids in the answer, whatever it is. */
 static void adopt_ids(struct request *q)
 {
@@ -98,7 +102,7 @@ enum error_code control_precheck(struct request *q, struct response *r)
     adopt_ids(q);
     if (!version || version->kind != JSON_STRING || span_equal(text_of(q, version), span_text("v1")))
         return ERROR_NONE;
-    return refuse_field(r, ERROR_CONTRACT_409_VERSION_MISMATCH, "meta.schema_version", "must be v1");
+    return control_refuse(r, ERROR_CONTRACT_409_VERSION_MISMATCH, "meta.schema_version", "must be v1");
 }
 
 /* AMB-07: the schema lets an empty one pass. */
@@ -127,10 +131,10 @@ enum error_code control_admit(const struct request *q, struct response *r, bool 
     if (code != ERROR_NONE)
         return code;
     if (!span_equal(actor, q->identity.subject))
-        return refuse_field(r, ERROR_AUTH_403_ROLE, "meta.actor_id", "must be the token's subject");
+        return control_refuse(r, ERROR_AUTH_403_ROLE, "meta.actor_id", "must be the token's subject");
     if (!any_project && !identity_may(&q->identity, project))
-        return refuse_field(r, ERROR_AUTH_403_SCOPE, "meta.project_id",
-                            "is outside the token's project scope");
+        return control_refuse(r, ERROR_AUTH_403_SCOPE, "meta.project_id",
+                              "is outside the token's project scope");
     return ERROR_NONE;
 }
 
@@ -139,7 +143,7 @@ static bool take_id(const struct request *q, struct response *r, const char *nam
 {
     bool good = uuid_parse(q->params[0].bytes, q->params[0].size, ret_id);
     if (!good)
-        (void)refuse_field(r, ERROR_REQ_400_INVALID_SCHEMA, name, "must be a UUID");
+        (void)control_refuse(r, ERROR_REQ_400_INVALID_SCHEMA, name, "must be a UUID");
     return good;
 }
 
@@ -179,7 +183,7 @@ static void decide(const struct request *q, struct response *r, const char *only
     if (!take_id(q, r, "job_id", &id))
         return;
     if (only && !span_equal(text_of(q, body_member(q, "decision")), span_text(only))) {
-        (void)refuse_field(r, ERROR_REQ_400_INVALID_SCHEMA, "decision", "must be what the path says");
+        (void)control_refuse(r, ERROR_REQ_400_INVALID_SCHEMA, "decision", "must be what the path says");
         return;
     }
     if (control_admit(q, r, false) == ERROR_NONE)
@@ -222,7 +226,7 @@ static bool take_number(const struct request *q, struct response *r, const char 
         *ret_number = number;
         return true;
     }
-    (void)refuse_field(r, ERROR_REQ_400_INVALID_SCHEMA, name, "is not a whole number that is allowed here");
+    (void)control_refuse(r, ERROR_REQ_400_INVALID_SCHEMA, name, "is not a whole number that is allowed here");
     return false;
 }
 
@@ -235,7 +239,8 @@ static bool take_filters(const struct request *q, struct response *r, struct has
         bool bad = false;
         const char *text = request_query(q, names[i], room, sizeof(room), &bad);
         if (bad) {
-            (void)refuse_field(r, ERROR_REQ_400_INVALID_SCHEMA, names[i], "can't be read, or is there twice");
+            (void)control_refuse(r, ERROR_REQ_400_INVALID_SCHEMA, names[i],
+                                 "can't be read, or is there twice");
             return false;
         }
         size_t length = text ? strlen(text) + 1 : 0;
@@ -253,7 +258,7 @@ static bool take_cursor(const struct request *q, struct response *r, uint64_t fi
     const char *text = request_query(q, "cursor", room, sizeof(room), &bad);
     if (!bad && (!text || token_open(store_here(), DLQ_TOKENS, filter, text, strlen(text), &key) == OK))
         return true;
-    (void)refuse_field(r, ERROR_REQ_400_INVALID_SCHEMA, "cursor", "is not the next_cursor of this list");
+    (void)control_refuse(r, ERROR_REQ_400_INVALID_SCHEMA, "cursor", "is not the next_cursor of this list");
     return false;
 }
 
@@ -398,7 +403,7 @@ static void serve_bulk(const struct request *q, struct response *r)
     bulk->ids = body_member(q, "event_ids");
     if (!bulk->ids || bulk->ids->kind != JSON_ARRAY || bulk->ids->count < 1 ||
         bulk->ids->count > DLQ_ITEMS_MAX) {
-        (void)refuse_field(r, ERROR_REQ_400_INVALID_SCHEMA, "event_ids", "must have 1 to 100 elements");
+        (void)control_refuse(r, ERROR_REQ_400_INVALID_SCHEMA, "event_ids", "must have 1 to 100 elements");
         return;
     }
     if (control_admit(q, r, true) != ERROR_NONE)

@@ -13,6 +13,11 @@
 
 #define CONTROL_BODY_MAX (1u << 20) /* CTL-056 */
 
+/* For the other handlers of this surface: a refusal that names the field, and a member of the body as a text in the
+ * request's memory (without bytes when it is none). */
+enum error_code control_refuse(struct response *r, enum error_code code, const char *field, const char *what);
+struct span control_text(const struct request *q, const char *name);
+
 extern const struct route control_routes[];
 extern const size_t control_routes_count;
 /* GET /v1/jobs/{job_id} with a JWT: the token_twin of the jobs surface's route (AMB-02), and in no table. */

@@ -34,6 +34,21 @@ void front_remove(const struct front *front)
             fronts[i] = NULL;
 }
 
+void front_allow_scripts(struct front *front, const char *sources)
+{
+    char list[FRONT_SCRIPT_SRC_MAX + 1];
+    ASSERT(strlen(sources) <= FRONT_SCRIPT_SRC_MAX);
+    memcpy(list, sources, strlen(sources) + 1);
+    for (char *at = list; *at; at++)
+        *at = *at == ',' ? ' ' : *at; /* in a header it would begin another policy */
+    int length = snprintf(front->csp, sizeof(front->csp),
+                          "Content-Security-Policy: default-src 'self'; script-src %s; object-src 'none'; "
+                          "base-uri 'none'; form-action 'self'; frame-ancestors %s\r\n",
+                          list, front->embeddable ? "'self'" : "'none'");
+    ASSERT(length > 0 && (size_t)length < sizeof(front->csp));
+    front->csp_length = (uint32_t)length;
+}
+
 struct front *front_find(const char *name)
 {
     for (int i = 0; i < FRONTS_MAX; i++)
@@ -354,7 +369,7 @@ static void throttle(struct response *r, enum limit limit, const struct limit_re
                         r->surface == SURFACE_JOBS ? write_limit : NULL, &limit);
 }
 
-static bool within(struct front *front, const struct request *q, struct response *r, enum limit limit)
+static bool within(const struct front *front, const struct request *q, struct response *r, enum limit limit)
 {
     struct span key = limited_by(q, limit);
     if (limit == LIMIT_NONE || !front->limiter || key.size == 0)
@@ -694,10 +709,19 @@ static void observe(const struct front *front, const struct request *q, const st
 /* ---- one request ---- */
 
 /* Who shows credentials that are refused again and again has to wait; not who asks while we can't look at them. */
-static void refuse_credentials(struct front *front, const struct request *q, struct response *r,
+static void refuse_credentials(const struct front *front, const struct request *q, struct response *r,
                                enum error_code code, const char *why)
 {
     if (catalogue_row(code)->status >= 500 || within(front, q, r, LIMIT_FAILURES))
+        response_error(r, code, "%s", why);
+}
+
+void front_refuse_credentials(const struct request *q, struct response *r, enum error_code code,
+                              const char *why)
+{
+    if (q->front)
+        refuse_credentials(q->front, q, r, code, why);
+    else
         response_error(r, code, "%s", why);
 }
 

@@ -16,10 +16,13 @@
 #include "http/living.h"
 #include "http/route.h"
 
-#define FRONT_BODY_MAX     (1u << 20) /* of a route that says nothing tighter (CTL-056) */
-#define FRONT_TARGET_MAX   8192u      /* request line */
-#define FRONT_HEAD_MAX     32768u     /* all of the head */
-#define FRONT_PIPELINE_MAX 16u        /* requests answered in one turn before others get theirs */
+#define FRONT_BODY_MAX   (1u << 20) /* of a route that says nothing tighter (CTL-056) */
+#define FRONT_TARGET_MAX 8192u      /* request line */
+#define FRONT_HEAD_MAX   32768u     /* all of the head */
+#define FRONT_SCRIPT_SRC_MAX \
+    256u /* bytes of script-src; with the rest of the policy that fits FRONT_CSP_MAX */
+#define FRONT_CSP_MAX      448u
+#define FRONT_PIPELINE_MAX 16u /* requests answered in one turn before others get theirs */
 
 /* Settings of a listener; a reload replaces the whole. */
 struct front_limits {
@@ -48,7 +51,9 @@ struct front {
     bool loopback_only; /* Host must name this machine */
     bool secure;        /* TLS here or at the proxy in front: HSTS */
     bool embeddable;    /* by pages of the same origin, approved (CTL-151); else by none */
-    bool check_answers; /* against the contract; a wrong one is an assertion */
+    uint32_t csp_length;
+    char csp[FRONT_CSP_MAX]; /* the line of Content-Security-Policy; empty: the strictest */
+    bool check_answers;      /* against the contract; a wrong one is an assertion */
     /* Called after each answer, in the connection's actor; NULL: nobody wants to know. */
     void (*log)(const struct request *q, const struct response *r, uint64_t took_ns);
     struct front_limits *_Atomic limits;
@@ -56,6 +61,10 @@ struct front {
     _Atomic uint32_t connections, streams;
     _Atomic uint64_t requests;
 };
+
+/* Boot, with `embeddable` as it will be. Where scripts of our pages may come from: 'self' and origins, with spaces or commas
+ * between them, at most FRONT_SCRIPT_SRC_MAX bytes, checked by the caller (CTL-149). */
+void front_allow_scripts(struct front *front, const char *sources);
 
 /* What a request's head says about what follows it. */
 struct front_plan {
@@ -82,6 +91,11 @@ void front_refuse(struct front *front, struct request *q, const struct front_pla
 /* The handler of this request has crashed, or was ended, and its connection with it: counted and logged as the 500 that it is,
  * whatever the client has heard of it. By the connection, from what is released when its actor has ended. */
 void front_crashed(struct front *front, struct request *q, struct response *r);
+
+/* By a handler whose route takes credentials in its body: the refusal counts against the address, as those do that the
+ * front finds. */
+void front_refuse_credentials(const struct request *q, struct response *r, enum error_code code,
+                              const char *why);
 
 /* The process's fronts, for handlers and commands: by name, or NULL. */
 struct front *front_find(const char *name);

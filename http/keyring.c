@@ -7,6 +7,7 @@
 #include "runtime/json.h"
 #include "runtime/telemetry.h"
 #include "store/audit.h"
+#include "store/principal.h"
 #include "store/seen_token.h"
 #include "store/view.h"
 
@@ -31,6 +32,7 @@ static struct keyring_options completed(const struct keyring_options *o)
     options.cadence_ns = o->cadence_ns ? o->cadence_ns : 6 * 3600 * NS_PER_S;
     options.overlap_ns = o->overlap_ns ? o->overlap_ns : (KEYRING_LIFETIME_S + KEYRING_SKEW_S) * NS_PER_S;
     options.history_ns = o->history_ns ? o->history_ns : SIGNING_KEY_KEPT_MIN_US * NS_PER_US;
+    options.revocation_ns = o->revocation_ns ? o->revocation_ns : KEYRING_REVOCATION_S * NS_PER_S;
     options.cache = o->cache ? o->cache : CACHE_DEFAULT;
     options.env = o->env ? o->env : env_real();
     options.jwks_file = o->jwks_file && *o->jwks_file ? o->jwks_file : NULL;
@@ -303,6 +305,25 @@ static const char *check_signature(struct keyring *k, const struct jwt *jwt, uin
     return good ? NULL : "the signature is not the key's";
 }
 
+/* ---- step 3: the claims. An agent is who says so, or who is registered as one (AMB-18). ---- */
+
+/* False: the store can't be asked. */
+static bool policy_for(const struct keyring *k, const struct jwt *jwt, struct jwt_policy *policy)
+{
+    struct principal row;
+    struct view *view = store_here() ? view_open(store_here()) : NULL;
+    if (!view)
+        return !store_here();
+    enum error e = principal_read(&view->txn, jwt->subject, &row);
+    if (!e && role_of(row.role) == ROLE_AGENT) {
+        policy->agent_lifetime_s = agent_template_seconds(k->options.templates, k->options.templates_count,
+                                                          row.agent_template, row.tier);
+        policy->lifetime_s = policy->agent_lifetime_s;
+    }
+    view_close(view);
+    return !e || e == ERR_NOT_FOUND;
+}
+
 /* ---- step 4: replays ---- */
 
 static void audit_replay(const struct jwt *jwt, const uint8_t digest[DIGEST_SIZE])
@@ -411,7 +432,12 @@ static enum jwt_stage verify_whole(struct keyring *k, struct span token, const u
         return JWT_STAGE_BLOCKLIST;
     if ((*ret_why = check_signature(k, jwt, now_s, &algorithm, &until_s)) != NULL)
         return JWT_STAGE_SIGNATURE;
-    if ((*ret_why = jwt_check_claims(jwt, &k->policy, algorithm, now_s)) != NULL)
+    struct jwt_policy policy = k->policy;
+    if (!policy_for(k, jwt, &policy)) {
+        *ret_why = "the store can't say whose it is";
+        return JWT_STAGE_STORE;
+    }
+    if ((*ret_why = jwt_check_claims(jwt, &policy, algorithm, now_s)) != NULL)
         return JWT_STAGE_CLAIMS;
     enum jwt_stage stage = use ? check_replay(k, jwt, digest, ret_why) : JWT_STAGE_OK;
     if (stage)
@@ -526,7 +552,10 @@ void keyring_figures(struct keyring *keyring, struct keyring_figures *ret_figure
 {
     struct keyring_figures figures = {.revoked = blocklist_count(keyring->blocklist),
                                       .cadence_s = keyring->options.cadence_ns / NS_PER_S,
-                                      .overlap_s = keyring->options.overlap_ns / NS_PER_S};
+                                      .overlap_s = keyring->options.overlap_ns / NS_PER_S,
+                                      .revocation_s = keyring->options.revocation_ns / NS_PER_S};
+    uint64_t set_at = atomic_load(&keyring->set_at_ns), now = actor_now();
+    figures.set_age_s = set_at && now > set_at ? (now - set_at) / NS_PER_S : 0;
     const struct key_table *table = keyring_read_begin(keyring);
     figures.keys = table->count;
     if (table->signer) {
@@ -575,7 +604,15 @@ static void write_claims(const struct keyring *k, const struct keyring_claims *c
     json_object_end(json);
 }
 
-static const char *defect_of(const struct keyring_claims *c, uint64_t lifetime_s)
+uint64_t keyring_longest_s(const struct keyring *keyring, const struct keyring_claims *claims)
+{
+    const struct keyring_options *o = &keyring->options;
+    if (role_of(claims->role) != ROLE_AGENT)
+        return KEYRING_LIFETIME_S;
+    return agent_template_seconds(o->templates, o->templates_count, claims->agent_template, claims->tier);
+}
+
+static const char *defect_of(const struct keyring_claims *c, uint64_t lifetime_s, uint64_t longest_s)
 {
     enum role role = role_of(c->role);
     if (c->subject.size == 0 || c->subject.size > IDENTITY_SUBJECT_MAX)
@@ -591,8 +628,8 @@ static const char *defect_of(const struct keyring_claims *c, uint64_t lifetime_s
     for (uint32_t i = 0; i < c->projects_count; i++)
         if (c->projects[i].size == 0 || c->projects[i].size > IDENTITY_SUBJECT_MAX)
             return "a project in project_scope must have 1 to 128 bytes";
-    if (lifetime_s > (role == ROLE_AGENT ? KEYRING_AGENT_S : KEYRING_LIFETIME_S))
-        return "a token lives for 8 hours at most, and an agent's for 4";
+    if (lifetime_s > longest_s)
+        return "a token lives for 8 hours at most, and an agent's for 4, or as long as its template says";
     return NULL;
 }
 
@@ -624,12 +661,25 @@ static void remember_newest(struct keyring *k, uint64_t iat_s)
         ;
 }
 
+/* A revocation of a subject ends what was issued up to its second: who is issued a token behind it gets the next one. Not
+ * further ahead than half of what clocks may differ by. */
+static uint64_t first_second(const struct keyring *k, struct span subject, uint64_t now_s)
+{
+    const struct blocklist_id id = blocklist_id(k->blocklist, REVOCATION_SUBJECT, span_of(NULL, 0), subject);
+    uint64_t at_s = now_s;
+    while (at_s < now_s + KEYRING_SKEW_S / 2 && blocklist_stops(k->blocklist, id, at_s))
+        at_s++;
+    return at_s;
+}
+
 const char *keyring_issue(struct keyring *keyring, const struct keyring_claims *claims,
                           struct keyring_token *ret_token, bool *ret_unavailable)
 {
-    uint64_t now_s = actor_wall_now() / NS_PER_S;
-    uint64_t lifetime_s = claims->lifetime_s ? claims->lifetime_s : ISSUE_S_DEFAULT;
-    const char *why = defect_of(claims, lifetime_s);
+    uint64_t iat_s = first_second(keyring, claims->subject, actor_wall_now() / NS_PER_S);
+    uint64_t longest_s = keyring_longest_s(keyring, claims);
+    uint64_t usual_s = longest_s < ISSUE_S_DEFAULT ? longest_s : ISSUE_S_DEFAULT;
+    uint64_t lifetime_s = claims->lifetime_s ? claims->lifetime_s : usual_s;
+    const char *why = defect_of(claims, lifetime_s, longest_s);
     struct uuid_source source;
     struct uuid id;
     bool signer;
@@ -645,9 +695,9 @@ const char *keyring_issue(struct keyring *keyring, const struct keyring_claims *
         memcpy(ret_token->session, claims->session.bytes, claims->session.size);
         ret_token->session[claims->session.size] = 0;
     }
-    ret_token->expires_s = now_s + lifetime_s;
-    remember_newest(keyring, now_s);
-    if (sign(keyring, claims, now_s, ret_token, &signer))
+    ret_token->expires_s = iat_s + lifetime_s;
+    remember_newest(keyring, iat_s);
+    if (sign(keyring, claims, iat_s, ret_token, &signer))
         return NULL;
     *ret_unavailable = !signer;
     return signer ? "the claims are too long for a token" : "there is no signing key";

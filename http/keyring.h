@@ -18,14 +18,15 @@
 #ifndef COPPICE_HTTP_KEYRING_H
 #define COPPICE_HTTP_KEYRING_H
 
+#include "http/agent_template.h"
 #include "http/jwt.h"
 #include "http/request.h"
 #include "http/response.h"
 #include "store/revocation.h"
 
 #define KEYRING_NAME          "keys"
-#define KEYRING_LIFETIME_S    28800u /* of a token (CTL-079) */
-#define KEYRING_AGENT_S       14400u /* of an agent's (CTL-080) */
+#define KEYRING_LIFETIME_S    28800u        /* of a token (CTL-079) */
+#define KEYRING_AGENT_S       AGENT_TOKEN_S /* of an agent's (CTL-080) */
 #define KEYRING_SKEW_S        120u
 #define KEYRING_KEYS_MAX      128u   /* in the table: own ones first, then those of the sets */
 #define KEYRING_SET_BYTES_MAX 60000u /* of a key set's text */
@@ -33,8 +34,9 @@
 #define KEYRING_TICK_MS       1000u
 #define KEYRING_REFRESH_S \
     300u /* of the sets; sooner, but not within KEYRING_AGAIN_S, when a kid isn't known */
-#define KEYRING_AGAIN_S  30u
-#define KEYRING_FETCH_MS 10000u
+#define KEYRING_REVOCATION_S 60u
+#define KEYRING_AGAIN_S      30u
+#define KEYRING_FETCH_MS     10000u
 
 struct keyring;
 
@@ -47,6 +49,11 @@ struct keyring_options {
     const char *jwks_issuer;     /* whose keys those two are */
     const char *master_key_file; /* 32 bytes, made 0600 if missing: private keys are sealed with it */
     uint64_t cadence_ns, overlap_ns, history_ns; /* 0: 6 h, 8 h and 2 min, 90 days */
+    /* Within which a key that was revoked is invalid everywhere; 0: a minute. Others may keep our key set for as long, and
+     * we ask for theirs at least as often (CTL-115). */
+    uint64_t revocation_ns;
+    const struct agent_template *templates; /* borrowed for the keyring's life */
+    uint32_t templates_count;
     bool jti_single_use;
     uint32_t cache;  /* verified tokens remembered; 0: 16384 */
     struct env *env; /* NULL: env_real() */
@@ -100,7 +107,8 @@ struct keyring_claims {
     struct span audience; /* empty: the keyring's */
     uint32_t projects_count;
     struct span projects[IDENTITY_PROJECTS_MAX];
-    uint64_t lifetime_s; /* 0: an hour */
+    uint64_t lifetime_s;              /* 0: an hour, or as long as it may be when that is shorter */
+    struct span agent_template, tier; /* of an agent, when it has them */
 };
 struct keyring_token {
     char jti[UUID_TEXT_SIZE], kid[UUID_TEXT_SIZE];
@@ -109,6 +117,8 @@ struct keyring_token {
     size_t length;
     char text[KEYRING_TOKEN_MAX];
 };
+/* How long a token of this role, template and tier may live. */
+uint64_t keyring_longest_s(const struct keyring *keyring, const struct keyring_claims *claims);
 /* From an actor; doesn't wait. NULL: done; else a static sentence: what is wrong with the claims (ret_unavailable false), or
  * that there is no key to sign with. */
 const char *keyring_issue(struct keyring *keyring, const struct keyring_claims *claims,
@@ -118,7 +128,8 @@ struct keyring_figures {
     uint32_t keys, revoked; /* in the table; on the blocklist */
     char active[UUID_TEXT_SIZE];
     uint64_t next_rotation_us; /* 0: no active key */
-    uint64_t cadence_s, overlap_s;
+    uint64_t cadence_s, overlap_s, revocation_s;
+    uint64_t set_age_s; /* since another issuer's keys last came; 0 when there is none */
 };
 void keyring_figures(struct keyring *keyring, struct keyring_figures *ret_figures);
 const char *keyring_environment(const struct keyring *keyring);

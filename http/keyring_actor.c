@@ -160,8 +160,10 @@ static bool set_take(struct keyring_state *s, int which, const char *text, size_
     struct keyring *k = s->k;
     struct key_set *set = &k->sets[which];
     char why[200];
-    if (set->text && set->size == size && memcmp(set->text, text, size) == 0)
+    if (set->text && set->size == size && memcmp(set->text, text, size) == 0) {
+        atomic_store(&k->set_at_ns, actor_now());
         return false;
+    }
     struct arena_mark mark = actor_arena_mark();
     struct json_node *nodes = actor_alloc(KEYRING_SET_NODES * sizeof(*nodes));
     actor_guard_begin();
@@ -175,6 +177,7 @@ static bool set_take(struct keyring_state *s, int which, const char *text, size_
         memcpy(copy, text, size);
         free(set->text);
         *set = (struct key_set){.text = copy, .size = size};
+        atomic_store(&k->set_at_ns, actor_now());
     }
     actor_guard_end();
     actor_arena_reset(mark);
@@ -624,9 +627,16 @@ static bool refresh_file(struct keyring_state *s)
 static void unfetched(struct keyring_state *s, uint64_t seconds, const char *why)
 {
     uint64_t again = actor_now() + seconds * NS_PER_S;
+    uint64_t came = atomic_load(&s->k->set_at_ns);
     s->fetch_ref = 0;
     s->refresh_at = again < s->refresh_at ? again : s->refresh_at;
-    tell(s, "warn", "the key set can't be fetched, and the one before it is kept", why);
+    if (came && actor_now() - came > s->k->options.revocation_ns)
+        tell(
+            s, "error",
+            "the key set can't be fetched, and what was revoked is taken for longer than keys.revocation_sla",
+            why);
+    else
+        tell(s, "warn", "the key set can't be fetched, and the one before it is kept", why);
 }
 
 static void refresh_url(struct keyring_state *s)
@@ -644,6 +654,13 @@ static void refresh_url(struct keyring_state *s)
         unfetched(s, e == ERR_NOPROC ? 1 : KEYRING_AGAIN_S, error_name(e));
 }
 
+/* A key that its issuer has withdrawn must not be taken for longer than that; an answer takes its time, too. */
+static uint64_t refresh_ns(const struct keyring *k)
+{
+    uint64_t most = KEYRING_REFRESH_S * NS_PER_S, half = k->options.revocation_ns / 2;
+    return half < most ? half : most;
+}
+
 static void refresh(struct keyring_state *s)
 {
     struct keyring *k = s->k;
@@ -653,7 +670,7 @@ static void refresh(struct keyring_state *s)
         return;
     atomic_store(&k->wanted, false);
     s->asked_at = now;
-    s->refresh_at = now + KEYRING_REFRESH_S * NS_PER_S;
+    s->refresh_at = now + refresh_ns(k);
     if (k->options.jwks_file && refresh_file(s))
         load_keys(s);
     if (k->options.jwks_url)

@@ -81,10 +81,11 @@ struct keyring {
     struct jwt_policy policy;
     struct token_cache *cache;
     struct blocklist *blocklist;
-    _Atomic bool loaded;         /* the store's keys and revocations are known */
-    _Atomic bool wanted;         /* a kid that nobody knows came from the sets' issuer */
-    _Atomic bool signless;       /* there was a key, and it can't be opened */
-    _Atomic uint64_t newest_s;   /* the greatest iat of ours: the clock may have gone back since */
+    _Atomic bool loaded;        /* the store's keys and revocations are known */
+    _Atomic bool wanted;        /* a kid that nobody knows came from the sets' issuer */
+    _Atomic bool signless;      /* there was a key, and it can't be opened */
+    _Atomic uint64_t set_at_ns; /* when another issuer's keys last came, by the scheduler's clock; 0: never */
+    _Atomic uint64_t newest_s;  /* the greatest iat of ours: the clock may have gone back since */
     _Atomic uint64_t generation; /* raised behind each change of the table */
     struct key_table *_Atomic table;
     struct key_reader readers[KEYRING_READERS];

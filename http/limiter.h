@@ -2,9 +2,9 @@
  * buckets of the control contract the sliding window of spec/control.md AMB-28, which survives a restart.
  *
  * X(ID, "name", requests, window in s, per) per: ADDRESS, CLIENT (the key's client), ACTOR (sub), ROUTE. Those per ACTOR
- * are windows in the store (store/rate_window.h), a commit each: they are rare by definition. One that was refused is
- * refused again from memory until its time has come, so asking too often costs the store nothing. When the store can't be
- * asked, a token bucket of the same quota stands in.
+ * are windows in the store (store/rate_window.h), a commit each: they are rare by definition. The store knows them by their
+ * place in this list, so new ones go to its end. One that was refused is refused again from memory until its time has come,
+ * so asking too often costs the store nothing. When the store can't be asked, a token bucket of the same quota stands in.
  *
  * A token bucket holds `requests` and gets them back evenly over its window (AMB-J-65); as GCRA (ITU-T I.371) it is one
  * number, the time at which it will be full again. Keys are remembered in sets of LIMITER_WAYS; a set that is full of others
@@ -30,7 +30,8 @@ struct response;
     X(DLQ_LIST, "dlq_list", 60, 60, ACTOR)   /* CTL-155 */                                                  \
     X(DLQ_REPROCESS, "dlq_reprocess", 20, 60, ACTOR)                                                        \
     X(DLQ_BULK, "dlq_bulk", 5, 60, ACTOR)                                                                   \
-    X(FAILURES, "failures", 30, 60, ADDRESS) /* refused credentials of one address: beyond that it waits */
+    X(FAILURES, "failures", 30, 60, ADDRESS) /* refused credentials of one address: beyond that it waits */ \
+    X(TOKEN, "token", 60, 60, ADDRESS)       /* tokens that are asked for with a secret */
 
 enum limit {
 #define X(id, name, requests, window, per) LIMIT_##id,

@@ -55,7 +55,7 @@ const char *response_title(int status)
 
 /* ---- the head ---- */
 
-enum { HEAD_MAX = RESPONSE_HEADERS_MAX + 1536 };
+enum { HEAD_MAX = RESPONSE_HEADERS_MAX + 1536 + FRONT_CSP_MAX };
 
 /* Not cleared: that would cost more than to fill it. */
 struct head {
@@ -175,6 +175,10 @@ static void put_security(struct head *h, const struct front *front)
         PUT(h, "X-Frame-Options: SAMEORIGIN\r\n");
     else
         PUT(h, "X-Frame-Options: DENY\r\n");
+    if (front->csp_length)
+        put(h, front->csp, front->csp_length);
+    else
+        PUT(h, "Content-Security-Policy: default-src 'none'; script-src 'self'; frame-ancestors 'none'\r\n");
     if (front->secure)
         PUT(h, "Strict-Transport-Security: max-age=31536000; includeSubDomains\r\n");
 }
@@ -268,9 +272,15 @@ void response_begin(struct response *r, int status, const char *type)
 
 void response_header(struct response *r, const char *name, const char *format, ...)
 {
-    static const char *const ours[] = {
-        "X-Content-Type-Options", "X-Frame-Options", "Referrer-Policy",           "Content-Length",
-        "Transfer-Encoding",      "Connection",      "Strict-Transport-Security", "Content-Type"};
+    static const char *const ours[] = {"X-Content-Type-Options",
+                                       "X-Frame-Options",
+                                       "Referrer-Policy",
+                                       "Content-Length",
+                                       "Content-Security-Policy",
+                                       "Transfer-Encoding",
+                                       "Connection",
+                                       "Strict-Transport-Security",
+                                       "Content-Type"};
     char *at = r->headers + r->headers_length;
     size_t room = sizeof(r->headers) - r->headers_length;
     for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
@@ -448,10 +458,11 @@ void response_error(struct response *r, enum error_code code, const char *format
 
 /* ---- the last words ---- */
 
-/* 600 bytes of a head with ids, 1024 of a body, RESPONSE_LAST_OURS. */
+/* 600 bytes of a head with ids, 1024 of a body, RESPONSE_LAST_OURS, and the policy for scripts. */
 size_t response_last_words(struct response *r, char text[RESPONSE_LAST_MAX])
 {
-    STATIC_ASSERT(HEAD_MAX >= RESPONSE_LAST_MAX && RESPONSE_LAST_MAX >= 600 + 1024 + RESPONSE_LAST_OURS,
+    STATIC_ASSERT(HEAD_MAX >= RESPONSE_LAST_MAX &&
+                      RESPONSE_LAST_MAX >= 600 + 1024 + RESPONSE_LAST_OURS + FRONT_CSP_MAX,
                   "last words fit");
     const struct catalogue_row *row = catalogue_row(catalogue_code(r->surface, ERROR_KIND_INTERNAL));
     const struct detail d = {.row = row, .text = "a fault of the server ended this request"};

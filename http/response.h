@@ -77,7 +77,7 @@ bool response_end(struct response *r);
 const char *response_title(int status);
 /* By the connection, when the handler of this response has crashed: the bytes of a 500 instead of it. From what is released
  * when an actor has ended. Its size. */
-#define RESPONSE_LAST_MAX  2560u
+#define RESPONSE_LAST_MAX  2816u
 #define RESPONSE_LAST_OURS 512u /* of the front's headers; more are left out */
 size_t response_last_words(struct response *r, char text[RESPONSE_LAST_MAX]);
 

@@ -5,7 +5,9 @@
 #include "http/clients.h"
 #include "http/control.h"
 #include "http/documents.h"
+#include "http/grants.h"
 #include "http/operator_routes.h"
+#include "http/principals.h"
 #include "http/probe.h"
 #include "http/tokens.h"
 
@@ -31,10 +33,12 @@ struct surface_tables surface_tables(enum listening listening)
         add(&t, operator_routes, operator_routes_count);
         add(&t, client_operator_routes, client_operator_routes_count);
         add(&t, token_routes, token_routes_count);
+        add(&t, principal_routes, principal_routes_count);
     } else {
         add(&t, document_routes, document_routes_count);
         add(&t, client_routes, client_routes_count);
         add(&t, control_routes, control_routes_count);
+        add(&t, grant_routes, grant_routes_count);
     }
     add(&t, probe_routes, probe_routes_count);
     add(&t, jwks_routes, jwks_routes_count);

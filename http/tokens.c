@@ -14,8 +14,7 @@
 enum {
     PAGE_BYTES = 60000, /* of keys: one of the largest always fits */
     KEYS_LIST = 3,      /* the number of this list in its tokens */
-    ORDER_MS = 10000,   /* the keyring's actor waits for the store, too */
-    JWKS_MAX_AGE_S = 60 /* how long another verifier may not know of a revocation (keys.revocation_sla) */
+    ORDER_MS = 10000    /* the keyring's actor waits for the store, too */
 };
 
 /* ---- what was asked for ---- */
@@ -204,6 +203,8 @@ static void serve_keys(const struct request *q, struct response *r)
     write_time(&json, "next_rotation_at", figures.next_rotation_us);
     JSON_MEMBER(&json, "cadence_seconds", uint, figures.cadence_s);
     JSON_MEMBER(&json, "overlap_seconds", uint, figures.overlap_s);
+    JSON_MEMBER(&json, "revocation_sla_seconds", uint, figures.revocation_s);
+    JSON_MEMBER(&json, "key_set_age_seconds", uint, figures.set_age_s);
     JSON_MEMBER(&json, "verified_with", uint, figures.keys);
     JSON_MEMBER(&json, "revocations", uint, figures.revoked);
     json_key(&json, "keys");
@@ -256,11 +257,14 @@ static void serve_history(const struct request *q, struct response *r)
 static void serve_jwks(const struct request *q, struct response *r)
 {
     struct keyring *keyring = keyring_of(q, r);
+    struct keyring_figures figures;
     struct json json;
     if (!keyring)
         return;
+    keyring_figures(keyring, &figures);
     response_begin(r, 200, RESPONSE_JSON);
-    response_header(r, "Cache-Control", "public, max-age=%d", JWKS_MAX_AGE_S);
+    /* For as long another verifier may not know of a revocation. */
+    response_header(r, "Cache-Control", "public, max-age=%llu", (unsigned long long)figures.revocation_s);
     json_init(&json, &r->sink);
     keyring_write_jwks(keyring, &json);
 }
@@ -375,11 +379,10 @@ static const char *take_claims(const struct request *q, struct keyring_claims *c
     return NULL;
 }
 
-/* Who may do what, and for how long, is a matter of record. */
-static enum error note_issue(const struct request *q, const struct keyring_claims *claims,
-                             const struct keyring_token *token)
+enum error token_note_issue(const struct request *q, struct span who, const struct keyring_claims *claims,
+                            const struct keyring_token *token)
 {
-    const struct keyring_order order = order_of(q);
+    struct span reason = member(q, "reason");
     struct uuid_source source;
     struct json_sink sink;
     struct json json;
@@ -397,12 +400,12 @@ static enum error note_issue(const struct request *q, const struct keyring_claim
     uuid_source_init(&source, store_here()->env);
     const struct audit_append entry = {
         .id = uuid_v7(&source),
-        .who = span_of(order.who.bytes, order.who.size < AUDIT_WHO_MAX ? order.who.size : AUDIT_WHO_MAX),
+        .who = span_of(who.bytes, who.size < AUDIT_WHO_MAX ? who.size : AUDIT_WHO_MAX),
         .verb = span_text("token.issued"),
         .target = span_text(token->jti),
-        .reason = order.reason.size <= 512 ? order.reason : span_of(NULL, 0),
+        .reason = reason.size <= 512 ? reason : span_of(NULL, 0),
         .outcome = span_text("done"),
-        .request_id = order.request_id,
+        .request_id = span_of(q->trace.request_id, q->trace.request_id_length),
         .details = span_of(details, fits ? sink.length : 0)};
     return commit_submit(q, &audit_append_class, &entry, NULL, 0, NULL, actor_deadline_ms(ORDER_MS));
 }
@@ -452,7 +455,7 @@ static void serve_issue(const struct request *q, struct response *r)
     }
     enum error e = end_replaced(q);
     if (!e)
-        e = note_issue(q, claims, token);
+        e = token_note_issue(q, order_of(q).who, claims, token);
     if (e)
         refuse(r, e, "the token");
     else

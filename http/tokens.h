@@ -13,11 +13,16 @@
 #ifndef COPPICE_HTTP_TOKENS_H
 #define COPPICE_HTTP_TOKENS_H
 
+#include "http/keyring.h"
 #include "http/route.h"
 
 #define TOKENS_BODY_MAX      16384u
 #define TOKENS_HISTORY_MAX   100u /* keys of one page */
 #define TOKENS_HISTORY_USUAL 20u
+
+/* The audit entry of a token that was issued: who may do what, and for how long, is a matter of record. Waits. */
+enum error token_note_issue(const struct request *q, struct span who, const struct keyring_claims *claims,
+                            const struct keyring_token *token);
 
 extern const struct route jwks_routes[]; /* public */
 extern const size_t jwks_routes_count;

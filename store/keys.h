@@ -15,6 +15,7 @@
  *     api_keys    id:16                                                   UUIDv7
  *     api_key_hashes  hash:32                                             the way from a key to its row
  *     rate_windows    hash:16                                             of bucket and actor
+ *     principals  name...                                                 up to 112 bytes
  *     signing_keys  id:16                                                 UUIDv7
  *     revocations   id:16                                                 named id of kind, issuer, value
  *     seen_tokens   id:16                                                 named id of issuer, jti

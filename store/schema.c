@@ -8,6 +8,7 @@
 #include "store/ledger.h"
 #include "store/meta.h"
 #include "store/outbox.h"
+#include "store/principal.h"
 #include "store/rate_window.h"
 #include "store/retention.h"
 #include "store/revocation.h"

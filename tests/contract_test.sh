@@ -69,6 +69,11 @@ mkdir "$base"
 sed 's/"job.retrying": {/"job.retry": {/' docs/contract/generated/control.asyncapi.json >"$base/control.asyncapi.json"
 expect 'CTL-065 check --base with a channel that had another name' leaves 1 'breaking: /channels/job.retry is gone' check --base "$base"
 expect 'CTL-066 and what that needs' leaves 1 'info.x-migration-guide-ref' check --base "$base/control.asyncapi.json"
+sed 's/"x-path-versions":{/&"v0":{"deprecated_in_release":1},/; s/"x-path-versions": {/&"v0":{"deprecated_in_release":1},/' \
+    docs/contract/generated/ops.openapi.json >"$base/ops.openapi.json"
+expect 'CTL-026 a version of paths goes too early' leaves 1 'v0 is gone in release 1' check --base "$base/ops.openapi.json"
+sed 's/"deprecated_in_release":1/"deprecated_in_release":-1/' "$base/ops.openapi.json" >"$base/never.json"
+expect 'CTL-026 one that was never deprecated' leaves 1 'v0 is gone, and was never deprecated' check --base "$base/never.json"
 expect 'check --base with nothing' leaves 64 'there is no such file' check --base "$tmp/nothing.json"
 expect 'check --base with YAML' leaves 64 'its JSON form is meant' check --base docs/contract/control.openapi.yaml
 

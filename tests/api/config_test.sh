@@ -32,6 +32,8 @@ check "before the file" out "environment                        stage           
 check "before the defaults" out "runaway                            1s                     default"
 runs 0 config show --config "$file" --effective --source=default --json
 check "AMB-79 defaults alone" lacks "$(cat "$tmp/stdout")" '"source":"file"'
+check "CTL-027 config show prints the active versions" out '{"key":"api.versions","value":"v1","source":"default"'
+check "CTL-083 and what a job of tier C may take" out '{"key":"timeouts.tier_c.total","value":"3h3m5s"'
 check "AMB-79 defaults are there" out '{"key":"keys.rotation_cadence","value":"6h","source":"default","at":null,"reloadable":false}'
 COPPICE_CONFIG=$file runs 0 config show --source file
 check "the variable names the file" out "log.level"

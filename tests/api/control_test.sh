@@ -392,8 +392,8 @@ routes() {
     tr '{' '\n' <"$tmp/acl" | sed -n 's/.*"listener":"\([^"]*\)","method":"\([^"]*\)","path":"\([^"]*\)".*/\1 \2 \3/p'
 }
 check "CTL-067 the table of routes" test "$(routes | wc -l)" -gt 40
-# open to all: probes, the key set, the contracts, how to report what is wrong, and a client's beginning (AMB-13, AMB-J-21)
-open_to_all='^(GET /(healthz|livez|readyz|startupz|\.well-known/jwks\.json|\.well-known/security\.txt|(openapi|asyncapi)/[a-z]+\.(json|yaml))|POST /v1/clients)$'
+# open to all: probes, the key set, the place where a secret becomes a token, the contracts, how to report what is wrong, and a client's beginning (AMB-13, AMB-J-21)
+open_to_all='^(GET /(healthz|livez|readyz|startupz|\.well-known/jwks\.json|\.well-known/security\.txt|(openapi|asyncapi)/[a-z]+\.(json|yaml))|POST /v1/(clients|auth/token))$'
 address=20
 routes >"$tmp/routes"
 while read -r listener method path; do
@@ -428,7 +428,8 @@ for request in "GET /healthz" "GET /readyz" "GET /startupz" "GET /.well-known/jw
     check "CTL-150 $request" header 'x-content-type-options: nosniff'
     check "CTL-151 $request" header 'x-frame-options: DENY'
     check "CTL-153 $request" header 'referrer-policy: strict-origin-when-cross-origin'
-    for name in x-content-type-options x-frame-options referrer-policy cache-control; do
+    check "CTL-149 $request" header "content-security-policy: default-src 'self'; script-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    for name in x-content-type-options x-frame-options referrer-policy content-security-policy cache-control; do
         check "CTL-154 $request has $name once" is "$(grep -ci "^$name:" "$tmp/head")" 1
     done
     check "CTL-152 no HSTS in dev without TLS" no_header strict-transport-security
@@ -555,6 +556,7 @@ check "it stops" stop
 # --- an approved use case of embedding ---
 check "a server whose pages may be embedded" start --http-frame-options SAMEORIGIN --frame-embedding-approved-use-case 'the intranet'
 check "CTL-151 it answers" is "$(ask GET /healthz)" 200
+check "CTL-151 CTL-149 by its own pages" has "$(tr A-Z a-z <"$tmp/head")" "frame-ancestors 'self'"
 check "CTL-151 as approved" header 'x-frame-options: SAMEORIGIN'
 check "CTL-154 once" is "$(grep -ci '^x-frame-options:' "$tmp/head")" 1
 check "it stops" stop

@@ -39,7 +39,8 @@ payload() {
     printf '%s' "$1" | cut -d. -f"$2" | tr -- '-_' '+/' | sed 's/$/===/' | base64 -d 2>/dev/null
 }
 
-check "a server" start --schedulers 2
+printf '{"agent_templates": {"builder": {"max_token_seconds": {"C": 3600}}}}' >"$tmp/settings.json"
+check "a server" start --schedulers 2 --config "$tmp/settings.json"
 check "it has started" started
 
 # --- who may ---
@@ -126,17 +127,79 @@ check "dave's token is good" is "$(with "$dave")" 200
 check "CTL-099 all tokens of a subject" is "$(operator POST /tokens:revoke '{"subject":"dave"}')" 200
 check "CTL-100 are refused at once" refused "$dave"
 
+# --- services and agents, who get tokens for a secret ---
+# grant NAME SECRET [MEMBERS]: the status; the token is in $token
+grant() {
+    curl -s -m 20 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' -H 'Content-Type: application/json' \
+        -d "{\"grant_type\":\"client_credentials\",\"client_id\":\"$1\",\"client_secret\":\"$2\"${3:-}}" \
+        "http://$client/v1/auth/token"
+}
+granted() {
+    token=$(member access_token "$(cat "$tmp/body")") && [ -n "$token" ]
+}
+made=$(keys principal create agent:builder --role agent --projects p1,p2 --agent-template builder --tier C --reason "a test" --json)
+secret=$(member client_secret "$made")
+check "AMB-21 principal create shows a secret" test "${#secret}" = 53
+check "AMB-21 principal list" has "$(keys principal list --json)" '"name":"agent:builder","role":"agent","projects":["p1","p2"],"agent_template":"builder","tier":"C"'
+check "AMB-21 shows none" lacks "$(keys principal list --json)" cop_
+check "AMB-21 the store has none" sh -c "! grep -a -q '$secret' '$tmp/store/data.mdb'"
+check "AMB-21 a token for it" is "$(grant agent:builder "$secret")" 200
+check "AMB-21 as OAuth has it" has "$(cat "$tmp/body")" '"token_type":"Bearer","expires_in":3600,"scope":"p1 p2"'
+check "AMB-21 kept by nobody" has "$(tr A-Z a-z <"$tmp/head")" 'cache-control: no-store'
+granted
+builder=$token
+check "CTL-104 its header names the key" has "$(payload "$builder" 1)" "\"kid\":\"$second\""
+for claim in '"iss":"coppice"' '"aud":"coppice"' '"sub":"agent:builder"' '"role":"agent"' '"project_scope":["p1","p2"]' '"session_id":"' '"jti":"' '"iat":' '"exp":'; do
+    check "AMB-21 CTL-069..CTL-077 it has $claim" has "$(payload "$builder" 2)" "$claim"
+done
+check "AMB-21 it opens what its role may" is "$(with "$builder" /jobs/00000000-0000-4000-8000-000000000001)" 404
+check "AMB-21 it was audited" has "$(curl -s -H "$bearer" "http://$at/stats/audits?limit=100")" '"who":"agent:builder","verb":"token.issued"'
+check "CTL-081 as long as its template allows" is "$(grant agent:builder "$secret" ',"lifetime_seconds":3600')" 200
+check "CTL-081 and not a second longer" is "$(grant agent:builder "$secret" ',"lifetime_seconds":3601')" 400
+check "CTL-081 which names the field" has "$(cat "$tmp/body")" '"field":"lifetime_seconds"'
+check "CTL-081 a token of another hand" eval 'token=$(keys token issue --subject agent:builder --role agent --projects p1 --lifetime 3601s)'
+check "CTL-081 isn't taken either" refused "$token"
+check "CTL-081 AMB-18 whatever its role" eval 'token=$(keys token issue --subject agent:builder --role service --projects p1 --lifetime 2h)'
+check "CTL-081 AMB-18 isn't taken" refused "$token"
+check "CTL-125 not another project" is "$(grant agent:builder "$secret" ',"scope":"p3"')" 403
+check "CTL-125 in the envelope" has "$(cat "$tmp/body")" '"code":"AUTH_403_SCOPE"'
+check "AMB-21 another secret" is "$(grant agent:builder "$(printf '%s' "$secret" | tr 'a-z' 'b-za')")" 401
+check "AMB-21 in the envelope" has "$(cat "$tmp/body")" '"code":"AUTH_401_INVALID_TOKEN"'
+check "AMB-21 no password" is "$(curl -s -o "$tmp/body" -w '%{http_code}' -H 'Content-Type: application/json' -d '{"grant_type":"password","username":"u","password":"p"}' "http://$client/v1/auth/token")" 400
+check "AMB-21 says what there is" has "$(cat "$tmp/body")" 'must be client_credentials: there are no users here'
+check "CTL-029 nothing at all" is "$(curl -s -o "$tmp/body" -w '%{http_code}' -H 'Content-Type: application/json' -d '{}' "http://$client/v1/auth/token")" 400
+check "CTL-029 names what is missing" has "$(cat "$tmp/body")" '"code":"REQ_400_MISSING_FIELD"'
+check "CTL-084 a new token, and the end of the old one" is "$(grant agent:builder "$secret" ",\"replaces\":\"$builder\"")" 200
+granted
+check "CTL-084 the old one" refused "$builder"
+check "CTL-084 the new one" is "$(with "$token" /jobs/00000000-0000-4000-8000-000000000001)" 404
+check "CTL-099 another secret" eval 'secret=$(member client_secret "$(keys principal rotate agent:builder --yes --json)")'
+check "CTL-099 CTL-101 ends its tokens at once" refused "$token"
+check "CTL-099 a token for the new one" is "$(grant agent:builder "$secret")" 200
+granted
+builder=$token
+check "CTL-099 is good at once" is "$(with "$builder" /jobs/00000000-0000-4000-8000-000000000001)" 404
+made=$(keys principal create gateway --role service --json)
+gateway=$(member client_secret "$made")
+check "CTL-100 principal revoke" keys principal revoke gateway --yes --reason gone
+check "CTL-100 its secret is nobody's" is "$(grant gateway "$gateway")" 401
+check "CTL-100 it was audited" has "$(curl -s -H "$bearer" "http://$at/stats/audits?limit=100")" '"verb":"principal.revoked","target":"gateway","reason":"gone"'
+check "AMB-21 who guesses has to wait" eval 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do last=$(grant agent:builder guess); done; is "$last" 429'
+check "AMB-21 and is told for how long" has "$(tr A-Z a-z <"$tmp/head")" 'retry-after:'
+
 # --- what is left after a crash ---
 check "erin" issue erin owner '*'
 erin=$token
 check "erin's token is good" is "$(with "$erin")" 200
 kill -9 "$server"
 wait "$server" 2>/dev/null
-check "a server again" start --schedulers 2
+check "a server again" start --schedulers 2 --config "$tmp/settings.json"
 check "it has started again" started
 check "CTL-095 a revoked token stays so" refused "$bob"
 check "CTL-095 a revoked key stays so" refused "$alice"
 check "CTL-095 a revoked subject stays so" refused "$dave"
+check "AMB-21 a principal is there" is "$(grant agent:builder "$secret")" 200
+check "AMB-21 one that was revoked isn't" is "$(grant gateway "$gateway")" 401
 check "CTL-092 a token that was used is used again" is "$(with "$erin")" 200
 check "one that wasn't is good too, for what its role may do" is "$(with "$carol")" 403
 check "the key is the same" has "$(jwks)" "$second"
@@ -175,7 +238,7 @@ check "CTL-102 a token of dev isn't" refused "$erin"
 check "it ends" stop
 
 # --- secrets are compared in a time that doesn't tell where they differ ---
-for file in http/operator_token.c http/keyring.c http/token_cache.c; do
+for file in http/grants.c http/operator_token.c http/keyring.c http/token_cache.c; do
     check "$file compares digests by secret_equal" grep -q 'secret_equal(' "$file"
     check "$file compares none by memcmp" sh -c "! grep -n 'memcmp(.*\(digest\|hash\)' $file | grep -v secret_equal"
 done

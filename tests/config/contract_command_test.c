@@ -385,6 +385,49 @@ static void base(void)
     contracts_destroy(contracts); /* the table has their paths */
 }
 
+/* ---- versions of paths ---- */
+
+static int versions(const char *release, const char *rows, const char *base, const char *const *paths)
+{
+    char now[512], old[512] = "";
+    size_t count = 0;
+    while (paths[count])
+        count++;
+    found.used = 0;
+    found.count = 0;
+    found.text[0] = 0;
+    snprintf(now, sizeof(now), "{\"info\":{\"x-release\":%s,\"x-path-versions\":{%s}}}", release, rows);
+    if (base)
+        snprintf(old, sizeof(old), "{\"info\":{\"x-release\":1,\"x-path-versions\":{%s}}}", base);
+    contract_command_check_versions(span_text(now), span_text(old), paths, count, take, NULL);
+    return found.count;
+}
+
+#define ACTIVE       "{\"activated_in_release\":1}"
+#define DEPRECATED_2 "{\"activated_in_release\":1,\"deprecated_in_release\":2}"
+#define PATHS(...)   ((const char *const[]){__VA_ARGS__, NULL})
+
+static void path_versions(void)
+{
+    const char *const *both = PATHS("/healthz", "/v1/jobs", "/v2/jobs"), *const *second = PATHS("/v2/jobs");
+    TEST_CHECK(versions("1", "\"v1\":" ACTIVE, NULL, PATHS("/v1/jobs")) == 0);
+    TEST_CHECK(versions("2", "\"v1\":" DEPRECATED_2 ",\"v2\":" ACTIVE, NULL, both) == 0);
+    TEST_CHECK(versions("2", "\"v1\":" ACTIVE, NULL, both) == 1 && strstr(found.text, "v2 is served"));
+    /* gone: deprecated in release 2, so in 4 at the earliest */
+    TEST_CHECK(versions("2", "\"v1\":" DEPRECATED_2 ",\"v2\":" ACTIVE, NULL, second) == 1);
+    TEST_CHECK(versions("3", "\"v1\":" DEPRECATED_2 ",\"v2\":" ACTIVE, NULL, second) == 1 &&
+               strstr(found.text, "stays until release 4 (CTL-026)"));
+    TEST_CHECK(versions("4", "\"v1\":" DEPRECATED_2 ",\"v2\":" ACTIVE, NULL, second) == 0);
+    TEST_CHECK(versions("9", "\"v1\":" ACTIVE ",\"v2\":" ACTIVE, NULL, second) == 1 &&
+               strstr(found.text, "was never deprecated"));
+    /* a row that was left out counts as the base has it */
+    TEST_CHECK(versions("3", "\"v2\":" ACTIVE, "\"v1\":" DEPRECATED_2, second) == 1);
+    TEST_CHECK(versions("4", "\"v2\":" ACTIVE, "\"v1\":" DEPRECATED_2, second) == 0);
+    TEST_CHECK(versions("4", "\"v2\":" ACTIVE, "\"v1\":" ACTIVE, second) == 1);
+    TEST_CHECK(versions("\"x\"", "\"v1\":" ACTIVE, NULL, PATHS("/v1/jobs")) == 1 &&
+               strstr(found.text, "x-release"));
+}
+
 TEST_LIST
 = {
     {"CTL-019 CTL-301 the documents byte for byte", documents},
@@ -396,6 +439,7 @@ TEST_LIST
     {"a route without an operation is a finding", route_undocumented},
     {"CTL-416 CTL-418..CTL-423 events, their schemas and classes", events},
     {"no channel without events", events_of_every_channel},
+    {"CTL-026 CTL-027 versions of paths, and when one may go", path_versions},
     {"CTL-064 CTL-065 CTL-066 CTL-434 beside an older version", base},
     {NULL, NULL},
 };

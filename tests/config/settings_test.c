@@ -206,6 +206,10 @@ static void test_ctl_149_scripts_of_the_user_interface(void)
                   "(CTL-149)");
     CHECK_REFUSED("{}", CHECK("--http-csp-approved-cdns", "'unsafe-inline'"), "it must be origins");
     CHECK_REFUSED("{}", CHECK("--http-csp-approved-cdns", "http://cdn.example.com"), "it must be origins");
+    static char many[700] = "{\"http.csp.script_src\": \"";
+    for (int i = 0; i < 40; i++)
+        strcat(many, "'self' ");
+    CHECK_REFUSED(strcat(many, "\"}"), CHECK(), "has more than 256 bytes");
 }
 
 static void test_ctl_151_embedding_needs_an_approved_use_case(void)
@@ -250,6 +254,41 @@ static void test_job_447_quotas_of_single_clients(void)
                   ARGS("serve"), "it must be a whole number from 0 to 1000000");
     CHECK_REFUSED("{\"limits.clients.somebody.requests_per_minute\": 7}", ARGS("serve"),
                   "there is no setting");
+}
+
+static void test_ctl_081_templates_of_agents(void)
+{
+#define TEMPLATE(value) "{\"agent_templates\": {\"builder\": {\"max_token_seconds\": {\"C\": " value "}}}}"
+    CHECK_TAKEN(TEMPLATE("3600"), CHECK());
+    CHECK_TAKEN(TEMPLATE("14400"), CHECK());
+    CHECK_TAKEN("{\"agent_templates.b-1_X.max_token_seconds.A\": 1}", ARGS("serve"));
+    CHECK_REFUSED(TEMPLATE("14401"), CHECK(), "it must be a whole number from 1 to 14400");
+    CHECK_REFUSED(TEMPLATE("0"), CHECK(), "from 1 to 14400");
+    CHECK_REFUSED(TEMPLATE("\"60\""), CHECK(), "from 1 to 14400");
+    CHECK_REFUSED("{\"agent_templates.x.max_token_seconds.D\": 1}", CHECK(), "there is no setting");
+    CHECK_REFUSED("{\"agent_templates..max_token_seconds.A\": 1}", CHECK(), "there is no setting");
+    CHECK_REFUSED("{\"agent_templates.x.max_token_seconds\": 1}", CHECK(), "there is no setting");
+    CHECK_REFUSED("{\"agent_templates.x.max_token_seconds.A.B\": 1}", CHECK(), "there is no setting");
+    CHECK_REFUSED("{\"agent_templates.x y.max_token_seconds.A\": 1}", CHECK(), "there is no setting");
+}
+
+static void test_ctl_083_amb_19_the_budget_of_tier_c_and_the_life_of_an_agents_token(void)
+{
+    char value[OPTION_VALUE_SIZE];
+    CHECK_TAKEN("{}", CHECK());
+    TEST_CHECK(options.timeouts_tier_c_total == 10985 * S);
+    option_show(&option_table[OPTION_timeouts_tier_c_total], &options, value);
+    TEST_CHECK(strcmp(value, "3h3m5s") == 0);
+    CHECK_TAKEN("{\"timeouts.tier_c.total\": \"4h\"}", CHECK()); /* AMB-19: the cap itself is allowed */
+    CHECK_REFUSED("{\"timeouts\": {\"tier_c\": {\"total\": \"14401s\"}}}", CHECK(), "(CTL-083)");
+    CHECK_REFUSED("{}", CHECK("--timeouts-tier-c-total", "5h"), "--timeouts-tier-c-total is 5h");
+}
+
+static void test_ctl_027_the_versions_that_are_active(void)
+{
+    CHECK_TAKEN("{\"api.versions\": \"v1\"}", CHECK("--env", "prod"));
+    CHECK_REFUSED("{\"api.versions\": \"v2\"}", CHECK(), "it must be v1");
+    CHECK_REFUSED("{}", CHECK("--api-versions", ""), "it must be v1");
 }
 
 /* ---- what is shown ---- */
@@ -372,6 +411,10 @@ TEST_LIST
     {"issuers and origins", test_issuers_and_origins},
     {"AMB-78 a clock ahead is for dev", test_amb_78_a_clock_ahead_is_for_dev},
     {"JOB-447 quotas of single clients", test_job_447_quotas_of_single_clients},
+    {"CTL-081 templates of agents", test_ctl_081_templates_of_agents},
+    {"CTL-083 AMB-19 the budget of tier C and the life of an agent's token",
+     test_ctl_083_amb_19_the_budget_of_tier_c_and_the_life_of_an_agents_token},
+    {"CTL-027 the versions that are active", test_ctl_027_the_versions_that_are_active},
     {"AMB-79 every default is reported with its source",
      test_amb_79_every_default_is_reported_with_its_source},
     {"values are shown as they can be given", test_values_are_shown_as_they_can_be_given},

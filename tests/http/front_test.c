@@ -220,6 +220,9 @@ static void has_what_all_have(const struct heard *a, int status)
     TEST_CHECK(heard_count(a, "X-Frame-Options") == 1 && field_is(a, "X-Frame-Options", "DENY"));
     TEST_CHECK(heard_count(a, "Referrer-Policy") == 1 &&
                field_is(a, "Referrer-Policy", "strict-origin-when-cross-origin"));
+    TEST_CHECK(heard_count(a, "Content-Security-Policy") == 1 &&
+               strstr(heard_field(a, "Content-Security-Policy"), "script-src 'self';") &&
+               !strstr(heard_field(a, "Content-Security-Policy"), "unsafe"));
     TEST_CHECK(heard_count(a, "Cache-Control") == 1 && field_is(a, "Cache-Control", "no-store"));
 }
 
@@ -277,6 +280,34 @@ static void test_CTL_152_transport_security(void)
         struct heard a = talk_once(&server, answers[i].request);
         TEST_CHECK(heard_count(&a, "Strict-Transport-Security") == 1);
         field_is(&a, "Strict-Transport-Security", "max-age=31536000; includeSubDomains");
+    }
+    stop();
+}
+
+static struct store *prepare_scripts(struct routes *compiled)
+{
+    char most[FRONT_SCRIPT_SRC_MAX + 1];
+    (void)compiled;
+    memset(most, 'a', FRONT_SCRIPT_SRC_MAX);
+    most[FRONT_SCRIPT_SRC_MAX] = 0;
+    front_find("client")->embeddable = true;
+    front_allow_scripts(front_find("client"), most); /* the longest fits */
+    TEST_CHECK(strstr(front_find("client")->csp, "frame-ancestors 'self'\r\n") != NULL);
+    front_find("client")->embeddable = false;
+    front_allow_scripts(front_find("client"), "'self',https://cdn.example.com");
+    return NULL;
+}
+
+static void test_CTL_149_scripts_come_from_where_it_was_approved(void)
+{
+    start_as(plain, prepare_scripts);
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        struct heard a = talk_once(&server, answers[i].request);
+        TEST_CHECK(
+            heard_count(&a, "Content-Security-Policy") == 1 &&
+            field_is(&a, "Content-Security-Policy",
+                     "default-src 'self'; script-src 'self' https://cdn.example.com; object-src 'none'; "
+                     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"));
     }
     stop();
 }
@@ -1044,6 +1075,7 @@ TEST_LIST
 = {
     {"CTL-150 to CTL-154 every answer has its headers once",
      test_CTL_150_to_CTL_154_every_answer_has_its_headers_once},
+    {"CTL-149 scripts come from where it was approved", test_CTL_149_scripts_come_from_where_it_was_approved},
     {"CTL-152 transport security", test_CTL_152_transport_security},
     {"CTL-154 a handler can't weaken them, nor split a header",
      test_CTL_154_a_handler_can_not_weaken_them_nor_split_a_header},

@@ -13,6 +13,7 @@
 #include "http/vault.h"
 #include "runtime/telemetry.h"
 #include "store/audit.h"
+#include "store/principal.h"
 #include "store/retention.h"
 #include "store/seen_token.h"
 #include "store/signing_key.h"
@@ -575,14 +576,19 @@ RINGED(test_CTL_099_CTL_100_CTL_101_principals_and_sessions_people_and_agents)
         snprintf(jti, sizeof(jti), "j%zu", i);
         EXPECT(verify_made(KEY_A, &(struct claims){.jti = jti, .subject = roles[i], .role = roles[i]}) ==
                JWT_STAGE_OK);
+        issue(roles[i], roles[i], 60); /* one of our own, of the same second */
         revoke_of(REVOCATION_SUBJECT, roles[i]);
         EXPECT(verify() == JWT_STAGE_BLOCKLIST);
-        /* one that was never seen, and one of our own */
+        EXPECT(verify_made(KEY_A, &(struct claims){.jti = jti, .subject = roles[i], .role = roles[i]}) ==
+               JWT_STAGE_BLOCKLIST);
+        /* and one that was never seen */
         EXPECT(verify_made(KEY_A, &(struct claims){.jti = "x", .subject = roles[i]}) == JWT_STAGE_BLOCKLIST);
-        issue(roles[i], roles[i], 60);
+        issue(roles[i], roles[i], 60); /* after it, and still in that second: a new beginning */
+        EXPECT(verify() == JWT_STAGE_OK);
+        revoke_of(REVOCATION_SUBJECT, roles[i]);
         EXPECT(verify() == JWT_STAGE_BLOCKLIST);
         actor_sleep(actor_now() + 2 * NS_PER_S);
-        issue(roles[i], roles[i], 60); /* after it: a new beginning */
+        issue(roles[i], roles[i], 60);
         EXPECT(verify() == JWT_STAGE_OK);
         /* the other issuer's clock may be ahead of ours by the skew */
         EXPECT(verify_made(KEY_A, &(struct claims){.jti = "y", .subject = roles[i]}) == JWT_STAGE_BLOCKLIST);
@@ -598,7 +604,7 @@ RINGED(test_CTL_099_CTL_100_CTL_101_principals_and_sessions_people_and_agents)
     EXPECT(verify_made(KEY_A, &(struct claims){.jti = "t", .session = "s8"}) == JWT_STAGE_OK);
     ring_again();
     EXPECT(verify_made(KEY_A, &(struct claims){.jti = "t", .session = "s9"}) == JWT_STAGE_BLOCKLIST);
-    EXPECT(audits("subject.revoked", "ops", "") == 2 && audits("session.revoked", "ops", "") == 1);
+    EXPECT(audits("subject.revoked", "ops", "") == 4 && audits("session.revoked", "ops", "") == 1);
 }
 
 /* A clock that was set back a little must not let tokens of the seconds before it through. */
@@ -945,6 +951,85 @@ RINGED(test_CTL_090_several_keys_with_one_kid_are_nobodys)
     EXPECT(verify_made(KEY_A, &(struct claims){.jti = "one"}) == JWT_STAGE_SIGNATURE);
     EXPECT(verify_made(KEY_B, &(struct claims){.jti = "two"}) == JWT_STAGE_OK);
     maker_key_free(&twin);
+}
+
+static void let_in(const char *name, const char *role, const char *template, const char *tier)
+{
+    struct uuid_source source;
+    uuid_source_init(&source, store_here()->env);
+    const struct principal_put c = {.verb = PRINCIPAL_CREATE,
+                                    .name = span_text(name),
+                                    .role = span_text(role),
+                                    .projects = span_text("*"),
+                                    .agent_template = span_text(template),
+                                    .tier = span_text(tier),
+                                    .audit = uuid_v7(&source),
+                                    .who = span_text("ops")};
+    EXPECT(store_submit(&principal_put_class, &c, NULL, 0, NULL, DEADLINE_NONE) == OK);
+}
+
+RINGED(test_CTL_081_AMB_18_whoever_is_registered_as_an_agent_is_one_by_its_template)
+{
+    static const struct agent_template templates[] = {{.id = "other", .seconds = {1, 1, 1}},
+                                                      {.id = "builder", .seconds = {0, 0, 3600}}};
+    options.templates = templates;
+    options.templates_count = 2;
+    ring_again();
+    let_in("a-c", "agent", "builder", "C");
+    let_in("a-b", "agent", "builder", "B");
+    let_in("a-any", "agent", "builder", "");
+    let_in("a-free", "agent", "unheard-of", "C");
+    let_in("s", "service", "", "");
+    static const struct {
+        const char *subject, *role;
+        long long lifetime_s;
+        enum jwt_stage stage;
+    } cases[] = {
+        {"a-c", "agent", 3600, JWT_STAGE_OK},       {"a-c", "agent", 3601, JWT_STAGE_CLAIMS},
+        {"a-c", "service", 3601, JWT_STAGE_CLAIMS}, /* whatever its role says */
+        {"a-c", "service", 3600, JWT_STAGE_OK},     {"a-b", "agent", 14400, JWT_STAGE_OK},
+        {"a-b", "agent", 14401, JWT_STAGE_CLAIMS},  {"a-b", "owner", 14401, JWT_STAGE_CLAIMS},
+        {"a-any", "agent", 3601, JWT_STAGE_CLAIMS}, {"a-free", "agent", 14400, JWT_STAGE_OK},
+        {"s", "service", 28800, JWT_STAGE_OK},      {"u", "owner", 28800, JWT_STAGE_OK},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char jti[16];
+        snprintf(jti, sizeof(jti), "t%zu", i);
+        enum jwt_stage stage = verify_made(KEY_A, &(struct claims){.subject = cases[i].subject,
+                                                                   .role = cases[i].role,
+                                                                   .jti = jti,
+                                                                   .exp = cases[i].lifetime_s});
+        if (stage != cases[i].stage)
+            printf("%s as %s for %lld: %d\n", cases[i].subject, cases[i].role, cases[i].lifetime_s, stage);
+        EXPECT(stage == cases[i].stage);
+    }
+}
+
+/* CTL-115: what another issuer has withdrawn is taken for no longer than keys.revocation_sla says. */
+RINGED(test_CTL_115_a_withdrawn_key_goes_within_the_revocation_sla)
+{
+    static const uint64_t slas[] = {2, 60, 600};
+    for (size_t i = 0; i < sizeof(slas) / sizeof(slas[0]); i++) {
+        char jti[3][16];
+        for (int k = 0; k < 3; k++)
+            snprintf(jti[k], sizeof(jti[k]), "%zu-%d", i, k);
+        options.revocation_ns = slas[i] * NS_PER_S;
+        write_set(2, "");
+        ring_again();
+        EXPECT(verify_made(KEY_B, &(struct claims){.jti = jti[0]}) == JWT_STAGE_OK);
+        write_set(1, "");
+        actor_sleep(actor_now() + slas[i] * NS_PER_S);
+        EXPECT(verify_made(KEY_B, &(struct claims){.jti = jti[1]}) == JWT_STAGE_SIGNATURE);
+        EXPECT(verify_made(KEY_A, &(struct claims){.jti = jti[2]}) == JWT_STAGE_OK);
+        struct keyring_figures figures;
+        keyring_figures(ring, &figures);
+        EXPECT(figures.revocation_s == slas[i] && figures.set_age_s <= slas[i]);
+    }
+    unlink(set_file); /* measured: what isn't there any more is kept, and grows older than it should */
+    actor_sleep(actor_now() + 1000 * NS_PER_S);
+    struct keyring_figures figures;
+    keyring_figures(ring, &figures);
+    EXPECT(figures.set_age_s > figures.revocation_s);
 }
 
 RINGED(test_AMB_21_a_set_is_refreshed_and_a_bad_one_changes_nothing)
@@ -1313,6 +1398,10 @@ TEST_LIST
      test_CTL_105_a_killed_keyring_comes_back_with_what_it_had},
     {"keyring: CTL-090 several keys with one kid are nobody's",
      test_CTL_090_several_keys_with_one_kid_are_nobodys},
+    {"keyring: CTL-115 a withdrawn key goes within the revocation SLA",
+     test_CTL_115_a_withdrawn_key_goes_within_the_revocation_sla},
+    {"keyring: CTL-081 AMB-18 whoever is registered as an agent is one, by its template",
+     test_CTL_081_AMB_18_whoever_is_registered_as_an_agent_is_one_by_its_template},
     {"keyring: AMB-21 a set is refreshed, and a bad one changes nothing",
      test_AMB_21_a_set_is_refreshed_and_a_bad_one_changes_nothing},
     {"keyring: AMB-21 a set comes from a URL", test_AMB_21_a_set_comes_from_a_url},

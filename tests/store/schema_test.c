@@ -102,12 +102,13 @@ static void test_schema_stored_numbers_are_what_they_were(void)
         {113, "revocation.put", COMMAND_HIGH, false},     {114, "seen_token.put", COMMAND_NORMAL, false},
         {100, "client.create", COMMAND_NORMAL, false},    {101, "api_key.issue", COMMAND_NORMAL, false},
         {102, "api_key.revoke", COMMAND_HIGH, true},      {103, "api_key.touch", COMMAND_LOW, false},
-        {130, "rate_window.take", COMMAND_NORMAL, false},
+        {130, "rate_window.take", COMMAND_NORMAL, false}, {140, "principal.put", COMMAND_NORMAL, false},
+        {141, "principal.remove", COMMAND_HIGH, true},
     };
     static const char *const tables[] = {
-        "meta",    "audits",      "events",   "ledger",         "due",         "outbox",
-        "claims",  "dead",        "counters", "signing_keys",   "revocations", "seen_tokens",
-        "clients", "client_keys", "api_keys", "api_key_hashes", "rate_windows"};
+        "meta",    "audits",      "events",   "ledger",         "due",          "outbox",
+        "claims",  "dead",        "counters", "signing_keys",   "revocations",  "seen_tokens",
+        "clients", "client_keys", "api_keys", "api_key_hashes", "rate_windows", "principals"};
     TEST_CHECK(store_schema.commands_count == sizeof(commands) / sizeof(commands[0]));
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         const struct command_class *command = schema_command(&store_schema, commands[i].code);

@@ -122,6 +122,11 @@ export const opsOperations = {
     issueToken: { method: "POST", path: "/tokens:issue" },
     revokeTokens: { method: "POST", path: "/tokens:revoke" },
     revokeToken: { method: "POST", path: "/tokens/{jti}:revoke" },
+    listPrincipals: { method: "GET", path: "/principals" },
+    createPrincipal: { method: "POST", path: "/principals" },
+    rotatePrincipal: { method: "POST", path: "/principals/{name}:rotate" },
+    revokePrincipal: { method: "POST", path: "/principals/{name}:revoke" },
+    issueAccessToken: { method: "POST", path: "/v1/auth/token" },
     getKeySet: { method: "GET", path: "/.well-known/jwks.json" },
 } as const;
 export type OpsClient = Client<Pick<OpsOperations, keyof typeof opsOperations>>;

@@ -556,6 +556,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/principals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Services and agents that may ask for tokens */
+        get: operations["listPrincipals"];
+        put?: never;
+        /** Let a service or an agent ask for tokens */
+        post: operations["createPrincipal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/principals/{name}:rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: components["parameters"]["PrincipalName"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a principal another secret
+         * @description The old one, and all tokens of the principal, end with it.
+         */
+        post: operations["rotatePrincipal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/principals/{name}:revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: components["parameters"]["PrincipalName"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Take a principal's secret and its tokens away */
+        post: operations["revokePrincipal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A token for a service's or an agent's secret
+         * @description On the clients' listener. As OAuth 2.0 has it (RFC 6749, 4.4), in JSON; the secret is the credential. Its errors
+         *     have the shape and the codes of the control contract.
+         */
+        post: operations["issueAccessToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/.well-known/jwks.json": {
         parameters: {
             query?: never;
@@ -920,6 +1000,100 @@ export interface components {
             ended_for: string | null;
             jwk: components["schemas"]["PublicKey"];
         };
+        /** @description Letters, digits and . _ : @ -; the sub of its tokens. */
+        PrincipalName: string;
+        /** @enum {string} */
+        PrincipalRole: "owner" | "infra-approver" | "approver" | "operator" | "submitter" | "viewer" | "service" | "agent";
+        PrincipalProjects: string[];
+        PrincipalRequest: {
+            name: components["schemas"]["PrincipalName"];
+            role: components["schemas"]["PrincipalRole"];
+            projects: components["schemas"]["PrincipalProjects"];
+            /** @description Of an agent: its tokens live as long as agent_templates says. */
+            agent_template?: string;
+            /**
+             * @description Of an agent: the tier of risk that it works at; left out, the strictest counts.
+             * @enum {string}
+             */
+            tier?: "A" | "B" | "C";
+            reason?: string;
+        };
+        Principal: {
+            name: components["schemas"]["PrincipalName"];
+            role: components["schemas"]["PrincipalRole"];
+            projects: components["schemas"]["PrincipalProjects"];
+            agent_template: string | null;
+            tier: string | null;
+            /** Format: date-time */
+            created_at: string;
+            created_by: string | null;
+            /**
+             * Format: date-time
+             * @description When its secret was made.
+             */
+            secret_from: string;
+        };
+        Principals: {
+            principals: components["schemas"]["Principal"][];
+            next: string | null;
+        };
+        PrincipalCreated: {
+            name: components["schemas"]["PrincipalName"];
+            role: components["schemas"]["PrincipalRole"];
+            projects: components["schemas"]["PrincipalProjects"];
+            agent_template: string | null;
+            tier: string | null;
+            /** @description The name. */
+            client_id: string;
+            client_secret: string;
+        };
+        PrincipalRotated: {
+            name: components["schemas"]["PrincipalName"];
+            /** @description The name. */
+            client_id: string;
+            client_secret: string;
+        };
+        PrincipalRevoked: {
+            name: components["schemas"]["PrincipalName"];
+            /** @constant */
+            revoked: true;
+        };
+        /** @description A service's or an agent's secret for a token, as OAuth 2.0 has it (RFC 6749, 4.4), in JSON. */
+        AccessTokenRequest: {
+            /** @enum {string} */
+            grant_type: "client_credentials";
+            /** @description The principal's name. */
+            client_id: string;
+            client_secret: string;
+            /** @description Projects with spaces between them, of those that the principal has; left out, all of them. */
+            scope?: string;
+            /** @description Left out: an hour, or the longest there is. */
+            lifetime_seconds?: number;
+            /** @description A token of this principal, which ends when the new one begins. */
+            replaces?: string;
+        };
+        AccessToken: {
+            access_token: string;
+            /** @constant */
+            token_type: "Bearer";
+            /** @description Seconds. */
+            expires_in: number;
+            /** @description The projects that it is good for, with spaces between them. */
+            scope: string;
+        };
+        ControlError: {
+            error: {
+                /** @description A code of the control contract. */
+                code: string;
+                message: string;
+                http_status: number;
+                retryable: boolean;
+                request_id: string;
+                trace_id: string;
+                job_id?: string;
+                details: Record<string, never>;
+            };
+        };
         SigningKeys: {
             issuer: string;
             environment: string;
@@ -929,6 +1103,10 @@ export interface components {
             next_rotation_at: string | null;
             cadence_seconds: number;
             overlap_seconds: number;
+            /** @description For how long others may keep our key set, and within which theirs is asked for again. */
+            revocation_sla_seconds: number;
+            /** @description Since another issuer's keys last came; 0 when there is none. */
+            key_set_age_seconds: number;
             /** @description Keys; those of configured key sets included. */
             verified_with: number;
             /** @description Things on the blocklist. */
@@ -1049,6 +1227,15 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description What went wrong, as the control contract says it. */
+        ControlError: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ControlError"];
+            };
+        };
         /** @description Who died, who was started again, who was untouched, and how long that took; or, of a dry run, what would be. */
         Containment: {
             headers: {
@@ -1060,6 +1247,7 @@ export interface components {
         };
     };
     parameters: {
+        PrincipalName: string;
         /**
          * @description A pid as `/stats/tree` shows it, a registered name, or a path of the tree: ids from the root down with `>` between
          *     them. A name with a `/` can't be here; its pid can.
@@ -1796,6 +1984,136 @@ export interface operations {
             200: components["responses"]["TokenRevoked"];
             400: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
+        };
+    };
+    listPrincipals: {
+        parameters: {
+            query?: {
+                /** @description The `next` of an earlier answer. */
+                after?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description By name. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Principals"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    createPrincipal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PrincipalRequest"];
+            };
+        };
+        responses: {
+            /** @description The secret is shown this once. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrincipalCreated"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    rotatePrincipal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: components["parameters"]["PrincipalName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Reason"];
+        responses: {
+            /** @description The secret is shown this once. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrincipalRotated"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    revokePrincipal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: components["parameters"]["PrincipalName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Reason"];
+        responses: {
+            /** @description There is no such principal any more, and none of its tokens is taken. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrincipalRevoked"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    issueAccessToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AccessTokenRequest"];
+            };
+        };
+        responses: {
+            /** @description A new token of the built-in issuer, told this once. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessToken"];
+                };
+            };
+            400: components["responses"]["ControlError"];
+            401: components["responses"]["ControlError"];
+            403: components["responses"]["ControlError"];
+            429: components["responses"]["ControlError"];
+            default: components["responses"]["ControlError"];
         };
     };
     getKeySet: {

@@ -1,0 +1,404 @@
+#include "http/principals.h"
+
+#include "http/api_key_auth.h"
+#include "http/commit.h"
+#include "http/front.h"
+#include "http/json_text.h"
+#include "http/parameter.h"
+#include "store/principal.h"
+#include "store/token.h"
+#include "store/view.h"
+
+enum {
+    PAGE_BYTES = 60000,  /* of principals: one of the largest always fits */
+    PRINCIPALS_LIST = 4, /* the number of this list in its tokens */
+    ORDER_MS = 10000     /* the keyring's actor waits for the store, too */
+};
+
+/* ---- what was asked for ---- */
+
+static struct span member(const struct request *q, const char *name)
+{
+    const struct json_node *root = q->json ? json_root(q->json) : NULL;
+    const struct json_node *node =
+        root && root->kind == JSON_OBJECT ? json_member(q->json, root, name) : NULL;
+    struct span text = {NULL, 0};
+    if (!node || node->kind != JSON_STRING ||
+        !json_string_of(q->json, node, actor_alloc(node->length), node->length, &text))
+        return span_of(NULL, 0);
+    return text;
+}
+
+static bool is_name(struct span name, uint32_t most)
+{
+    const char *at = name.bytes;
+    for (uint32_t i = 0; i < name.size; i++)
+        if (!(at[i] >= 'a' && at[i] <= 'z') && !(at[i] >= 'A' && at[i] <= 'Z') &&
+            !(at[i] >= '0' && at[i] <= '9') && (!at[i] || !strchr("._:@-", at[i])))
+            return false;
+    return name.size > 0 && name.size <= most;
+}
+
+/* ["a", "b"] as "a b"; without bytes: they can't be meant. */
+static struct span take_projects(const struct request *q)
+{
+    const struct json_node *node = json_member(q->json, json_root(q->json), "projects");
+    char *list = actor_alloc(PRINCIPAL_PROJECTS_MAX + 1);
+    uint32_t used = 0;
+    if (!node || node->kind != JSON_ARRAY || node->count == 0 || node->count > IDENTITY_PROJECTS_MAX)
+        return span_of(NULL, 0);
+    for (const struct json_node *n = json_first(q->json, node); n; n = json_after(q->json, node, n)) {
+        struct span name;
+        char room[IDENTITY_SUBJECT_MAX + 1];
+        bool text = n->kind == JSON_STRING && json_string_of(q->json, n, room, sizeof(room), &name);
+        bool all = text && node->count == 1 && span_equal(name, span_text("*"));
+        if (!text || (!all && !is_name(name, IDENTITY_SUBJECT_MAX)))
+            return span_of(NULL, 0);
+        if (used)
+            list[used++] = ' ';
+        memcpy(list + used, name.bytes, name.size);
+        used += name.size;
+    }
+    return span_of(list, used);
+}
+STATIC_ASSERT(IDENTITY_PROJECTS_MAX *(IDENTITY_SUBJECT_MAX + 1) - 1 == PRINCIPAL_PROJECTS_MAX,
+              "as many projects as a token has");
+
+static const char *take_new(const struct request *q, struct principal_put *c)
+{
+    c->name = member(q, "name");
+    c->role = member(q, "role");
+    c->projects = take_projects(q);
+    c->agent_template = member(q, "agent_template");
+    c->tier = member(q, "tier");
+    bool agent = role_of(c->role) == ROLE_AGENT;
+    if (!is_name(c->name, PRINCIPAL_NAME_MAX))
+        return "name must have 1 to 112 letters, digits, and . _ : @ -";
+    if (!role_of(c->role))
+        return "role must be one of the roles";
+    if (c->projects.size == 0)
+        return "projects must be a list of 1 to 32 names, or [\"*\"]";
+    if (!agent && (c->agent_template.size || c->tier.size))
+        return "agent_template and tier are an agent's";
+    if (c->agent_template.size > PRINCIPAL_TEMPLATE_MAX)
+        return "agent_template must have at most 64 bytes";
+    if (c->tier.size && (c->tier.size > 1 || !strchr("ABC", *(const char *)c->tier.bytes)))
+        return "tier must be A, B or C";
+    return NULL;
+}
+
+static struct keyring_order order_of(const struct request *q)
+{
+    struct span who = q->identity.subject, reason = member(q, "reason");
+    return (struct keyring_order){.who = who.size && who.size <= AUDIT_WHO_MAX ? who : span_text("operator"),
+                                  .reason = reason.size <= 512 ? reason : span_of(NULL, 0),
+                                  .request_id = span_of(q->trace.request_id, q->trace.request_id_length)};
+}
+
+static struct uuid new_id(void)
+{
+    struct uuid_source source;
+    uuid_source_init(&source, store_here()->env);
+    return uuid_v7(&source);
+}
+
+static void refuse(struct response *r, enum error e)
+{
+    switch (e) {
+    case ERR_NOT_FOUND:
+        response_error(r, ERROR_OPS_404_NOT_FOUND, "there is no principal of this name");
+        break;
+    case ERR_EXISTS:
+        response_error(r, ERROR_OPS_409_CONFLICT, "there is a principal of this name");
+        break;
+    case ERR_INVALID:
+        response_error(r, ERROR_OPS_400_INVALID, "this principal can't be meant");
+        break;
+    case ERR_LIMIT:
+        response_error(r, ERROR_OPS_409_CONFLICT, "there are as many principals as may be");
+        break;
+    case ERR_NO_SPACE:
+        response_error(r, ERROR_OPS_507_NO_SPACE, "the store is full");
+        break;
+    case ERR_NOPROC:
+    case ERR_TIMEOUT:
+    case ERR_UNAVAILABLE:
+        response_error(r, ERROR_OPS_503_UNAVAILABLE, "the store or the keyring doesn't answer");
+        break;
+    default:
+        response_error(r, ERROR_OPS_503_STORE, "the store: %s", error_name(e));
+    }
+}
+
+static bool has_keyring(const struct request *q, struct response *r)
+{
+    if (!q->front->keyring)
+        response_error(r, ERROR_OPS_503_UNAVAILABLE, "this server issues no tokens");
+    return q->front->keyring != NULL;
+}
+
+/* ---- what is told ---- */
+
+static void write_text(struct json *json, const char *name, struct span text)
+{
+    json_key(json, name);
+    if (text.size)
+        json_string_n(json, text.bytes, text.size);
+    else
+        json_null(json);
+}
+
+static void write_time(struct json *json, const char *name, uint64_t us)
+{
+    char text[TIME_TEXT_SIZE];
+    time_format(us, text);
+    JSON_MEMBER(json, name, string, text);
+}
+
+static void write_projects(struct json *json, struct span list)
+{
+    const char *at = list.bytes, *end = at + list.size;
+    json_key(json, "projects");
+    json_array_begin(json);
+    while (at < end) {
+        const char *space = memchr(at, ' ', (size_t)(end - at));
+        size_t size = (size_t)((space ? space : end) - at);
+        json_string_n(json, at, size);
+        at += size + 1;
+    }
+    json_array_end(json);
+}
+
+static void write_members(struct json *json, const struct principal *row)
+{
+    write_text(json, "name", row->name);
+    write_text(json, "role", row->role);
+    write_projects(json, row->projects);
+    write_text(json, "agent_template", row->agent_template);
+    write_text(json, "tier", row->tier);
+}
+
+/* The one time. */
+static void write_secret(struct json *json, struct span name, const char *secret)
+{
+    write_text(json, "client_id", name);
+    JSON_MEMBER(json, "client_secret", string, secret);
+}
+
+/* ---- changing ---- */
+
+static enum error put(const struct request *q, struct principal_put *c, char ret_secret[API_KEY_TEXT_SIZE])
+{
+    const struct keyring_order order = order_of(q);
+    uint8_t secret[API_KEY_SECRET_SIZE];
+    actor_random_bytes(secret, sizeof(secret));
+    c->hash = api_key_hash(secret);
+    c->audit = new_id();
+    c->who = order.who;
+    c->reason = order.reason;
+    c->request_id = order.request_id;
+    api_key_write(secret, ret_secret);
+    explicit_bzero(secret, sizeof(secret));
+    return commit_submit(q, &principal_put_class, c, NULL, 0, NULL, actor_deadline_ms(ORDER_MS));
+}
+
+/* Whatever was issued up to now. */
+static enum error end_tokens(const struct request *q, struct span name)
+{
+    const struct keyring_order order = order_of(q);
+    return keyring_revoke(&order, REVOCATION_SUBJECT, span_of(NULL, 0), name, 0, actor_deadline_ms(ORDER_MS));
+}
+
+static void serve_create(const struct request *q, struct response *r)
+{
+    struct principal_put c = {.verb = PRINCIPAL_CREATE};
+    char secret[API_KEY_TEXT_SIZE];
+    struct json json;
+    if (!has_keyring(q, r))
+        return;
+    const char *why = take_new(q, &c);
+    if (why) {
+        response_error(r, ERROR_OPS_400_INVALID, "%s", why);
+        return;
+    }
+    enum error e = put(q, &c, secret);
+    if (e) {
+        refuse(r, e);
+        return;
+    }
+    response_begin(r, 201, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    write_members(&json, &(struct principal){.name = c.name,
+                                             .role = c.role,
+                                             .projects = c.projects,
+                                             .agent_template = c.agent_template,
+                                             .tier = c.tier});
+    write_secret(&json, c.name, secret);
+    json_object_end(&json);
+    explicit_bzero(secret, sizeof(secret));
+}
+
+static void serve_rotate(const struct request *q, struct response *r)
+{
+    struct principal_put c = {.verb = PRINCIPAL_ROTATE, .name = q->params[0]};
+    char secret[API_KEY_TEXT_SIZE];
+    struct json json;
+    if (!has_keyring(q, r))
+        return;
+    enum error e = c.name.size <= PRINCIPAL_NAME_MAX ? put(q, &c, secret) : ERR_NOT_FOUND;
+    if (!e)
+        e = end_tokens(q, c.name);
+    if (e) {
+        refuse(r, e);
+        return;
+    }
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    write_text(&json, "name", c.name);
+    write_secret(&json, c.name, secret);
+    json_object_end(&json);
+    explicit_bzero(secret, sizeof(secret));
+}
+
+static void serve_revoke(const struct request *q, struct response *r)
+{
+    const struct keyring_order order = order_of(q);
+    const struct principal_remove c = {.name = q->params[0],
+                                       .audit = new_id(),
+                                       .who = order.who,
+                                       .reason = order.reason,
+                                       .request_id = order.request_id};
+    struct json json;
+    if (!has_keyring(q, r))
+        return;
+    enum error e = c.name.size <= PRINCIPAL_NAME_MAX ? commit_submit(q, &principal_remove_class, &c, NULL, 0,
+                                                                     NULL, actor_deadline_ms(ORDER_MS))
+                                                     : ERR_NOT_FOUND;
+    if (!e)
+        e = end_tokens(q, c.name);
+    if (e) {
+        refuse(r, e);
+        return;
+    }
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    write_text(&json, "name", c.name);
+    JSON_MEMBER(&json, "revoked", bool, true);
+    json_object_end(&json);
+}
+
+/* ---- the list ---- */
+
+struct page {
+    char *bytes; /* "{...},{...}" */
+    size_t size, count;
+    struct key last;
+    bool more;
+};
+
+static bool page_add(struct page *p, const struct principal *row)
+{
+    struct json_sink sink;
+    struct json json;
+    size_t comma = p->count > 0;
+    if (p->size + comma >= PAGE_BYTES)
+        return false;
+    json_sink_init(&sink, p->bytes + p->size + comma, PAGE_BYTES - p->size - comma, NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    write_members(&json, row);
+    write_time(&json, "created_at", row->created_us);
+    write_text(&json, "created_by", row->created_by);
+    write_time(&json, "secret_from", row->rotated_us);
+    json_object_end(&json);
+    if (json_end(&json) != JSON_OK)
+        return false;
+    if (comma)
+        p->bytes[p->size] = ',';
+    p->size += comma + sink.length;
+    p->count++;
+    p->last.size = 0;
+    key_add(&p->last, row->name.bytes, row->name.size);
+    return true;
+}
+
+/* Behind `from`, which may be nothing. */
+static enum error page_read(const struct key *from, size_t limit, struct page *ret)
+{
+    struct principal row;
+    struct key first = *from;
+    if (first.size == 0)
+        key_add_u8(&first, 0); /* before any name */
+    struct view *view = store_here() ? view_open(store_here()) : NULL;
+    if (!view)
+        return ERR_UNAVAILABLE;
+    struct scan scan = txn_scan(&view->txn, TABLE_PRINCIPALS, key_span(&first), 0, SCAN_UP);
+    while (!ret->more && scan_next(&scan) && scan_read(&scan, &row) == OK)
+        if (!span_equal(scan.key, key_span(from)))
+            ret->more = ret->count == limit || !page_add(ret, &row);
+    enum error e = scan_end(&scan);
+    view_close(view);
+    return e;
+}
+
+static void serve_list(const struct request *q, struct response *r)
+{
+    struct page page = {.size = 0};
+    struct key from = {.size = 0};
+    char after[TOKEN_TEXT_MAX], next[TOKEN_TEXT_MAX];
+    struct json json;
+    uint64_t limit;
+    if (!parameter_text(q, r, "after", after, sizeof(after)) ||
+        !parameter_number(q, r, "limit", PRINCIPALS_LIST_USUAL, PRINCIPALS_LIST_MAX, &limit))
+        return;
+    if (after[0] &&
+        (!store_here() || token_open(store_here(), PRINCIPALS_LIST, 0, after, strlen(after), &from) != OK)) {
+        response_error(r, ERROR_OPS_400_INVALID,
+                       "after is no token of this list; it must be the next of an earlier answer");
+        return;
+    }
+    page.bytes = actor_alloc(PAGE_BYTES);
+    enum error e = page_read(&from, limit, &page);
+    if (e) {
+        refuse(r, e);
+        return;
+    }
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    json_key(&json, "principals");
+    json_array_begin(&json);
+    if (page.size)
+        json_raw(&json, page.bytes, page.size);
+    json_array_end(&json);
+    json_key(&json, "next");
+    if (page.more)
+        json_string_n(&json, next, token_seal(store_here(), PRINCIPALS_LIST, 0, key_span(&page.last), next));
+    else
+        json_null(&json);
+    json_object_end(&json);
+}
+
+/* ---- the table ---- */
+
+#define CHANGE(path_, optional, serve_)                                                                  \
+    {                                                                                                    \
+        .method = METHOD_POST, .path = path_, .surface = SURFACE_OPERATOR, .auth = AUTH_OPERATOR,        \
+        .body_max = PRINCIPALS_BODY_MAX, .body_optional = optional, .changes = true, .colons = optional, \
+        .serve = serve_                                                                                  \
+    }
+
+const struct route principal_routes[] = {
+    {.method = METHOD_GET,
+     .path = "/principals",
+     .surface = SURFACE_OPERATOR,
+     .auth = AUTH_OPERATOR,
+     .serve = serve_list},
+    CHANGE("/principals", false, serve_create),
+    CHANGE("/principals/{name}:rotate", true, serve_rotate),
+    CHANGE("/principals/{name}:revoke", true, serve_revoke),
+};
+const size_t principal_routes_count = sizeof(principal_routes) / sizeof(*principal_routes);

@@ -1,0 +1,128 @@
+#include "store/principal.h"
+
+#include "store/check.h"
+
+#define principal_FIELD(name, TYPE, limit, since) RECORD_FIELD(principal, name, TYPE, limit, since)
+RECORD_CLASS(principal, PRINCIPAL_FIELDS, 1);
+#define principal_put_FIELD(name, TYPE, limit, since) RECORD_FIELD(principal_put, name, TYPE, limit, since)
+RECORD_CLASS(principal_put, PRINCIPAL_PUT_FIELDS, 1);
+#define principal_remove_FIELD(name, TYPE, limit, since) \
+    RECORD_FIELD(principal_remove, name, TYPE, limit, since)
+RECORD_CLASS(principal_remove, PRINCIPAL_REMOVE_FIELDS, 1);
+
+STATIC_ASSERT(PRINCIPAL_NAME_MAX <= AUDIT_WHO_MAX && PRINCIPAL_NAME_MAX <= KEY_SIZE_MAX,
+              "a name is a key, and who did it");
+
+enum error principal_read(struct txn *txn, struct span name, struct principal *ret_principal)
+{
+    if (name.size == 0 || name.size > PRINCIPAL_NAME_MAX)
+        return ERR_NOT_FOUND;
+    return txn_read(txn, TABLE_PRINCIPALS, name, ret_principal);
+}
+
+/* ---- principal.put ---- */
+
+static enum error putable(struct txn *txn, const struct principal_put *c, enum error found)
+{
+    if (found && found != ERR_NOT_FOUND)
+        return found;
+    if (c->verb == PRINCIPAL_ROTATE)
+        return found;
+    if (c->role.size == 0 || c->projects.size == 0)
+        return ERR_INVALID;
+    if (!found)
+        return ERR_EXISTS;
+    return txn_rows(txn, TABLE_PRINCIPALS) >= PRINCIPALS_MAX ? ERR_LIMIT : OK;
+}
+
+static enum error apply_put(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
+{
+    const struct principal_put *c = command;
+    struct principal row;
+    (void)answer;
+    if (c->verb >= PRINCIPAL_VERB_COUNT || c->name.size == 0)
+        return ERR_INVALID;
+    enum error e = putable(txn, c, principal_read(txn, c->name, &row));
+    if (!e)
+        e = audit_note(
+            txn, at_us,
+            &(struct audit_append){
+                .id = c->audit,
+                .who = c->who,
+                .verb = span_text(c->verb == PRINCIPAL_CREATE ? "principal.created" : "principal.rotated"),
+                .target = c->name,
+                .reason = c->reason,
+                .outcome = span_text("done"),
+                .request_id = c->request_id});
+    if (e)
+        return e;
+    if (c->verb == PRINCIPAL_CREATE)
+        row = (struct principal){.name = c->name,
+                                 .role = c->role,
+                                 .projects = c->projects,
+                                 .agent_template = c->agent_template,
+                                 .tier = c->tier,
+                                 .created_us = at_us,
+                                 .created_by = c->who};
+    else /* the entry was written, so what was read before is gone */
+        e = principal_read(txn, c->name, &row);
+    ASSERT(e == OK);
+    row.hash = c->hash;
+    row.rotated_us = at_us;
+    txn_write(txn, TABLE_PRINCIPALS, c->name, &row);
+    return OK;
+}
+
+const struct command_class principal_put_class = {
+    .name = "principal.put",
+    .record = &principal_put_record,
+    .apply = apply_put,
+    .code = 140,
+};
+
+/* ---- principal.remove ---- */
+
+static enum error apply_remove(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
+{
+    const struct principal_remove *c = command;
+    struct principal row;
+    (void)answer;
+    enum error e = principal_read(txn, c->name, &row);
+    if (e)
+        return e;
+    txn_remove(txn, TABLE_PRINCIPALS, c->name);
+    (void)audit_note(txn, at_us,
+                     &(struct audit_append){.id = c->audit,
+                                            .who = c->who,
+                                            .verb = span_text("principal.revoked"),
+                                            .target = c->name,
+                                            .reason = c->reason,
+                                            .outcome = span_text("done"),
+                                            .request_id = c->request_id});
+    return OK;
+}
+
+const struct command_class principal_remove_class = {
+    .name = "principal.remove",
+    .record = &principal_remove_record,
+    .apply = apply_remove,
+    .code = 141,
+    .priority = COMMAND_HIGH,
+    .cleanup = true,
+};
+
+/* ---- what must be true ---- */
+
+void principal_check(struct check *check, struct txn *txn, struct span key, const void *value)
+{
+    const struct principal *row = value;
+    int size = (int)row->name.size;
+    const char *name = row->name.bytes;
+    (void)txn;
+    if (!span_equal(key, row->name))
+        check_complain(check, "principals: '%.*s' stands under another key", size, name);
+    if (row->role.size == 0 || row->projects.size == 0)
+        check_complain(check, "principals: '%.*s' has no role, or no projects", size, name);
+    if (row->rotated_us < row->created_us)
+        check_complain(check, "principals: '%.*s' has a secret older than itself", size, name);
+}

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "config/access.h"
+#include "config/certificate.h"
 #include "config/clock.h"
 #include "config/log.h"
 #include "http/api_key_auth.h"
@@ -119,9 +120,11 @@ static bool open_tls(const struct options *o, char *text, size_t size)
         return true;
     context = tls_context_create(o->tls_certificate, o->tls_key,
                                  o->tls_client_ca[0] ? o->tls_client_ca : NULL, text, size);
-    if (context)
-        tls_context_install(context);
-    return context != NULL;
+    if (!context)
+        return false;
+    certificate_warn(tls_context_validity(context), o->tls_certificate);
+    tls_context_install(context);
+    return true;
 }
 
 static void front_for(struct fronts *f, struct front *front, const char *name, const struct options *o,

@@ -7,6 +7,7 @@
 
 #include "config/acl.h"
 #include "config/boot.h"
+#include "config/certificate.h"
 #include "config/commands.h"
 #include "config/completion.h"
 #include "config/contract_command.h"
@@ -132,17 +133,25 @@ static void warn(void *context, const char *sentence)
     fprintf(stderr, "coppice: warning: %s\n", sentence);
 }
 
-/* Names of files say little about what is in them: a server wouldn't start with these. */
+/* Names of files say little about what is in them: a server wouldn't start with these. With one out of its time it would; that
+ * is refused before a release, and else warned about. */
 static bool certificates_good(const struct options *o, char *why, size_t why_size)
 {
     struct tls_context *tls;
+    char late[512];
     if (!*o->tls_certificate)
         return true;
     tls = tls_context_create(o->tls_certificate, o->tls_key, *o->tls_client_ca ? o->tls_client_ca : NULL, why,
                              why_size);
-    if (tls)
-        tls_context_release(tls);
-    return tls != NULL;
+    if (!tls)
+        return false;
+    bool in_time = certificate_in_time(tls_context_validity(tls), o->tls_certificate, late, sizeof(late));
+    tls_context_release(tls);
+    if (!in_time && o->release)
+        snprintf(why, why_size, "%s", late);
+    else if (!in_time)
+        warn(NULL, late);
+    return in_time || !o->release;
 }
 
 static int config_check(const struct options *o)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/certificate.h"
 #include "config/log.h"
 #include "config/notify.h"
 #include "http/tls.h"
@@ -115,7 +116,15 @@ static bool prepare_tls(const struct options *o, struct tls_context **ret_contex
         return true;
     *ret_context = tls_context_create(o->tls_certificate, o->tls_key,
                                       *o->tls_client_ca ? o->tls_client_ca : NULL, why, why_size);
-    return *ret_context != NULL;
+    if (!*ret_context)
+        return false;
+    struct tls_validity validity = tls_context_validity(*ret_context);
+    if (certificate_may_follow(validity, o->tls_certificate, why, why_size)) {
+        certificate_warn(validity, o->tls_certificate);
+        return true;
+    }
+    tls_context_release(*ret_context);
+    return false;
 }
 
 static void apply(const struct settings *before, const struct settings *next, struct tls_context *tls)

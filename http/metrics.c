@@ -10,6 +10,7 @@
 #include "http/front.h"
 #include "http/process.h"
 #include "http/store_figures.h"
+#include "http/tls.h"
 #include "runtime/runtime.h"
 #include "store/view.h"
 
@@ -300,6 +301,18 @@ static void write_store(const struct text *t)
     gauge(t, "coppice_store_views", "Open views.", views_count(f->store));
 }
 
+static void write_certificate(const struct text *t)
+{
+    struct tls_validity validity;
+    family(t, "coppice_tls_certificate_expiry_seconds", "gauge",
+           "Until the clients' listeners' certificate expires; below 0: since then. Absent without TLS.");
+    if (!tls_validity_here(&validity))
+        return;
+    json_sink_text(t->sink, "coppice_tls_certificate_expiry_seconds ");
+    json_sink_int(t->sink, validity.until_s - (int64_t)(actor_wall_now() / NS_PER_S));
+    json_sink_text(t->sink, "\n");
+}
+
 static void write_fronts(const struct text *t)
 {
     family(t, "coppice_http_connections_open", "gauge", "Open connections.");
@@ -315,6 +328,7 @@ static void write_fronts(const struct text *t)
         if (front)
             sample(t, "coppice_http_streams_open", "listener", fronts[i], atomic_load(&front->streams));
     }
+    write_certificate(t);
     gauge(t, "coppice_http_bodies", "Large request bodies in memory.", bodies_used());
 }
 

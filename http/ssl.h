@@ -15,6 +15,7 @@
     X(SSL_CTX_check_private_key)          \
     X(SSL_CTX_ctrl)                       \
     X(SSL_CTX_free)                       \
+    X(SSL_CTX_get0_certificate)           \
     X(SSL_CTX_get_verify_mode)            \
     X(SSL_CTX_load_verify_file)           \
     X(SSL_CTX_new)                        \

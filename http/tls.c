@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "http/ssl.h"
 #include "runtime/actor.h"
 
 struct tls_context {
     SSL_CTX *ssl;
+    struct tls_validity validity;
     _Atomic uint32_t holds;
 };
 
@@ -153,6 +155,19 @@ static bool load(SSL_CTX *context, const char *certificate_file, const char *key
     return false;
 }
 
+static int64_t seconds_of(const ASN1_TIME *time)
+{
+    struct tm parts;
+    return time && crypto.ASN1_TIME_to_tm(time, &parts) == 1 ? timegm(&parts) : 0;
+}
+
+static struct tls_validity validity_of(SSL_CTX *context)
+{
+    const X509 *certificate = ssl.SSL_CTX_get0_certificate(context);
+    return (struct tls_validity){.from_s = seconds_of(crypto.X509_get0_notBefore(certificate)),
+                                 .until_s = seconds_of(crypto.X509_get0_notAfter(certificate))};
+}
+
 static struct tls_context *create(const char *certificate_file, const char *key_file, const char *client_ca,
                                   char *ret_text, size_t text_size)
 {
@@ -170,8 +185,10 @@ static struct tls_context *create(const char *certificate_file, const char *key_
         free(context);
         context = NULL;
     }
-    if (context)
+    if (context) {
         context->holds = 1;
+        context->validity = validity_of(context->ssl);
+    }
     crypto.ERR_clear_error();
     return context;
 }
@@ -228,6 +245,20 @@ struct tls_context *tls_context_here(void)
     pthread_mutex_unlock(&installed.lock);
     actor_guard_end();
     return context;
+}
+
+struct tls_validity tls_context_validity(const struct tls_context *context)
+{
+    return context->validity;
+}
+
+bool tls_validity_here(struct tls_validity *ret_validity)
+{
+    struct tls_context *context = tls_context_here();
+    if (context)
+        *ret_validity = context->validity;
+    tls_context_release(context);
+    return context != NULL;
 }
 
 /* ---- sessions ---- */

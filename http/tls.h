@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct tls_context; /* counted: a session holds on to the one it began with */
 struct tls;         /* one connection's session */
@@ -28,6 +29,15 @@ struct tls_context *tls_context_create(const char *certificate_file, const char 
                                        const char *client_ca, char *ret_text, size_t text_size);
 void tls_context_release(struct tls_context *context);
 struct tls_context *tls_context_hold(struct tls_context *context);
+
+/* When the certificate is good, as it says itself, in seconds since 1970. One that isn't good at this time can be used: whether
+ * clients take it is for them to say. */
+struct tls_validity {
+    int64_t from_s, until_s;
+};
+struct tls_validity tls_context_validity(const struct tls_context *context);
+/* Of the one in use; false: none is. Any thread. */
+bool tls_validity_here(struct tls_validity *ret_validity);
 
 /* The one that new sessions of this process use: replaced at reload; the old one goes with its last session. Takes over the
  * hold; NULL: none any more. Any thread, as tls_context_here. */

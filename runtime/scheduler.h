@@ -241,7 +241,7 @@ struct worker {
     struct start_result start; /* actor_start */
     bool start_awaited;        /* it is init's answer that is waited for, not the pid alone */
     uint64_t computed_ns;      /* of the running callback, in slices already cut off */
-    uint64_t resumed_at; /* env_thread_computed then; 0: in its first slice */
+    uint64_t resumed_at;       /* env_thread_computed then; 0: in its first slice */
     uint64_t canary_end;
 };
 

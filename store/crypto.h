@@ -16,12 +16,14 @@
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
 #include <openssl/params.h>
+#include <openssl/x509.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #define CRYPTO_FILE "libcrypto.so.3"
 
 #define CRYPTO_FUNCTIONS(X)             \
+    X(ASN1_TIME_to_tm)                  \
     X(BIO_free)                         \
     X(BIO_new)                          \
     X(BIO_read)                         \
@@ -85,6 +87,8 @@
     X(OSSL_PARAM_BLD_push_utf8_string)  \
     X(OSSL_PARAM_BLD_to_param)          \
     X(OSSL_PARAM_free)                  \
+    X(X509_get0_notAfter)               \
+    X(X509_get0_notBefore)              \
     X(d2i_ECDSA_SIG)
 
 struct crypto {

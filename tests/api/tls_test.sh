@@ -16,6 +16,12 @@ certificate() {
         printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\n' >"$tmp/san" &&
         openssl x509 -req -in "$tmp/$name.csr" -CA "$tmp/$ca.crt" -CAkey "$tmp/$ca.key" -set_serial "$number" -days 1 -extfile "$tmp/san" -out "$tmp/$name.crt"
 }
+# late NAME CA FROM UNTIL: a certificate with these dates, YYYYMMDD
+late() {
+    : >"$tmp/index" && printf '[ca]\ndefault_ca=d\n[d]\ndatabase=%s/index\nnew_certs_dir=%s\nrand_serial=yes\ndefault_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n' "$tmp" "$tmp" >"$tmp/ca.conf" &&
+        openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=localhost" -keyout "$tmp/$1.key" -out "$tmp/$1.csr" &&
+        openssl ca -batch -notext -config "$tmp/ca.conf" -cert "$tmp/$2.crt" -keyfile "$tmp/$2.key" -in "$tmp/$1.csr" -startdate "${3}000000Z" -enddate "${4}000000Z" -out "$tmp/$1.crt"
+}
 # use NAME: this is the server's from its next reload on
 use() {
     cp "$tmp/$1.crt" "$tmp/server.crt" && cp "$tmp/$1.key" "$tmp/server.key"
@@ -56,6 +62,8 @@ check "another" certificate second ours 0x1002 $curve
 check "a large one" certificate large ours 0x1003 rsa:4096
 check "a client's, of the other authority" certificate stranger theirs 0x2001 $curve
 check "a client's, of ours" certificate friend ours 0x3001 $curve
+check "one that has expired" late expired ours 20200101 20210101
+check "one that is of the future" late future ours 20980101 20990101
 use first
 
 check "a server" start --schedulers 2 --tls-certificate "$tmp/server.crt" --tls-key "$tmp/server.key" --http-idle 1h
@@ -146,6 +154,10 @@ check "and the one in force stays" is "$(serial)" 1002
 cp "$tmp/first.crt" "$tmp/server.crt"
 check "a certificate that isn't the key's is refused" reload "can't be used"
 check "and the one in force stays" is "$(serial)" 1002
+use expired
+check "an expired one doesn't take the place of a good one" reload "can't be used"
+check "by its date" has "$line" 'server.crt expired on 2021-01-01T00:00:00.000Z'
+check "and the one in force stays" is "$(serial)" 1002
 rm "$tmp/server.key"
 check "without a key it is refused" reload "can't be used"
 check "and the one in force stays" is "$(serial)" 1002
@@ -203,6 +215,26 @@ check "a key of another" refuses second.key --tls-certificate "$tmp/first.crt" -
 check "no such file" refuses missing --tls-certificate "$tmp/missing" --tls-key "$tmp/first.key"
 check "a certificate without a key" refuses '--tls-key is missing' --tls-certificate "$tmp/first.crt"
 check "broken authorities" refuses broken --tls-certificate "$tmp/first.crt" --tls-key "$tmp/first.key" --tls-client-ca "$tmp/broken"
+
+# --- out of their time: warned about, and refused before a release ---
+late_pair() {
+    echo "--tls-certificate $tmp/$1.crt --tls-key $tmp/$1.key"
+}
+for row in "expired:expired on 2021-01-01T00:00:00.000Z" "future:isn't valid before 2098-01-01T00:00:00.000Z"; do
+    pair=${row%%:*} says=${row#*:}
+    check "config check warns: $pair" has "$("$COPPICE" config check $(late_pair $pair) 2>&1 >/dev/null)" "coppice: warning: certificate $tmp/$pair.crt $says"
+    check "and finds the settings good: $pair" is "$("$COPPICE" config check $(late_pair $pair) 2>/dev/null)" 'the settings can be used'
+    check "but not for a release: $pair" sh -c '"$0" config check --release --environment stage --keys-rotation-cadence 6h --keys-overlap 9h --keys-revocation-sla 1m $1 2>"$2"; test $? = 78' "$COPPICE" "$(late_pair $pair)" "$tmp/said"
+    check "and says why: $pair" has "$(cat "$tmp/said")" "$says"
+done
+rm -rf "$tmp/store"
+check "a server starts with it, in the middle of the night" start $(late_pair expired)
+check "and a reload says so again" reload 'expired on 2021-01-01T00:00:00.000Z'
+check "it is served" is "$(curl -sk -o /dev/null -w '%{http_code}' "https://$client/healthz")" 200
+check "metrics tell since when" sh -c 'curl -sS -H "$1" "http://$2/metrics" | grep -q "^coppice_tls_certificate_expiry_seconds -[0-9]*$"' sh "$bearer" "$at"
+check "a reload of other settings isn't held up by it" await 'settings reloaded'
+check "it stops" stop
+check "the start says so, too" has "$(OTEL_EXPORTER_OTLP_ENDPOINT=nonsense timeout 60 "$COPPICE" serve --operator-listen 127.0.0.1:0 --http-listen 127.0.0.1:0 --store-dir "$tmp/store" $(late_pair expired) 2>&1)" 'expired on 2021-01-01T00:00:00.000Z'
 
 # --- stage and prod ---
 for env in stage prod; do

@@ -196,14 +196,15 @@ static const struct schema *schema_of(struct compiler *c, const struct json_node
         if (!node)
             return NULL;
     }
-    if (schemas->of_node[node - schemas->document.nodes])
-        return schemas->of_node[node - schemas->document.nodes];
+    uint32_t *place = &schemas->of_node[node - schemas->document.nodes];
+    if (*place)
+        return &schemas->all[*place - 1];
     if (node->kind != JSON_OBJECT && node->kind != JSON_TRUE && node->kind != JSON_FALSE) {
         refuse(c, node, "a schema must be an object, true or false");
         return NULL;
     }
     schema = &schemas->all[schemas->count++];
-    schemas->of_node[node - schemas->document.nodes] = schema;
+    *place = schemas->count;
     *schema = (struct schema){
         .schemas = schemas,
         .node = node,
@@ -765,7 +766,7 @@ static struct block block_for(const struct json_text *document)
         children += node->count;
     }
     block_add(&block, 1, sizeof(struct schemas));
-    block.of_node = block_add(&block, document->count, sizeof(struct schema *));
+    block.of_node = block_add(&block, document->count, sizeof(uint32_t));
     block.all = block_add(&block, schemas, sizeof(struct schema));
     block_add(&block, children, sizeof(struct property) + sizeof(struct part) + 4 * sizeof(uint16_t) + 8);
     block_add(&block, schemas, 3 * 8 + 5 * sizeof(struct part));
@@ -789,7 +790,7 @@ static struct schemas *schemas_for(const struct json_text *document)
     if (!memory)
         return NULL;
     schemas->document = *document;
-    schemas->of_node = (struct schema **)(void *)(memory + block.of_node);
+    schemas->of_node = (uint32_t *)(void *)(memory + block.of_node);
     schemas->all = (struct schema *)(void *)(memory + block.all);
     taken = block.all;
     for (uint32_t i = 0; i < document->count; i++)

@@ -73,7 +73,7 @@ struct schema {
 
 struct schemas {
     struct json_text document;
-    struct schema **of_node; /* what a node was compiled into, or NULL */
+    uint32_t *of_node;       /* one more than the position in `all` of what a node was compiled into, or 0 */
     struct schema *all;      /* in the order in which they were met */
     uint32_t count;          /* met */
     uint32_t done;           /* of those, compiled */

@@ -164,14 +164,18 @@ static const struct gauge_row {
 
 /* State. */
 
-/* The values seen of one label. Only grows: a value, once it has an index, keeps it. */
+struct label_value {
+    uint8_t length;
+    char text[TELEMETRY_VALUE_MAX + 1];
+};
+
+/* The values seen of one label. Only grows: a value, once it has an index, keeps it. Of one that nobody has used there is no
+ * page: "other" isn't written down. */
 struct labels {
-    _Atomic uint8_t count;                /* "other" counts */
+    _Atomic uint8_t added;                /* beside "other" */
     _Atomic uint8_t places[LABEL_PLACES]; /* open addressing: index of the value, 0 is free */
-    struct {
-        uint8_t length;
-        char text[TELEMETRY_VALUE_MAX + 1];
-    } values[TELEMETRY_LABELS_MAX]; /* each written once, before its place and count */
+    struct label_value
+        values[TELEMETRY_LABELS_MAX]; /* each written once, before its place and `added`; the first never */
 };
 
 struct slot {
@@ -318,6 +322,18 @@ static uint8_t label_find(const struct labels *labels, const char *text, size_t 
     }
 }
 
+static uint32_t label_count(const struct labels *labels)
+{
+    return 1u + atomic_load_explicit(&labels->added, memory_order_acquire);
+}
+
+static const struct label_value *label_value(const struct labels *labels, uint32_t index)
+{
+    static const struct label_value other = {.length = 5, .text = "other"};
+
+    return index == LABEL_OTHER ? &other : &labels->values[index];
+}
+
 static void label_store(struct labels *labels, uint8_t index, const char *text, size_t length)
 {
     labels->values[index].length = (uint8_t)length;
@@ -332,13 +348,13 @@ static uint8_t label_add(struct labels *labels, pthread_mutex_t *lock, const cha
     pthread_mutex_lock(lock);
     index = label_find(labels, text, length, &place);
     if (index == LABEL_OTHER) {
-        uint8_t count = atomic_load_explicit(&labels->count, memory_order_relaxed);
+        uint32_t count = label_count(labels);
 
         if (count < TELEMETRY_LABELS_MAX) {
-            index = count;
+            index = (uint8_t)count;
             label_store(labels, index, text, length);
             atomic_store_explicit(&labels->places[place], index, memory_order_release);
-            atomic_store_explicit(&labels->count, (uint8_t)(count + 1), memory_order_release);
+            atomic_store_explicit(&labels->added, index, memory_order_release);
         }
     }
     pthread_mutex_unlock(lock);
@@ -351,8 +367,7 @@ static uint8_t label_index(struct labels *labels, pthread_mutex_t *lock, const c
     uint32_t place;
     uint8_t index = label_find(labels, text, length, &place);
 
-    if (index != LABEL_OTHER ||
-        atomic_load_explicit(&labels->count, memory_order_acquire) == TELEMETRY_LABELS_MAX)
+    if (index != LABEL_OTHER || label_count(labels) == TELEMETRY_LABELS_MAX)
         return index;
     if (length == 5 && memcmp(text, "other", 5) == 0)
         return LABEL_OTHER;
@@ -361,8 +376,6 @@ static uint8_t label_index(struct labels *labels, pthread_mutex_t *lock, const c
 
 static void labels_init(struct labels *labels, pthread_mutex_t *lock, const char *known)
 {
-    label_store(labels, LABEL_OTHER, "other", 5);
-    atomic_store_explicit(&labels->count, 1, memory_order_release);
     while (*known != 0) {
         size_t length = strcspn(known, "|");
 
@@ -425,8 +438,6 @@ struct telemetry *telemetry_create(const struct telemetry_options *options)
     pthread_mutex_init(&t->merge_lock, NULL);
     for (enum telemetry_event i = 0; i < TELEMETRY_EVENT_COUNT; i++)
         labels_init(&t->labels[i], &t->lock, events[i].labels);
-    for (enum telemetry_gauge i = 0; i < TELEMETRY_GAUGE_COUNT; i++)
-        labels_init(&t->gauges[i].labels, &t->lock, "");
     for (uint32_t i = 0; i <= t->shard_count; i++) {
         t->shards[i].telemetry = t;
         t->shards[i].index = i;
@@ -836,10 +847,10 @@ void telemetry_gauge_each(const struct telemetry *t, enum telemetry_gauge gauge,
                           void (*visit)(void *context, const char *label, int64_t value), void *context)
 {
     const struct labels *labels = &t->gauges[gauge].labels;
-    uint32_t count = atomic_load_explicit(&labels->count, memory_order_acquire);
+    uint32_t count = label_count(labels);
 
     for (uint32_t i = 0; i < count; i++)
-        visit(context, labels->values[i].text,
+        visit(context, label_value(labels, i)->text,
               atomic_load_explicit(&t->gauges[gauge].cells[i], memory_order_relaxed));
 }
 
@@ -898,7 +909,7 @@ static uint64_t counter_read(const struct telemetry *t, enum telemetry_event eve
 
 uint64_t telemetry_counter_sum(const struct telemetry *t, enum telemetry_event event)
 {
-    uint32_t count = atomic_load_explicit(&t->labels[event].count, memory_order_acquire);
+    uint32_t count = label_count(&t->labels[event]);
     uint64_t sum = 0;
 
     for (uint32_t i = 0; i < count; i++)
@@ -1245,13 +1256,13 @@ static void counters_write(const struct telemetry *t, struct json_sink *sink, en
 {
     for (enum telemetry_event i = 0; i < TELEMETRY_EVENT_COUNT; i++) {
         const struct labels *labels = &t->labels[i];
-        uint32_t count = atomic_load_explicit(&labels->count, memory_order_acquire);
+        uint32_t count = label_count(labels);
 
         metric_head(sink, events[i].counter, format == TELEMETRY_OPENMETRICS ? "" : "_total", events[i].help,
                     "counter");
         for (uint32_t j = 0; j < count; j++) {
             metric_series(sink, events[i].counter, "_total", dimension_names[events[i].label],
-                          labels->values[j].text, labels->values[j].length);
+                          label_value(labels, j)->text, label_value(labels, j)->length);
             json_sink_uint(sink, counter_read(t, i, j));
             json_sink_text(sink, "\n");
         }
@@ -1323,12 +1334,12 @@ static void gauges_write(const struct telemetry *t, struct json_sink *sink)
 {
     for (enum telemetry_gauge i = 0; i < TELEMETRY_GAUGE_COUNT; i++) {
         const struct labels *labels = &t->gauges[i].labels;
-        uint32_t count = atomic_load_explicit(&labels->count, memory_order_acquire);
+        uint32_t count = label_count(labels);
 
         metric_head(sink, gauges[i].name, "", gauges[i].help, "gauge");
         for (uint32_t j = 0; j < count; j++) {
-            metric_series(sink, gauges[i].name, "", gauges[i].label, labels->values[j].text,
-                          labels->values[j].length);
+            metric_series(sink, gauges[i].name, "", gauges[i].label, label_value(labels, j)->text,
+                          label_value(labels, j)->length);
             json_sink_int(sink, atomic_load_explicit(&t->gauges[i].cells[j], memory_order_relaxed));
             json_sink_text(sink, "\n");
         }

@@ -8,7 +8,9 @@
 #include "config/clock.h"
 #include "config/log.h"
 #include "config/notify.h"
+#include "config/opening.h"
 #include "config/plan.h"
+#include "config/porch.h"
 #include "config/reload.h"
 #include "config/signals.h"
 #include "runtime/runtime.h"
@@ -84,30 +86,6 @@ static int run(struct runtime *rt, const struct boot *boot, const struct plan *p
     return status;
 }
 
-static struct store *open_store(const struct options *o, int *ret_status)
-{
-    char text[512] = "";
-    struct store *store = NULL;
-    const struct store_options options = {
-        .environment = {.dir = o->store_dir,
-                        .map = o->store_map,
-                        .map_max = o->store_map_max,
-                        .step = o->store_step,
-                        .reserve = o->store_reserve},
-        .env = clock_here(),
-        .record = o->store_record,
-        .ledger_max = (uint32_t)o->store_ledger,
-        .view_age_ns = o->store_view_age,
-    };
-    enum error e = store_open(&options, &store, text, sizeof(text));
-    if (e) {
-        LOG(LOG_ERROR, "boot", "the store could not be opened", {"reason", text, 0},
-            {"err", error_name(e), 0});
-        *ret_status = e == ERR_INVALID ? EXIT_CONFIG : environment_exit_status(e);
-    }
-    return store;
-}
-
 static void apply_fronts(void *context, const struct settings *settings)
 {
     fronts_reload(context, settings);
@@ -124,26 +102,69 @@ static int run_signalled(struct runtime *rt, const struct boot *boot, const stru
     return status;
 }
 
+static int run_tree(const struct boot *boot, struct plan *plan, struct fronts *fronts)
+{
+    const struct options *o = &boot->settings->options;
+    plan_finish(plan, fronts, boot->sockets);
+    struct runtime *rt = create(o);
+    if (!rt)
+        return EXIT_CONFIG;
+    reload_install(boot->settings, boot->argc, boot->argv, environ);
+    reload_on_apply(apply_fronts, fronts);
+    log_follow(runtime_telemetry(rt));
+    int status = run_signalled(rt, boot, plan);
+    runtime_destroy(rt);
+    return status;
+}
+
+/* ---- the store, and what needs it ---- */
+
+static bool open_fronts(const struct boot *boot, struct fronts *fronts)
+{
+    char text[512] = "";
+    if (fronts_open(fronts, boot->settings, text, sizeof(text)))
+        return true;
+    LOG(LOG_ERROR, "boot", "the front could not be made", {"reason", text, 0});
+    return false;
+}
+
+static int serve_open(const struct boot *boot, struct plan *plan, struct fronts *fronts, struct store *store)
+{
+    store_install(store);
+    int status = open_fronts(boot, fronts) ? run_tree(boot, plan, fronts) : EXIT_CONFIG;
+    store_close(store);
+    return status;
+}
+
+/* Opening may take its time. What stands in the store's directory is looked at before anybody gets an answer, unless there
+ * is no such directory yet. False: it isn't waited for, the process ends with *ret_status. */
+static bool wait_for_store(const struct boot *boot, struct fronts *fronts, int *ret_status)
+{
+    const char *dir = boot->settings->options.store_dir;
+    if (opening_wait(PORCH_AFTER_NS))
+        return true;
+    *ret_status = EXIT_CONFIG;
+    if (environment_claimed(dir) && !open_fronts(boot, fronts))
+        return false;
+    if (porch_serve(boot->settings, boot->sockets, fronts))
+        return true;
+    LOG(LOG_INFO, "boot", "stopped before the store was open", {"dir", dir, 0});
+    *ret_status = EXIT_SUCCESS;
+    return false;
+}
+
 static int serve_with(const struct boot *boot, struct plan *plan)
 {
     char text[512] = "";
     int status = EXIT_CONFIG;
-    const struct options *o = &boot->settings->options;
-    struct fronts *fronts =
-        fronts_create(boot->settings, boot->sockets, plan_rows(plan), &status, text, sizeof(text));
-    if (!fronts) {
+    struct fronts *fronts = fronts_create(boot->settings, boot->sockets, plan_rows(plan), text, sizeof(text));
+    if (!fronts)
         LOG(LOG_ERROR, "boot", "the front could not be made", {"reason", text, 0});
-        return status;
-    }
-    plan_finish(plan, fronts, boot->sockets);
-    struct runtime *rt = create(o);
-    status = rt ? EXIT_SUCCESS : EXIT_CONFIG;
-    if (rt) {
-        reload_install(boot->settings, boot->argc, boot->argv, environ);
-        reload_on_apply(apply_fronts, fronts);
-        log_follow(runtime_telemetry(rt));
-        status = run_signalled(rt, boot, plan);
-        runtime_destroy(rt);
+    if (!fronts || !wait_for_store(boot, fronts, &status)) {
+        opening_leave();
+    } else {
+        struct store *store = opening_end(&status);
+        status = store ? serve_open(boot, plan, fronts, store) : status;
     }
     fronts_destroy(fronts);
     return status;
@@ -152,17 +173,14 @@ static int serve_with(const struct boot *boot, struct plan *plan)
 int boot_serve(void *arg)
 {
     const struct boot *boot = arg;
-    int status = EXIT_FAILURE;
     const struct options *o = &boot->settings->options;
     if (strcmp(o->environment, "dev") == 0)
         (void)clock_env(o->clock_offset);
-    struct store *store = open_store(o, &status);
-    if (!store)
-        return status;
-    store_install(store);
     struct plan *plan = plan_create(o, boot->rows, boot->rows_count);
-    status = plan ? serve_with(boot, plan) : EXIT_FAILURE;
+    if (!plan)
+        return EXIT_FAILURE;
+    opening_begin(o);
+    int status = serve_with(boot, plan);
     plan_destroy(plan);
-    store_close(store);
     return status;
 }

@@ -14,7 +14,6 @@
 #include "http/body.h"
 #include "http/clients.h"
 #include "http/operator_token.h"
-#include "http/surface.h"
 #include "http/tls.h"
 #include "runtime/assert.h"
 
@@ -26,6 +25,7 @@ struct fronts {
     struct front_limits limits[FRONTS_RELOADS][LISTENING_COUNT]; /* in turn: the last one is in use */
     uint32_t generation;
     struct otlp_options otlp;
+    bool local; /* the operator's listener is a unix socket */
     char token_hash[OPERATOR_TOKEN_HASH];
     char master_key[512];
 };
@@ -134,7 +134,6 @@ static void front_for(struct fronts *f, struct front *front, const char *name, c
     front->version = COPPICE_VERSION;
     front->environment = o->environment;
     front->contracts = f->contracts;
-    front->keyring = f->keyring;
     front->limiter = f->limiter;
     front->rows = rows;
     front->check_answers = o->http_check_answers;
@@ -148,32 +147,41 @@ static bool make_fronts(struct fronts *f, const struct settings *settings, const
                         const struct living_rows *rows, char *text, size_t size)
 {
     const struct options *o = &settings->options;
-    bool local = sockets->operator_set.address.local_file;
+    f->local = sockets->operator_set.address.local_file;
     front_for(f, &f->client, "client", o, rows);
     front_for(f, &f->operator_front, "operator", o, rows);
     f->client.cors_origin = o->http_cors_origin[0] ? o->http_cors_origin : NULL;
     f->operator_front.limiter = NULL; /* an operator in trouble is not told to come back later */
-    f->operator_front.loopback_only = !local && !sockets->operator_set.exposed;
-    f->operator_front.operator_token_hash = local || !o->operator_auth ? NULL : f->token_hash;
+    f->operator_front.loopback_only = !f->local && !sockets->operator_set.exposed;
     f->client.routes = surface_routes(LISTENING_CLIENT, f->contracts, text, size);
     f->operator_front.routes =
         f->client.routes ? surface_routes(LISTENING_OPERATOR, f->contracts, text, size) : NULL;
     if (!f->operator_front.routes)
         return false;
     limits_use(f, o);
+    return true;
+}
+
+bool fronts_open(struct fronts *f, const struct settings *settings, char *ret_text, size_t text_size)
+{
+    const struct options *o = &settings->options;
+    if (f->keyring)
+        return true;
+    if (!open_keyring(f, settings, ret_text, text_size) || !open_token(f, o, ret_text, text_size))
+        return false;
+    f->client.keyring = f->operator_front.keyring = f->keyring;
+    f->operator_front.operator_token_hash = f->local || !o->operator_auth ? NULL : f->token_hash;
     front_install(&f->client);
     front_install(&f->operator_front);
     return true;
 }
 
 struct fronts *fronts_create(const struct settings *settings, const struct sockets *sockets,
-                             const struct living_rows *rows, int *ret_status, char *ret_text,
-                             size_t text_size)
+                             const struct living_rows *rows, char *ret_text, size_t text_size)
 {
     const struct options *o = &settings->options;
     struct limiter_options limiter = {0};
     struct fronts *f = calloc(1, sizeof(*f));
-    *ret_status = EXIT_CONFIG;
     snprintf(ret_text, text_size, "no memory for the front");
     if (!f)
         return NULL;
@@ -182,9 +190,7 @@ struct fronts *fronts_create(const struct settings *settings, const struct socke
                                                 .kept_s = o->retention_revoked_keys / NS_PER_S});
     settings_limiter(settings, &limiter);
     bool whole = bodies_open() && api_keys_start() && (f->limiter = limiter_create(&limiter)) &&
-                 (f->contracts = contracts_create(ret_text, text_size)) &&
-                 open_keyring(f, settings, ret_text, text_size) && open_token(f, o, ret_text, text_size) &&
-                 open_tls(o, ret_text, text_size) &&
+                 (f->contracts = contracts_create(ret_text, text_size)) && open_tls(o, ret_text, text_size) &&
                  (!o->trace || otlp_options_parse(&f->otlp, environ, ret_text, text_size)) &&
                  make_fronts(f, settings, sockets, rows, ret_text, text_size);
     if (whole)
@@ -211,6 +217,26 @@ void fronts_destroy(struct fronts *f)
     api_keys_stop();
     bodies_close();
     free(f);
+}
+
+void fronts_porch(struct fronts *f, enum listening listening, struct front *ret)
+{
+    const struct front *like = listening == LISTENING_CLIENT ? &f->client : &f->operator_front;
+    *ret = (struct front){.name = like->name,
+                          .version = like->version,
+                          .environment = like->environment,
+                          .routes = like->routes,
+                          .contracts = like->contracts,
+                          .loopback_only = like->loopback_only,
+                          .check_answers = like->check_answers,
+                          .secure = like->secure,
+                          .embeddable = like->embeddable,
+                          .csp_length = like->csp_length,
+                          .log = like->log,
+                          .opening = true};
+    memcpy(ret->csp, like->csp, sizeof(ret->csp));
+    atomic_init(&ret->limits, atomic_load(&like->limits));
+    atomic_init(&ret->draining, true); /* each answer closes its connection */
 }
 
 struct front *fronts_client(struct fronts *f)

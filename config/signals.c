@@ -73,6 +73,11 @@ bool signals_open(struct runtime *runtime)
     return piped;
 }
 
+bool signals_stopped(void)
+{
+    return atomic_load(&stops) > 0;
+}
+
 void signals_close(void)
 {
     struct sigaction action = {.sa_handler = SIG_DFL};

@@ -27,7 +27,8 @@ enum { SIGNALS_RELOAD = 1 };
 /* One at a time. `runtime` is borrowed until signals_close. False: no descriptor is left; the handlers stop the runtime
  * all the same. */
 bool signals_open(struct runtime *runtime);
-void signals_close(void); /* default handlers again */
+bool signals_stopped(void); /* an end was asked for since signals_open */
+void signals_close(void);   /* default handlers again */
 
 extern const struct actor_class signals_class; /* takes no arguments */
 

@@ -127,7 +127,8 @@ static bool has_token_form(struct span credential)
 /* ---- the plan: what the head alone says ---- */
 
 static const char cross_site_text[] = "a page from elsewhere may not do this",
-                  role_text[] = "this role may not do this", no_body_text[] = "this path takes no body";
+                  role_text[] = "this role may not do this", no_body_text[] = "this path takes no body",
+                  opening_text[] = "the server is starting: its store is being opened";
 
 static void plan_refuse(struct front_plan *plan, enum error_kind kind, const char *detail)
 {
@@ -247,6 +248,8 @@ void front_plan(struct front *front, struct request *q, bool whole, struct front
         plan_refuse(plan, ERROR_KIND_MISDIRECTED, "Host must be localhost or a loopback address here");
     else if (plan_path(q, plan))
         plan_route(front, q, plan);
+    if (!plan->refused && front->opening && q->route && !q->route->early)
+        plan_refuse(plan, ERROR_KIND_UNAVAILABLE, opening_text);
     if (!plan->refused && !whole && q->route)
         plan_body(front, q, plan);
 }

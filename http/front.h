@@ -54,6 +54,7 @@ struct front {
     uint32_t csp_length;
     char csp[FRONT_CSP_MAX]; /* the line of Content-Security-Policy; empty: the strictest */
     bool check_answers;      /* against the contract; a wrong one is an assertion */
+    bool opening; /* no store yet: routes that are `early` are served, others are told that they will be */
     /* Called after each answer, in the connection's actor; NULL: nobody wants to know. */
     void (*log)(const struct request *q, const struct response *r, uint64_t took_ns);
     struct front_limits *_Atomic limits;

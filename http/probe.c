@@ -73,13 +73,21 @@ bool probe_started(const struct front *front)
     const char *why;
     if (atomic_load_explicit(&started, memory_order_relaxed))
         return true;
-    if (!store_here() || living_missing(front->rows) || adapters() != PROBE_OK)
+    if (front->opening || !store_here() || living_missing(front->rows) || adapters() != PROBE_OK)
         return false;
     if (front->keyring &&
         !keyring_ready(front->keyring, &why)) /* outside dev: until an operator made a key */
         return false;
     atomic_store_explicit(&started, true, memory_order_relaxed);
     return true;
+}
+
+static void look_at_tree(const struct front *front, enum probe_level *checks)
+{
+    checks[PROBE_CHECK_ACTORS] = living_missing(front->rows) ? PROBE_DOWN : PROBE_OK;
+    checks[PROBE_CHECK_ADAPTERS] = adapters();
+    checks[PROBE_CHECK_START] = probe_started(front) ? PROBE_OK : PROBE_DOWN;
+    checks[PROBE_CHECK_DRAIN] = atomic_load(&front->draining) ? PROBE_DOWN : PROBE_OK;
 }
 
 void probe_look(const struct front *front, struct probe_state *ret_state)
@@ -89,10 +97,12 @@ void probe_look(const struct front *front, struct probe_state *ret_state)
     checks[PROBE_CHECK_DATABASE] = database(store);
     checks[PROBE_CHECK_REDIS] = embedded(store);
     checks[PROBE_CHECK_EVENT_BUS] = event_bus(store);
-    checks[PROBE_CHECK_ACTORS] = living_missing(front->rows) ? PROBE_DOWN : PROBE_OK;
-    checks[PROBE_CHECK_ADAPTERS] = adapters();
-    checks[PROBE_CHECK_START] = probe_started(front) ? PROBE_OK : PROBE_DOWN;
-    checks[PROBE_CHECK_DRAIN] = atomic_load(&front->draining) ? PROBE_DOWN : PROBE_OK;
+    if (front->opening) { /* the tree isn't there yet either, and nothing ends */
+        checks[PROBE_CHECK_ACTORS] = checks[PROBE_CHECK_ADAPTERS] = checks[PROBE_CHECK_START] = PROBE_DOWN;
+        checks[PROBE_CHECK_DRAIN] = PROBE_OK;
+    } else {
+        look_at_tree(front, checks);
+    }
     ret_state->ready = true;
     for (size_t i = 0; i < PROBE_CHECK_COUNT; i++)
         ret_state->ready &= checks[i] != PROBE_DOWN;
@@ -178,13 +188,25 @@ const struct route probe_routes[] = {
      .path = "/healthz",
      .surface = SURFACE_PUBLIC,
      .quiet = true,
+     .early = true,
      .serve = serve_alive},
-    {.method = METHOD_GET, .path = "/livez", .surface = SURFACE_PUBLIC, .quiet = true, .serve = serve_alive},
-    {.method = METHOD_GET, .path = "/readyz", .surface = SURFACE_PUBLIC, .quiet = true, .serve = serve_ready},
+    {.method = METHOD_GET,
+     .path = "/livez",
+     .surface = SURFACE_PUBLIC,
+     .quiet = true,
+     .early = true,
+     .serve = serve_alive},
+    {.method = METHOD_GET,
+     .path = "/readyz",
+     .surface = SURFACE_PUBLIC,
+     .quiet = true,
+     .early = true,
+     .serve = serve_ready},
     {.method = METHOD_GET,
      .path = "/startupz",
      .surface = SURFACE_PUBLIC,
      .quiet = true,
+     .early = true,
      .serve = serve_started},
 };
 const size_t probe_routes_count = sizeof(probe_routes) / sizeof(*probe_routes);

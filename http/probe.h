@@ -1,4 +1,5 @@
-/* Probes: what orchestrators and load balancers ask, on every listener, without credentials (spec/control.md group 38).
+/* Probes: what orchestrators and load balancers ask, on every listener, without credentials (spec/control.md group 38),
+ * also while the store is still being opened (config/porch.h).
  *
  *     /healthz, /livez   is the process able to answer at all; asks nothing else. 503 only once the root has used up its
  *                        restart budget

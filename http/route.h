@@ -36,6 +36,7 @@ struct route {
     bool body_optional;
     bool changes;      /* refused when a browser sends it on behalf of another site */
     bool quiet;        /* not in the access log at info */
+    bool early;        /* served while the store is being opened */
     bool colons;       /* its {param} may hold ':'; the verb is behind the last one */
     bool undocumented; /* in no contract: `contract check` leaves it out */
     /* Looked at between the body's JSON and its schema; ERROR_NONE, or what it has answered. May be NULL. */

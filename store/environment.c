@@ -732,6 +732,13 @@ void environment_close(struct environment *e)
     e->lock_fd = e->dir_fd = -1;
 }
 
+bool environment_claimed(const char *dir)
+{
+    char path[4096 + sizeof("/" LOCK_FILE)];
+    int length = snprintf(path, sizeof(path), "%s/" LOCK_FILE, dir);
+    return length > 0 && (size_t)length < sizeof(path) && access(path, F_OK) == 0;
+}
+
 enum error environment_identity(struct environment *e, struct uuid *ret_identity)
 {
     MDB_txn *txn;

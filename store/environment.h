@@ -64,6 +64,9 @@ struct environment {
         tight; /* the last allocation failed: the disk is full, or map_max is reached; written and shown as that */
 };
 
+/* Whether a store is or was going to be in this directory: our lock file lies there. */
+bool environment_claimed(const char *dir);
+
 /* What the lock file says once there is a store: this, its identity and a newline. */
 #define ENVIRONMENT_LOCK_LINE "coppice store "
 

@@ -804,9 +804,20 @@ static enum actor_step on_ready(struct connection *c, const struct message_ready
     return step;
 }
 
+/* Its time is over by the clock, but what came in time may not have been looked at: the process was stopped, or busy. Bytes that
+ * trickle gain nothing, they are looked at and found too late. */
+static bool has_come(const struct connection *c)
+{
+    char one;
+    return c->phase != PHASE_CLOSING && recv(c->fd, &one, 1, MSG_PEEK) > 0;
+}
+
 static enum actor_step on_timeout(struct connection *c)
 {
+    static const struct message_ready look = {.events = WATCH_READ};
     struct turn t;
+    if (has_come(c))
+        return on_ready(c, &look);
     if (over(c))
         return ACTOR_STOP;
     t.out_length = 0;

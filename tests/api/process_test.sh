@@ -127,7 +127,15 @@ ahead() { # ahead DAYS: of this machine's clock, by what the server says
     test "$((then - today))" -ge $(($1 * 86400)) && test "$((then - today))" -lt $(($1 * 86400 + 3600))
 }
 check "AMB-78 its time is ahead" ahead 30
-"$COPPICE" clock advance 2d --operator-listen "$at" --store-dir "$tmp/store" >"$tmp/stdout" 2>&1
+# across COMMAND...: two requests of one connection, and the command between them
+across() {
+    timeout 60 bash -c 'exec 5<>"/dev/tcp/127.0.0.1/${0##*:}"
+        printf "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" >&5
+        read -r first <&5 && "$@" && printf "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" >&5 &&
+            grep -q "HTTP/1.1 200 OK" <&5' "$client" "$@"
+}
+check "AMB-78 a jump of the clock leaves idle connections open" across "$COPPICE" clock advance 2d --operator-listen "$at" --store-dir "$tmp/store"
+cp "$tmp/out" "$tmp/stdout"
 check "AMB-78 it moves" has "$(cat "$tmp/stdout")" "ahead seconds  2764800"
 check "AMB-78 at once" ahead 32
 check "and ends" stop

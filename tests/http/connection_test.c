@@ -446,6 +446,29 @@ static void test_H1_an_empty_line_between_requests_is_passed_over(void)
     stop();
 }
 
+/* A process that stood still for longer than a connection may be idle: what came meanwhile is served. */
+static void test_H1_what_came_while_the_process_was_stopped_is_served(void)
+{
+    struct testserver_options o = {.limits = {.idle_ns = 200 * NS_PER_MS, .head_ns = 200 * NS_PER_MS}};
+    static const char *const before[] = {HELLO, HELLO "GET /hello HTTP/1.1\r\nHo"};
+    static const char *const meanwhile[] = {HELLO, "st: a\r\n\r\n"};
+    start(o);
+    for (int i = 0; i < 2; i++) {
+        struct talk t;
+        talk_begin(&t, &server);
+        TEST_CHECK(talk_say_text(&t, before[i]) && talk_hear(&t).status == 200);
+        kill(server.pid, SIGSTOP);
+        TEST_CHECK(talk_say_text(&t, meanwhile[i]));
+        struct pollfd p = {.fd = t.fd, .events = POLLIN};
+        TEST_CHECK(poll(&p, 1, 400) == 0);
+        kill(server.pid, SIGCONT);
+        struct heard a = talk_hear(&t);
+        TEST_CHECK_(a.status == 200, "case %d: %d", i, a.status);
+        talk_end(&t);
+    }
+    stop();
+}
+
 static void test_CTL_251_bytes_that_are_no_request_are_answered_with_ids(void)
 {
     struct testserver_options o = {.limits = {.head_ns = 20 * NS_PER_MS}};
@@ -756,6 +779,8 @@ TEST_LIST
     {"CTL-251 a slow body is told with its ids", test_CTL_251_a_slow_body_is_told_with_its_ids},
     {"H1 an empty line between requests is passed over",
      test_H1_an_empty_line_between_requests_is_passed_over},
+    {"H1 what came while the process was stopped is served",
+     test_H1_what_came_while_the_process_was_stopped_is_served},
     {"CTL-251 bytes that are no request are answered with ids",
      test_CTL_251_bytes_that_are_no_request_are_answered_with_ids},
     {"H3 who has closed his side gets the last answer whole",

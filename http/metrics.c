@@ -332,6 +332,22 @@ static void write_fronts(const struct text *t)
     gauge(t, "coppice_http_bodies", "Large request bodies in memory.", bodies_used());
 }
 
+static void write_keys(const struct text *t)
+{
+    const struct front *front = front_find("client");
+    struct keyring_figures figures = {.keys = 0};
+    if (front && front->keyring)
+        keyring_figures(front->keyring, &figures);
+    gauge(t, "coppice_auth_keys", "Keys that tokens are verified with.", figures.keys);
+    gauge(t, "coppice_auth_revocations", "Tokens, keys, sessions and subjects that are refused.",
+          figures.revoked);
+    gauge(t, "coppice_auth_key_set_age_seconds",
+          "Since another issuer's keys last came; 0 when there is none.", figures.set_age_s);
+    gauge(t, "coppice_auth_revocation_sla_seconds",
+          "What that should stay below, or keys that were revoked there are still taken.",
+          figures.revocation_s);
+}
+
 static void histogram(const struct text *t, const char *method, const char *path, const struct sums *s)
 {
     const char *name = "http_request_duration_seconds";
@@ -420,6 +436,7 @@ void metrics_serve(const struct request *q, struct response *r)
     write_budgets(&t, q->front->rows);
     write_store(&t);
     write_fronts(&t);
+    write_keys(&t);
     write_durations(&t);
     write_answers(&t);
     write_routing(&t);

@@ -127,6 +127,10 @@ check "dave's token is good" is "$(with "$dave")" 200
 check "CTL-099 all tokens of a subject" is "$(operator POST /tokens:revoke '{"subject":"dave"}')" 200
 check "CTL-100 are refused at once" refused "$dave"
 
+check "CTL-115 a metric says what a revocation may take" is "$(metric auth_revocation_sla_seconds)" 60
+check "CTL-115 and how old another issuer's keys are" is "$(metric auth_key_set_age_seconds)" 0
+check "CTL-115 as long as others may keep ours" has "$(curl -s -D - -o /dev/null "http://$client/.well-known/jwks.json" | tr A-Z a-z)" 'cache-control: public, max-age=60'
+
 # --- services and agents, who get tokens for a secret ---
 # grant NAME SECRET [MEMBERS]: the status; the token is in $token
 grant() {

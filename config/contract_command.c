@@ -300,17 +300,16 @@ static void check_gone(const struct json_text *json, const struct json_node *row
 {
     const struct json_node *node =
         row->kind == JSON_OBJECT ? json_member(json, row, "deprecated_in_release") : NULL;
-    uint64_t deprecated = number_of(json, node);
+    uint64_t deprecated = number_of(json, node), stays = deprecated + RELEASES_KEPT;
     int n = (int)version.size;
     const char *name = version.bytes;
     if (!deprecated)
         find(tell, context, "the path version %.*s is gone, and was never deprecated (CTL-026)", n, name);
-    else if (deprecated + RELEASES_KEPT > release)
+    else if (stays > release)
         find(tell, context,
              "the path version %.*s is gone in release %llu; it was deprecated in release %llu, so it stays "
              "until release %llu (CTL-026)",
-             n, name, (unsigned long long)release, (unsigned long long)deprecated,
-             (unsigned long long)(deprecated + RELEASES_KEPT));
+             n, name, (unsigned long long)release, (unsigned long long)deprecated, (unsigned long long)stays);
 }
 
 /* Every version that `json` knows is served, or may have gone; with `now` (the newer document, or NULL) those alone that

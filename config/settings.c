@@ -278,6 +278,85 @@ static const struct option *exact(const char *key, size_t length)
     return NULL;
 }
 
+/* ---- in the schema: keys of which there is one per name ---- */
+
+static bool is_name_part(const char *part)
+{
+    return *part >= 'A' && *part <= 'Z';
+}
+
+/* What stands below a part of the key; `rest` is what follows it, or empty. As deep as such a key has parts: four. */
+static void write_named(struct json *json, const struct option_family_row *row, const char *rest)
+{
+    char name[OPTION_NAME_SIZE];
+    size_t part = strcspn(rest, ".");
+    json_object_begin(json);
+    JSON_MEMBER(json, "type", string, *rest ? "object" : "integer");
+    if (!*rest) {
+        JSON_MEMBER(json, "minimum", uint, row->min);
+        JSON_MEMBER(json, "maximum", uint, row->max);
+        JSON_MEMBER(json, "description", string, row->prose);
+        json_object_end(json);
+        return;
+    }
+    snprintf(name, sizeof(name), "%.*s", (int)part, rest);
+    rest += part + (rest[part] == '.');
+    if (is_name_part(name)) {
+        json_key(json, "additionalProperties");
+        write_named(json, row, rest);
+    } else {
+        JSON_MEMBER(json, "additionalProperties", bool, false);
+        json_key(json, "properties");
+        json_object_begin(json);
+        json_key(json, name);
+        write_named(json, row, rest);
+        json_object_end(json);
+    }
+    json_object_end(json);
+}
+
+/* Those below the prefix that no setting's object holds. */
+static void write_families(struct json *json, const char *prefix, size_t length)
+{
+    for (size_t i = 0; i < FAMILY_COUNT; i++) {
+        const struct option_family_row *row = &option_families[i];
+        char name[OPTION_NAME_SIZE];
+        bool held = false;
+        if (strncmp(row->key, prefix, length) != 0)
+            continue;
+        size_t part = strcspn(row->key + length, ".");
+        for (size_t k = 0; k < OPTION_COUNT; k++)
+            held |= below(&option_table[k], row->key, length + part + 1);
+        if (held)
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)part, row->key + length);
+        json_key(json, name);
+        write_named(json, row, row->key + length + part + 1);
+    }
+}
+
+/* The same with dots. */
+static void write_patterns(struct json *json)
+{
+    json_key(json, "patternProperties");
+    json_object_begin(json);
+    for (size_t i = 0; i < FAMILY_COUNT; i++) {
+        const struct option_family_row *row = &option_families[i];
+        char pattern[2 * OPTION_NAME_SIZE + 64] = "^";
+        size_t used = 1;
+        for (const char *at = row->key; *at;) {
+            size_t part = strcspn(at, ".");
+            used += (size_t)snprintf(pattern + used, sizeof(pattern) - used, "%.*s%s",
+                                     is_name_part(at) ? 5 : (int)part, is_name_part(at) ? "[^.]+" : at,
+                                     at[part] ? "\\." : "$");
+            at += part + (at[part] == '.');
+        }
+        json_key(json, pattern);
+        write_named(json, row, "");
+    }
+    json_object_end(json);
+}
+
 /* As deep as a key has dots: three. */
 static void write_object(struct json *json, const char *prefix, size_t length)
 {
@@ -288,6 +367,8 @@ static void write_object(struct json *json, const char *prefix, size_t length)
     }
     JSON_MEMBER(json, "type", string, "object");
     JSON_MEMBER(json, "additionalProperties", bool, false);
+    if (length == 0)
+        write_patterns(json);
     json_key(json, "properties");
     json_object_begin(json);
     for (size_t i = 0; i < OPTION_COUNT; i++) {
@@ -322,6 +403,7 @@ static void write_object(struct json *json, const char *prefix, size_t length)
             write_setting(json, o);
         }
     }
+    write_families(json, prefix, length);
     json_object_end(json);
     json_object_end(json);
 }

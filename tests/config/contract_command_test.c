@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "config/contract_command.h"
+#include "config/options.h"
 #include "http/contract.h"
 
 static char printed[1 << 18];
@@ -428,6 +429,27 @@ static void path_versions(void)
                strstr(found.text, "x-release"));
 }
 
+/* What may stand in api.versions are the versions that the contract declares, and nobody else's. */
+static void active_versions(void)
+{
+    struct contracts *contracts = contracts_here();
+    const struct json_text *json = schemas_document(contracts_schemas(contracts, CONTRACT_OPS));
+    const struct json_node *info = json_member(json, json_root(json), "info"),
+                           *list = json_member(json, info, "x-path-versions");
+    const char *words = option_table[OPTION_api_versions].unit;
+    uint32_t count = 0;
+    TEST_ASSERT(list != NULL);
+    for (; *words; count++) {
+        char name[16];
+        size_t size = strcspn(words, "|");
+        snprintf(name, sizeof(name), "%.*s", (int)size, words);
+        TEST_CHECK_(json_member(json, list, name) != NULL, "%s", name);
+        words += size + (words[size] == '|');
+    }
+    TEST_CHECK(count == list->count);
+    contracts_destroy(contracts);
+}
+
 TEST_LIST
 = {
     {"CTL-019 CTL-301 the documents byte for byte", documents},
@@ -439,7 +461,8 @@ TEST_LIST
     {"a route without an operation is a finding", route_undocumented},
     {"CTL-416 CTL-418..CTL-423 events, their schemas and classes", events},
     {"no channel without events", events_of_every_channel},
-    {"CTL-026 CTL-027 versions of paths, and when one may go", path_versions},
+    {"CTL-026 versions of paths, and when one may go", path_versions},
+    {"CTL-027 the versions that may be active are those of the contract", active_versions},
     {"CTL-064 CTL-065 CTL-066 CTL-434 beside an older version", base},
     {NULL, NULL},
 };

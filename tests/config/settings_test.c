@@ -391,6 +391,20 @@ static void test_the_schema_is_sound_and_names_every_setting(void)
         if (option_is_setting(o))
             TEST_CHECK_(there, "%s", o->key);
     }
+    /* and those of which there is one per name, in objects and with dots */
+    static const char *const ways[][10] = {{"limits", "properties", "clients", "additionalProperties",
+                                            "properties", "requests_per_minute", "maximum"},
+                                           {"agent_templates", "additionalProperties", "properties",
+                                            "max_token_seconds", "additionalProperties", "maximum"}};
+    for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+        const struct json_node *node = properties;
+        for (size_t k = 0; ways[i][k] && TEST_CHECK_(node != NULL, "%s at %zu", ways[i][0], k); k++)
+            node = json_member(&json, node, ways[i][k]);
+        TEST_CHECK(node && node->kind == JSON_NUMBER);
+    }
+    const struct json_node *patterns = json_member(&json, json_root(&json), "patternProperties");
+    TEST_CHECK(patterns && patterns->count == FAMILY_COUNT);
+    TEST_CHECK(strstr(page, "\"^agent_templates\\\\.[^.]+\\\\.max_token_seconds\\\\.[^.]+$\"") != NULL);
     TEST_CHECK(json_member(&json, properties, "store.dir") != NULL &&
                json_member(&json, properties, "json") == NULL);
 }

@@ -251,6 +251,16 @@ STAGED(test_AMB_21_who_has_no_right_secret_gets_nothing, "dev")
     EXPECT(ask("other", secret, "") == 401 && rows(TABLE_AUDITS) == audits + 1);
 }
 
+STAGED(test_AMB_21_asking_has_a_limit_and_needs_no_token, "dev")
+{
+    const struct route *route =
+        exchange_route(grant_routes, grant_routes_count, METHOD_POST, "/v1/auth/token");
+    EXPECT(route->limit == LIMIT_TOKEN && route->auth == AUTH_NONE && route->surface == SURFACE_CONTROL &&
+           route->changes);
+    for (size_t i = 0; i < principal_routes_count; i++)
+        EXPECT(principal_routes[i].auth == AUTH_OPERATOR);
+}
+
 STAGED(test_AMB_21_other_grants_are_refused_by_name, "dev")
 {
     EXPECT(grant("{\"grant_type\":\"password\",\"username\":\"u\",\"password\":\"p\"}") == 400);
@@ -408,6 +418,7 @@ TEST_LIST
     {"AMB-21 CTL-104 a secret becomes a token with all claims",
      test_AMB_21_CTL_104_a_secret_becomes_a_token_with_all_claims},
     {"AMB-21 who has no right secret gets nothing", test_AMB_21_who_has_no_right_secret_gets_nothing},
+    {"AMB-21 asking has a limit and needs no token", test_AMB_21_asking_has_a_limit_and_needs_no_token},
     {"AMB-21 other grants are refused by name", test_AMB_21_other_grants_are_refused_by_name},
     {"CTL-125 nobody gets more projects than the principal has",
      test_CTL_125_nobody_gets_more_projects_than_the_principal_has},

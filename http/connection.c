@@ -227,6 +227,21 @@ bool connection_write(struct connection *c, const struct iovec *pieces, size_t c
     return !c->broken;
 }
 
+char *connection_room(struct connection *c, size_t size, uint64_t deadline)
+{
+    STATIC_ASSERT(CONNECTION_ROOM <= OUT_SIZE, "it is there when nothing waits");
+    struct turn *t = c->turn;
+    ASSERT(size <= CONNECTION_ROOM);
+    if (size > OUT_SIZE - t->out_length)
+        connection_flush(c, deadline);
+    return c->broken ? NULL : t->out + t->out_length;
+}
+
+void connection_wrote(struct connection *c, size_t size)
+{
+    c->turn->out_length += size;
+}
+
 struct wanted {
     struct connection *c;
     message_match *match;

@@ -46,6 +46,11 @@ bool connection_shed(void);
 
 /* Puts bytes behind those that wait to be sent. False: the connection is of no use any more. */
 bool connection_write(struct connection *c, const struct iovec *pieces, size_t count, uint64_t deadline);
+/* Where `size` bytes, at most CONNECTION_ROOM, fit behind those that wait: for who writes them there himself and then says how many
+ * they were. NULL: as false above. */
+#define CONNECTION_ROOM 16384u
+char *connection_room(struct connection *c, size_t size, uint64_t deadline);
+void connection_wrote(struct connection *c, size_t size);
 /* Sends everything that waits. */
 bool connection_flush(struct connection *c, uint64_t deadline);
 /* Lets the actor wait for messages in the middle of an answer: false when the client has gone or the server drains. */

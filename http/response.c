@@ -55,17 +55,19 @@ const char *response_title(int status)
 
 /* ---- the head ---- */
 
-enum { HEAD_MAX = RESPONSE_HEADERS_MAX + 1536 + FRONT_CSP_MAX };
+enum {
+    HEAD_OURS = 1536, /* without the handler's headers and the policy */
+    HEAD_MAX = RESPONSE_HEADERS_MAX + HEAD_OURS + FRONT_CSP_MAX
+};
 
-/* Not cleared: that would cost more than to fill it. */
 struct head {
-    size_t length;
-    char text[HEAD_MAX];
+    char *text; /* not cleared, which would cost more than to fill it */
+    size_t room, length;
 };
 
 static void put(struct head *h, const char *bytes, size_t size)
 {
-    ASSERT(size <= HEAD_MAX - h->length);
+    ASSERT(size <= h->room - h->length);
     memcpy(h->text + h->length, bytes, size);
     h->length += size;
 }
@@ -144,14 +146,14 @@ static void put_status(struct head *h, int status)
 
 static void put_ids(struct head *h, const struct request *q)
 {
-    char parent[TRACE_PARENT_TEXT + 1];
     if (!q || q->trace.request_id_length == 0)
         return;
     PUT(h, "X-Request-Id: ");
     put(h, q->trace.request_id, q->trace.request_id_length);
-    trace_write_parent(&q->trace, parent);
     PUT(h, "\r\ntraceparent: ");
-    put(h, parent, TRACE_PARENT_TEXT);
+    ASSERT(TRACE_PARENT_TEXT < h->room - h->length);
+    trace_write_parent(&q->trace, h->text + h->length);
+    h->length += TRACE_PARENT_TEXT;
     PUT(h, "\r\n");
 }
 
@@ -170,11 +172,12 @@ static bool has_header(const struct response *r, const char *name)
 /* What a browser must not do with any answer of ours; no handler can say otherwise (CTL-150 to CTL-154). */
 static void put_security(struct head *h, const struct front *front)
 {
-    PUT(h, "X-Content-Type-Options: nosniff\r\nReferrer-Policy: strict-origin-when-cross-origin\r\n");
+    PUT(h, "X-Content-Type-Options: nosniff\r\nReferrer-Policy: strict-origin-when-cross-origin\r\n"
+           "X-Frame-Options: ");
     if (front->embeddable)
-        PUT(h, "X-Frame-Options: SAMEORIGIN\r\n");
+        PUT(h, "SAMEORIGIN\r\n");
     else
-        PUT(h, "X-Frame-Options: DENY\r\n");
+        PUT(h, "DENY\r\n");
     if (front->csp_length)
         put(h, front->csp, front->csp_length);
     else
@@ -242,8 +245,8 @@ static bool flush_chunk(void *context, const char *bytes, size_t length)
 {
     struct response *r = context;
     allow_time(r);
-    struct head h;
-    char size[24];
+    char room[HEAD_MAX], size[24];
+    struct head h = {.text = room, .room = sizeof(room)};
     struct iovec pieces[4];
     size_t count = 0;
     if (!r->head_sent) {
@@ -308,13 +311,17 @@ bool response_end(struct response *r)
                 r->connection, &(struct iovec){.iov_base = (void *)(uintptr_t) "0\r\n\r\n", .iov_len = 5}, 1,
                 r->deadline);
     } else {
-        struct head h;
+        size_t room = HEAD_OURS + r->headers_length + connection_front(r->connection)->csp_length;
+        struct head h = {.text = connection_room(r->connection, room, r->deadline), .room = room};
         bool empty = r->bodyless || r->status == 204 || r->status == 304;
-        head_write(r, &h, true, r->sink.length);
-        r->head_sent = true;
         r->sent_bytes = empty ? 0 : r->sink.length;
-        struct iovec pieces[] = {piece(h.text, h.length), piece(r->body, empty ? 0 : r->sink.length)};
-        r->failed |= !connection_write(r->connection, pieces, 2, r->deadline);
+        struct iovec body = piece(r->body, r->sent_bytes);
+        if (h.text) {
+            head_write(r, &h, true, r->sink.length);
+            connection_wrote(r->connection, h.length);
+        }
+        r->head_sent = true;
+        r->failed |= !h.text || !connection_write(r->connection, &body, 1, r->deadline);
     }
     return !r->failed && r->sink.status == JSON_OK && r->keep_alive;
 }
@@ -328,7 +335,8 @@ void response_stream(struct response *r, int status, const char *type)
     allow_time(r);
     if (!has_header(r, "X-Accel-Buffering"))
         response_header(r, "X-Accel-Buffering", "no");
-    struct head h;
+    char room[HEAD_MAX];
+    struct head h = {.text = room, .room = sizeof(room)};
     open_end(r, &h);
     struct iovec head = piece(h.text, h.length);
     r->failed = !connection_write(r->connection, &head, 1, r->deadline) ||
@@ -467,8 +475,8 @@ size_t response_last_words(struct response *r, char text[RESPONSE_LAST_MAX])
     const struct catalogue_row *row = catalogue_row(catalogue_code(r->surface, ERROR_KIND_INTERNAL));
     const struct detail d = {.row = row, .text = "a fault of the server ended this request"};
     bool envelope = surface_shape(r->surface) == SHAPE_ENVELOPE;
-    char body[1024];
-    struct head h;
+    char body[1024], room[HEAD_MAX];
+    struct head h = {.text = room, .room = sizeof(room)};
     struct json_sink sink;
     struct json json;
     json_sink_init(&sink, body, sizeof(body), NULL, NULL);
@@ -477,7 +485,6 @@ size_t response_last_words(struct response *r, char text[RESPONSE_LAST_MAX])
         write_envelope(&json, r, &d);
     else
         write_problem(&json, r, &d);
-    h.length = 0;
     put_status(&h, row->status);
     put_date(&h);
     PUT(&h, "Content-Type: ");

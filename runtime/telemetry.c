@@ -296,7 +296,11 @@ static uint32_t label_hash(const char *text, size_t length)
         uint64_t word = 0;
         size_t part = length < 8 ? length : 8;
 
-        memcpy(&word, text, part);
+        if (part == 8)
+            memcpy(&word, text, 8);
+        else
+            for (size_t i = 0; i < part; i++) /* shorter than the call would be */
+                word |= (uint64_t)(unsigned char)text[i] << (8 * i);
         hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
         hash ^= hash >> 32;
         text += part;

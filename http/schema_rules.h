@@ -73,14 +73,14 @@ struct schema {
 
 struct schemas {
     struct json_text document;
-    uint32_t *of_node;       /* one more than the position in `all` of what a node was compiled into, or 0 */
-    struct schema *all;      /* in the order in which they were met */
-    uint32_t count;          /* met */
-    uint32_t done;           /* of those, compiled */
-    bool broken;             /* one couldn't be compiled */
-    size_t size;             /* of the block, this included */
-    size_t nodes_size;       /* of the document's nodes, in bytes */
-    char *free, *end;        /* what is left of it */
+    uint32_t *of_node;  /* one more than the position in `all` of what a node was compiled into, or 0 */
+    struct schema *all; /* in the order in which they were met */
+    uint32_t count;     /* met */
+    uint32_t done;      /* of those, compiled */
+    bool broken;        /* one couldn't be compiled */
+    size_t size;        /* of the block, this included */
+    size_t nodes_size;  /* of the document's nodes, in bytes */
+    char *free, *end;   /* what is left of it */
 };
 
 /* Names of properties are the contract's, so nobody has a hand in who collides with whom. */

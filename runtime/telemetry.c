@@ -340,6 +340,7 @@ static const struct label_value *label_value(const struct labels *labels, uint32
 
 static void label_store(struct labels *labels, uint8_t index, const char *text, size_t length)
 {
+    ASSERT(text != NULL); /* each event requires the dimension of its label */
     labels->values[index].length = (uint8_t)length;
     memcpy(labels->values[index].text, text, length);
 }

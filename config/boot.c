@@ -176,11 +176,11 @@ int boot_serve(void *arg)
     const struct options *o = &boot->settings->options;
     if (strcmp(o->environment, "dev") == 0)
         (void)clock_env(o->clock_offset);
+    opening_begin(o); /* the disk is what takes longest */
     struct plan *plan = plan_create(o, boot->rows, boot->rows_count);
+    int status = plan ? serve_with(boot, plan) : EXIT_FAILURE;
     if (!plan)
-        return EXIT_FAILURE;
-    opening_begin(o);
-    int status = serve_with(boot, plan);
+        opening_leave();
     plan_destroy(plan);
     return status;
 }

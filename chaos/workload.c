@@ -6,6 +6,7 @@
 #include "store/api_key.h"
 #include "store/audit.h"
 #include "store/outbox.h"
+#include "store/principal.h"
 #include "store/rate_window.h"
 #include "store/retention.h"
 #include "store/revocation.h"
@@ -292,11 +293,29 @@ static void draw_take(struct workload *w, struct batch_item *item)
     encode(w, item, &rate_window_take_class, &take);
 }
 
-enum { DOMAIN_CLASSES = 10 };
+static void draw_principal(struct workload *w, struct batch_item *item, bool end)
+{
+    char name[24];
+    const struct principal_put put = {.verb = (uint8_t)dice_below(&w->dice, PRINCIPAL_VERB_COUNT),
+                                      .name = some_text(w, name),
+                                      .hash = some_digest(w),
+                                      .role = span_text("agent"),
+                                      .projects = span_text("p1 p2"),
+                                      .audit = some_uuid(w),
+                                      .who = span_text("workload")};
+    const struct principal_remove removal = {
+        .name = put.name, .audit = put.audit, .who = span_text("workload")};
+    if (end)
+        encode(w, item, &principal_remove_class, &removal);
+    else
+        encode(w, item, &principal_put_class, &put);
+}
+
+enum { DOMAIN_CLASSES = 12 };
 static const struct command_class *const domain_classes[DOMAIN_CLASSES] = {
     &client_create_class,      &api_key_issue_class,      &api_key_revoke_class,     &api_key_touch_class,
     &signing_key_rotate_class, &signing_key_revoke_class, &signing_key_remove_class, &revocation_put_class,
-    &seen_token_put_class,     &rate_window_take_class,
+    &seen_token_put_class,     &rate_window_take_class,   &principal_put_class,      &principal_remove_class,
 };
 
 static void draw_of_domain(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
@@ -317,6 +336,8 @@ static void draw_of_domain(struct workload *w, struct txn *txn, struct batch_ite
         draw_revocation(w, item);
     else if (code == seen_token_put_class.code)
         draw_seen(w, item);
+    else if (code == principal_put_class.code || code == principal_remove_class.code)
+        draw_principal(w, item, code == principal_remove_class.code);
     else {
         ASSERT(code == rate_window_take_class.code);
         draw_take(w, item);

@@ -64,9 +64,12 @@ static enum error apply_put(struct txn *txn, uint64_t at_us, const void *command
                                  .tier = c->tier,
                                  .created_us = at_us,
                                  .created_by = c->who};
-    else /* the entry was written, so what was read before is gone */
+    else /* the entry was written, so what was read before is gone, and there is no way back but for all */
         e = principal_read(txn, c->name, &row);
-    ASSERT(e == OK);
+    if (e) {
+        txn->error = txn->error ? txn->error : e;
+        return e;
+    }
     row.hash = c->hash;
     row.rotated_us = at_us;
     txn_write(txn, TABLE_PRINCIPALS, c->name, &row);

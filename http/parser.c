@@ -536,16 +536,16 @@ static enum parsed hopeless(struct parser *p, const char *bytes, size_t size, si
     return PARSED_MORE;
 }
 
-/* Whether all behind the request line was said before, so that only that line is to be read. What llhttp makes of the rest
- * depends on its method and version, and on nothing else in it. False: that, or something is wrong. */
-static bool said_before(struct parser *p, const struct parser_before *before, const char *bytes, size_t size,
-                        struct request *q, struct extent *ret)
+/* Only the request line is to be read: all behind it was said before. What llhttp makes of that depends on the line's method and
+ * version, and on nothing else in it. False: it is not so, or something is wrong. */
+static bool line_differs(struct parser *p, const struct parser_before *before, const char *bytes, size_t size,
+                         struct request *q, struct extent *ret)
 {
     struct line line;
     llhttp_t llhttp;
     const char *fields;
     uint8_t minor = q->minor;
-    if (!before->fields || line_of(p, bytes, bytes + size, &line, &fields) != PARSED_DONE)
+    if (line_of(p, bytes, bytes + size, &line, &fields) != PARSED_DONE)
         return false;
     ret->line = (size_t)(fields - bytes);
     ret->head = ret->line + before->size;
@@ -554,8 +554,19 @@ static bool said_before(struct parser *p, const struct parser_before *before, co
     if (request_line(p, &line, q) != PARSED_DONE || q->minor != minor || q->method == METHOD_UNKNOWN)
         return false;
     llhttp_init(&llhttp, HTTP_REQUEST, &settings);
-    if (llhttp_execute(&llhttp, bytes, ret->line) != HPE_OK || method_of(llhttp.method) != q->method ||
-        llhttp.http_major != 1 || llhttp.http_minor != minor || target_form(p, q) != PARSED_DONE)
+    return llhttp_execute(&llhttp, bytes, ret->line) == HPE_OK && method_of(llhttp.method) == q->method &&
+           llhttp.http_major == 1 && llhttp.http_minor == minor && target_form(p, q) == PARSED_DONE;
+}
+
+/* The same bytes mean the same. */
+static bool said_before(struct parser *p, const struct parser_before *before, const char *bytes, size_t size,
+                        struct request *q, struct extent *ret)
+{
+    if (!before->fields)
+        return false;
+    *ret = (struct extent){.line = before->line, .head = before->line + before->size};
+    if ((size < ret->head || memcmp(bytes, before->fields - before->line, ret->head) != 0) &&
+        !line_differs(p, before, bytes, size, q, ret))
         return false;
     q->body = span_of(NULL, 0);
     p->chunked = before->chunked;
@@ -599,6 +610,7 @@ enum parsed parser_head_after(struct parser *p, struct parser_before *before, co
             return parsed;
     }
     *before = (struct parser_before){.fields = bytes + extent.line,
+                                     .line = extent.line,
                                      .size = extent.head - extent.line,
                                      .length = p->length,
                                      .chunked = p->chunked};

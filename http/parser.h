@@ -48,10 +48,11 @@ void parser_reset(struct parser *parser);
 enum parsed parser_head(struct parser *parser, const char *bytes, size_t size, struct request *ret_request,
                         size_t *ret_used);
 /* The head that was read before, of the same connection. Clients say the same with each request but for its first line: where
- * the bytes behind that are the same again, what they mean stands in the request already, and only the line is read. */
+ * the bytes behind that are the same again, what they mean stands in the request already, and only the line is read; where the line
+ * is the same as well, nothing is. */
 struct parser_before {
     const char *fields; /* behind the request line; NULL: there was none */
-    size_t size;
+    size_t line, size;  /* of the request line with its end; of what is behind it */
     uint64_t length;
     bool chunked;
 };

@@ -417,7 +417,7 @@ static void test_CTL_251_a_slow_body_is_told_with_its_ids(void)
 /* RFC 9112 2.2: behind a body there may be an empty line. It is part of no request, so it isn't slow. */
 static void test_H1_an_empty_line_between_requests_is_passed_over(void)
 {
-    struct testserver_options o = {.limits = {.head_ns = 150 * NS_PER_MS, .idle_ns = 700 * NS_PER_MS}};
+    struct testserver_options o = {.limits = {.head_ns = 300 * NS_PER_MS, .idle_ns = 1200 * NS_PER_MS}};
     static const char *const rows[][3] = {
         {"\r\n", "", ""}, {HELLO "\r\n", "", ""}, {HELLO, "\r\n", ""}, {HELLO, "\r", "\n"}};
     struct talk t;
@@ -429,7 +429,7 @@ static void test_H1_an_empty_line_between_requests_is_passed_over(void)
             if (strncmp(rows[i][k], "GET", 3) == 0)
                 TEST_CHECK(talk_hear(&t).status == 200);
             struct pollfd p = {.fd = t.fd, .events = POLLIN};
-            TEST_CHECK_(poll(&p, 1, k == 2 ? 300 : 20) == 0, "row %zu: something was said", i);
+            TEST_CHECK_(poll(&p, 1, k == 2 ? 450 : 5) == 0, "row %zu: something was said", i);
         }
         TEST_CHECK(talk_say_text(&t, HELLO) && talk_hear(&t).status == 200);
         talk_end(&t);
@@ -449,7 +449,7 @@ static void test_H1_an_empty_line_between_requests_is_passed_over(void)
 /* A process that stood still for longer than a connection may be idle: what came meanwhile is served. */
 static void test_H1_what_came_while_the_process_was_stopped_is_served(void)
 {
-    struct testserver_options o = {.limits = {.idle_ns = 200 * NS_PER_MS, .head_ns = 200 * NS_PER_MS}};
+    struct testserver_options o = {.limits = {.idle_ns = 300 * NS_PER_MS, .head_ns = 300 * NS_PER_MS}};
     static const char *const before[] = {HELLO, HELLO "GET /hello HTTP/1.1\r\nHo"};
     static const char *const meanwhile[] = {HELLO, "st: a\r\n\r\n"};
     start(o);
@@ -460,7 +460,7 @@ static void test_H1_what_came_while_the_process_was_stopped_is_served(void)
         kill(server.pid, SIGSTOP);
         TEST_CHECK(talk_say_text(&t, meanwhile[i]));
         struct pollfd p = {.fd = t.fd, .events = POLLIN};
-        TEST_CHECK(poll(&p, 1, 400) == 0);
+        TEST_CHECK(poll(&p, 1, 500) == 0);
         kill(server.pid, SIGCONT);
         struct heard a = talk_hear(&t);
         TEST_CHECK_(a.status == 200, "case %d: %d", i, a.status);

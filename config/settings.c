@@ -132,7 +132,42 @@ static void write_value(struct json *json, const struct option *o, const struct 
         json_string(json, value);
 }
 
-void settings_write_json(struct json *json, const struct options *options, enum source_kind source)
+/* Of a key that there is one of per name, and that counts: the last of its name. */
+static const struct option_family_row *family_of(const struct file *file, uint32_t position,
+                                                 enum source_kind source)
+{
+    const struct file_entry *e = &file->entries[position];
+    struct option_named named;
+    if ((source != SOURCE_COUNT && source != SOURCE_FILE) || !option_named(e->key, &named))
+        return NULL;
+    for (uint32_t i = position + 1; i < file->count; i++)
+        if (strcmp(file->entries[i].key, e->key) == 0)
+            return NULL;
+    return &option_families[named.family];
+}
+
+static void write_families_json(struct json *json, const struct file *file, enum source_kind source)
+{
+    char place[640];
+    for (uint32_t i = 0; i < file->count; i++) {
+        const struct file_entry *e = &file->entries[i];
+        const struct option_family_row *row = family_of(file, i, source);
+        if (!row)
+            continue;
+        snprintf(place, sizeof(place), "%s:%u", e->path, e->line);
+        json_object_begin(json);
+        JSON_MEMBER(json, "key", string, e->key);
+        json_key(json, "value");
+        json_raw(json, e->value, strlen(e->value));
+        JSON_MEMBER(json, "source", string, source_name(SOURCE_FILE));
+        JSON_MEMBER(json, "at", string, place);
+        JSON_MEMBER(json, "reloadable", bool, row->marks &MARK_RELOAD);
+        json_object_end(json);
+    }
+}
+
+void settings_write_json(struct json *json, const struct options *options, const struct file *file,
+                         enum source_kind source)
 {
     char place[640];
     json_object_begin(json);
@@ -151,11 +186,13 @@ void settings_write_json(struct json *json, const struct options *options, enum 
         JSON_MEMBER(json, "reloadable", bool, o->marks &MARK_RELOAD);
         json_object_end(json);
     }
+    write_families_json(json, file, source);
     json_array_end(json);
     json_object_end(json);
 }
 
-void settings_write_text(struct json_sink *sink, const struct options *options, enum source_kind source)
+void settings_write_text(struct json_sink *sink, const struct options *options, const struct file *file,
+                         enum source_kind source)
 {
     char line[1024], value[OPTION_VALUE_SIZE], place[640];
     for (size_t i = 0; i < OPTION_COUNT; i++) {
@@ -166,6 +203,14 @@ void settings_write_text(struct json_sink *sink, const struct options *options, 
         place_of(o, &options->sources[i], place, sizeof(place));
         snprintf(line, sizeof(line), "%-34s %-22s %s%s%s\n", o->key, *value ? value : "-",
                  source_name(options->sources[i].kind), *place ? " " : "", place);
+        json_sink_text(sink, line);
+    }
+    for (uint32_t i = 0; i < file->count; i++) {
+        const struct file_entry *e = &file->entries[i];
+        if (!family_of(file, i, source))
+            continue;
+        snprintf(line, sizeof(line), "%-34s %-22s %s %s:%u\n", e->key, e->value, source_name(SOURCE_FILE),
+                 e->path, e->line);
         json_sink_text(sink, line);
     }
 }

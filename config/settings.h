@@ -32,9 +32,12 @@ int settings_load(struct settings *ret, int argc, char *const argv[], char *cons
 /* What they say to the limiter; borrows the overrides. */
 void settings_limiter(const struct settings *settings, struct limiter_options *ret);
 
-/* Each setting of the server with its value and where that comes from. source: SOURCE_COUNT for all. */
-void settings_write_json(struct json *json, const struct options *options, enum source_kind source);
-void settings_write_text(struct json_sink *sink, const struct options *options, enum source_kind source);
+/* Each setting of the server with its value and where that comes from, and those of the file of which there is one per name.
+ * source: SOURCE_COUNT for all. */
+void settings_write_json(struct json *json, const struct options *options, const struct file *file,
+                         enum source_kind source);
+void settings_write_text(struct json_sink *sink, const struct options *options, const struct file *file,
+                         enum source_kind source);
 /* JSON Schema of the file. */
 void settings_write_schema(struct json *json);
 

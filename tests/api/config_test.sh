@@ -86,6 +86,13 @@ check "CTL-085 which is said" err "warning: keys.rotation_cadence is 8h"
 check "CTL-085 a short overlap is refused" runs 78 config check --keys-overlap 7h
 check "CTL-068 plain HTTP to everybody" runs 78 config check --env prod --http-listen 0.0.0.0:80
 check "CTL-068 behind a proxy" runs 0 config check --env prod --http-listen 0.0.0.0:80 --tls-terminated-by-proxy
+check "CTL-083 a budget of tier C beyond an agent's token" runs 78 config check --timeouts-tier-c-total 14401s
+check "CTL-083 which is said" err "(CTL-083)"
+check "CTL-083 as long as it" runs 0 config check --timeouts-tier-c-total 14400s
+echo '{"agent_templates": {"builder": {"max_token_seconds": {"C": 14401}}}}' >"$file"
+check "CTL-081 a template beyond 4 hours" runs 78 config check --config "$file"
+check "CTL-081 which is said" err "agent_templates.builder.max_token_seconds.C is '14401'"
+check "CTL-149 inline scripts" runs 78 config check --http-csp-script-src "'self' 'unsafe-inline'"
 check "AMB-78 a clock ahead is for dev" runs 78 config check --env prod --clock-offset 1h
 
 # --- a reload ---
@@ -99,6 +106,14 @@ echo '{"log": {"level": "info"}, "http.idle": "5s", "store.map": "2GiB"}' >"$fil
 check "SIGHUP" reload
 check "it says what was applied" has "$line" '"applied":"http.idle"'
 check "and what needs a restart" has "$line" '"needs_restart":"store.map"'
+echo '{"log": {"level": "info"}, "http.idle": "5s", "agent_templates.builder.max_token_seconds.C": 3600,
+  "limits.clients.018f5c8e-0000-7000-8000-000000000001.requests_per_minute": 7}' >"$file"
+check "SIGHUP with keys that have a name in them" reload
+check "JOB-447 a client's limit counts at once" has "$line" '"applied":"limits.clients"'
+check "CTL-081 an agent's template from the next start on" has "$line" '"needs_restart":"agent_templates"'
+check "CTL-081 the server shows it" has "$(curl -sS -m 20 -H "$bearer" "http://$at/config")" '{"key":"agent_templates.builder.max_token_seconds.C","value":3600,"source":"file"'
+echo '{"log": {"level": "info"}, "http.idle": "5s"}' >"$file"
+check "SIGHUP without them" reload
 echo '{"log": {"level": "info"}, "http.idle": "4s", "store.mp": "2GiB"}' >"$file"
 check "SIGHUP with a mistake" reload
 check "everything stays as it was" has "$line" 'everything stays as it was'

@@ -302,9 +302,9 @@ static const char *shown(enum source_kind source, bool json)
     json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
     json_init(&writer, &sink);
     if (json)
-        settings_write_json(&writer, &options, source);
+        settings_write_json(&writer, &options, &file, source);
     else
-        settings_write_text(&sink, &options, source);
+        settings_write_text(&sink, &options, &file, source);
     TEST_CHECK(sink.status == JSON_OK);
     page[sink.length] = 0;
     return page;
@@ -353,6 +353,22 @@ static void test_values_are_shown_as_they_can_be_given(void)
     }
     option_show(&option_table[OPTION_runaway], &before, value);
     TEST_CHECK_(strcmp(value, "59m1s1ms") == 0, "%s", value);
+}
+
+static void test_keys_with_a_name_are_shown_where_they_stand(void)
+{
+    CHECK_TAKEN("{\n\"agent_templates.b.max_token_seconds.A\": 60,\n\"agent_templates\": {\"b\": "
+                "{\"max_token_seconds\": "
+                "{\"C\": 3600}}}}",
+                ARGS("config", "show"));
+    const char *wanted =
+        "{\"key\":\"agent_templates.b.max_token_seconds.C\",\"value\":3600,\"source\":\"file\","
+        "\"at\":\"x.json:3\",\"reloadable\":false}";
+    TEST_CHECK(strstr(shown(SOURCE_COUNT, true), wanted) && strstr(shown(SOURCE_FILE, true), wanted));
+    TEST_CHECK(strstr(page, "max_token_seconds.A\",\"value\":60") != NULL);
+    TEST_CHECK(!strstr(shown(SOURCE_DEFAULT, true), "agent_templates"));
+    TEST_CHECK(strstr(shown(SOURCE_FILE, false), "agent_templates.b.max_token_seconds.A 60 ") != NULL &&
+               strstr(page, "file x.json:2\n") != NULL);
 }
 
 static void test_secrets_are_masked(void)
@@ -432,6 +448,7 @@ TEST_LIST
     {"AMB-79 every default is reported with its source",
      test_amb_79_every_default_is_reported_with_its_source},
     {"values are shown as they can be given", test_values_are_shown_as_they_can_be_given},
+    {"CTL-081 keys with a name are shown where they stand", test_keys_with_a_name_are_shown_where_they_stand},
     {"secrets are masked", test_secrets_are_masked},
     {"the schema is sound and names every setting", test_the_schema_is_sound_and_names_every_setting},
     {NULL, NULL},

@@ -1,6 +1,8 @@
+#define _GNU_SOURCE /* SCHED_IDLE */
 #include "store/guest.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -148,11 +150,11 @@ static enum error judge(const struct apart *apart, int status, const char *what,
     return ERR_DAMAGED;
 }
 
-enum error guest_apart(guest_work *work, const char *what, void *shared, size_t size, char *ret_text,
-                       size_t text_size)
+enum error guest_start(guest_work *work, const char *what, void *shared, size_t size,
+                       struct guest_child *ret_child, char *ret_text, size_t text_size)
 {
     size_t total = sizeof(struct apart) + size;
-    int status, parent = getpid();
+    int parent = getpid();
     struct apart *apart = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (apart == MAP_FAILED) {
         snprintf(ret_text, text_size, "%s: there is no memory for a child process: %s", what,
@@ -163,18 +165,78 @@ enum error guest_apart(guest_work *work, const char *what, void *shared, size_t 
     pid_t pid = fork();
     if (pid == 0)
         child(work, apart, parent);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            pid = -1;
-    enum error e;
-    if (pid > 0) {
-        e = judge(apart, status, what, ret_text, text_size);
-        if (apart->done)
-            memcpy(shared, apart->shared, size);
-    } else {
+    if (pid < 0) {
         snprintf(ret_text, text_size, "%s: no child process can be had: %s", what, strerror(errno));
+        munmap(apart, total);
+        return ERR_SYSTEM;
+    }
+    *ret_child =
+        (struct guest_child){.pid = pid, .apart = apart, .what = what, .shared = shared, .size = size};
+    return OK;
+}
+
+enum error guest_await(struct guest_child *child, char *ret_text, size_t text_size)
+{
+    struct apart *apart = child->apart;
+    enum error e;
+    int status;
+    pid_t ended;
+    do
+        ended = waitpid(child->pid, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    if (ended > 0) {
+        e = judge(apart, status, child->what, ret_text, text_size);
+        if (apart->done)
+            memcpy(child->shared, apart->shared, child->size);
+    } else {
+        snprintf(ret_text, text_size, "%s: its end can't be seen: %s", child->what, strerror(errno));
         e = ERR_SYSTEM;
     }
-    munmap(apart, total);
+    munmap(apart, sizeof(*apart) + child->size);
     return e;
+}
+
+static bool any_running(const struct guest_child *children, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        siginfo_t info = {.si_pid = 0};
+        if (waitid(P_PID, (id_t)children[i].pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0)
+            return true;
+    }
+    return false;
+}
+
+static void tell_all(const struct guest_child *children, size_t count, int signal)
+{
+    for (size_t i = 0; i < count; i++)
+        (void)kill(children[i].pid, signal); /* nobody has waited for it: it is still the one */
+}
+
+void guest_pace(const struct guest_child *children, size_t count, guest_busy *busy, void *arg)
+{
+    struct env *env = env_real();
+    (void)busy(arg);
+    while (any_running(children, count)) {
+        env_thread_sleep(env->now(env) + GUEST_TURN_NS);
+        if (!busy(arg))
+            continue;
+        tell_all(children, count, SIGSTOP);
+        env_thread_sleep(env->now(env) + GUEST_REST_NS);
+        tell_all(children, count, SIGCONT);
+        (void)busy(arg); /* only what happens in a turn counts: who is seldom busy is seldom disturbed */
+    }
+}
+
+enum error guest_apart(guest_work *work, const char *what, void *shared, size_t size, char *ret_text,
+                       size_t text_size)
+{
+    struct guest_child child;
+    enum error e = guest_start(work, what, shared, size, &child, ret_text, text_size);
+    return e ? e : guest_await(&child, ret_text, text_size);
+}
+
+void guest_last(void)
+{
+    const struct sched_param none = {.sched_priority = 0};
+    (void)sched_setscheduler(0, SCHED_IDLE, &none); /* the disk's scheduler follows */
 }

@@ -2,9 +2,12 @@
 #define _GNU_SOURCE /* memmem */
 #include "acutest.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define json_string parson_json_string /* the build calls it so, too: runtime/json.h has one */
@@ -344,6 +347,68 @@ static void test_what_ends_a_child(void)
     TEST_CHECK(guest_apart(die, "it", &shared, sizeof(shared), text, sizeof(text)) == ERR_DAMAGED);
 }
 
+static enum error go_last(void *shared, char *ret_text, size_t text_size)
+{
+    (void)ret_text, (void)text_size;
+    guest_last();
+    *(int *)shared = sched_getscheduler(0);
+    return OK;
+}
+
+static void test_two_children_at_a_time(void)
+{
+    int one = 1, two = 0;
+    struct guest_child first, second;
+    TEST_CHECK(guest_start(answer, "one", &one, sizeof(one), &first, text, sizeof(text)) == OK);
+    TEST_CHECK(guest_start(go_last, "two", &two, sizeof(two), &second, text, sizeof(text)) == OK);
+    TEST_CHECK(one == 1 && two == 0);
+    TEST_CHECK(guest_await(&second, text, sizeof(text)) == OK && two == SCHED_IDLE);
+    TEST_CHECK(guest_await(&first, text, sizeof(text)) == ERR_NEWER && one == 7);
+    TEST_CHECK(strcmp(text, "said so") == 0 && sched_getscheduler(0) == SCHED_OTHER);
+}
+
+struct paced {
+    _Atomic bool *stop; /* shared with the child */
+    pid_t child;
+    unsigned asked, rests;
+    bool busy;
+};
+
+static bool seen_busy(void *arg)
+{
+    struct paced *paced = arg;
+    siginfo_t info = {.si_pid = 0};
+    if (waitid(P_PID, (id_t)paced->child, &info, WCONTINUED | WNOHANG) == 0 && info.si_pid == paced->child)
+        paced->rests++;
+    if (++paced->asked == 6)
+        *paced->stop = true;
+    return paced->busy;
+}
+
+static enum error work_on(void *shared, char *ret_text, size_t text_size)
+{
+    (void)ret_text, (void)text_size;
+    while (!**(_Atomic bool **)shared)
+        ;
+    return OK;
+}
+
+static void test_a_child_rests_while_somebody_is_busy(void)
+{
+    _Atomic bool *stop = mmap(NULL, sizeof(*stop), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    TEST_ASSERT(stop != MAP_FAILED);
+    for (int busy = 0; busy < 2; busy++) {
+        struct guest_child child;
+        *stop = false;
+        TEST_ASSERT(guest_start(work_on, "it", &stop, sizeof(stop), &child, text, sizeof(text)) == OK);
+        struct paced paced = {.stop = stop, .child = child.pid, .busy = busy};
+        guest_pace(&child, 1, seen_busy, &paced);
+        TEST_CHECK_(busy ? paced.rests >= 2 : paced.rests == 0, "%u rests", paced.rests);
+        TEST_CHECK(guest_await(&child, text, sizeof(text)) == OK);
+    }
+    munmap(stop, sizeof(*stop));
+}
+
 TEST_LIST
 = {
     {"every_row_is_a_line", test_every_row_is_a_line},
@@ -354,5 +419,7 @@ TEST_LIST
     {"a_damaged_row_ends_it_after_whole_lines", test_a_damaged_row_ends_it_after_whole_lines},
     {"a_sink_that_takes_no_more_ends_it", test_a_sink_that_takes_no_more_ends_it},
     {"what_ends_a_child", test_what_ends_a_child},
+    {"two_children_at_a_time", test_two_children_at_a_time},
+    {"a_child_rests_while_somebody_is_busy", test_a_child_rests_while_somebody_is_busy},
     {NULL, NULL},
 };

@@ -190,7 +190,7 @@ int data_backup(const struct options *o, struct json_sink *sink, char *ret_why, 
                              : backup_make(o->store_dir, o->argument, &store_schema, env->wall(env), &report,
                                            ret_why, why_size);
     if (!e)
-        print_backup(o, sink, o->verify ? "verified" : "made and verified", o->argument, &report);
+        print_backup(o, sink, o->verify ? "verified" : "made and read back", o->argument, &report);
     return status_of(e);
 }
 

@@ -25,7 +25,7 @@
 #define PARTIAL       ".partial"
 #define MAKING        "new"
 
-enum { MODE_DIR = 0700, MODE_FILE = 0600, MANIFEST_SIZE_MAX = 4096, CHUNK = 65536, HEX_SIZE = 65 };
+enum { MODE_DIR = 0700, MODE_FILE = 0600, MANIFEST_SIZE_MAX = 4096, CHUNK = 1 << 20, HEX_SIZE = 65 };
 
 /* Where a sentence goes. */
 struct saying {
@@ -213,7 +213,7 @@ static bool write_all(int fd, const char *bytes, size_t size)
 /* Reads to the end; to: where it is written as well, or -1. */
 static bool digest_all(EVP_MD_CTX *context, int fd, int to)
 {
-    char chunk[CHUNK];
+    static char chunk[CHUNK]; /* as much as a disk likes to read at a time */
     for (off_t at = 0;;) {
         ssize_t n = pread(fd, chunk, sizeof(chunk), at);
         if (n < 0 && errno == EINTR)
@@ -254,7 +254,7 @@ static bool digest_file(int fd, int to, char ret_hex[HEX_SIZE])
 struct look {
     char dir[DIRECTORY_PATH_MAX + sizeof(PARTIAL)]; /* in */
     const struct schema *schema;
-    bool rows_too;
+    bool references_too;       /* row by row; else only what each page and value says of itself */
     struct meta_format format; /* out */
     uint64_t rows;
 };
@@ -271,14 +271,14 @@ static void tell(void *context, const char *finding)
         snprintf(findings->first, sizeof(findings->first), "%s", finding);
 }
 
-/* flags: MDB_RDONLY, or 0 to write. */
+/* flags: MDB_RDONLY, or 0 to write; what was written is synced by the caller. */
 static int map_copy(const char *dir, unsigned flags, MDB_env **ret_env, MDB_txn **ret_txn)
 {
     int code = mdb_env_create(ret_env);
     if (!code)
         code = mdb_env_set_maxdbs(*ret_env, SCHEMA_TABLES_MAX);
     if (!code)
-        code = mdb_env_open(*ret_env, dir, flags | MDB_NOTLS | MDB_NOLOCK, MODE_FILE);
+        code = mdb_env_open(*ret_env, dir, flags | MDB_NOTLS | MDB_NOLOCK | MDB_NOSYNC, MODE_FILE);
     return code ? code : mdb_txn_begin(*ret_env, NULL, flags, ret_txn);
 }
 
@@ -292,7 +292,7 @@ static enum error read_format(struct saying *s, const char *dir, MDB_txn *txn, s
     return e ? refuse(s, e, "'%s' holds a store that doesn't say which", dir) : OK;
 }
 
-static enum error look_at_rows(struct saying *s, struct look *look, MDB_env *env, MDB_txn *mdb)
+static enum error look_at_references(struct saying *s, const struct look *look, MDB_env *env, MDB_txn *mdb)
 {
     struct store store = {.schema = look->schema, .identity = look->format.identity};
     struct findings findings = {.count = 0};
@@ -310,7 +310,6 @@ static enum error look_at_rows(struct saying *s, struct look *look, MDB_env *env
     enum error e = check_rows(&txn, look->schema, tell, &findings, &report);
     if (e)
         return refuse(s, e, "'%s' can't be checked: %s", look->dir, error_name(e));
-    look->rows = report.rows;
     if (report.findings)
         return refuse(s, ERR_DAMAGED, "'%s' has %llu findings, the first: %s", look->dir,
                       (unsigned long long)report.findings, findings.first);
@@ -346,17 +345,20 @@ static enum error look_work(void *shared, char *ret_text, size_t text_size)
     if (look->format.commit != mdb_txn_id(txn))
         return refuse(&s, ERR_DAMAGED, "'%s' says that it is commit %llu, and is %llu", look->dir,
                       (unsigned long long)look->format.commit, (unsigned long long)mdb_txn_id(txn));
-    look->rows_too = look->format.format == look->schema->format;
-    return look->rows_too ? look_at_rows(&s, look, env, txn) : OK;
+    look->rows = image.rows;
+    return look->references_too && look->format.format == look->schema->format
+               ? look_at_references(&s, look, env, txn)
+               : OK;
 }
 
-static enum error look_at(struct saying *s, const char *dir, const struct schema *schema,
-                          struct look *ret_look)
+#define LOOK_WHAT "the check of the copy"
+
+static void look_init(struct look *look, const char *dir, const struct schema *schema, bool references_too)
 {
-    memset(ret_look, 0, sizeof(*ret_look));
-    snprintf(ret_look->dir, sizeof(ret_look->dir), "%s", dir);
-    ret_look->schema = schema;
-    return guest_apart(look_work, "the check of the copy", ret_look, sizeof(*ret_look), s->text, s->size);
+    memset(look, 0, sizeof(*look));
+    snprintf(look->dir, sizeof(look->dir), "%s", dir);
+    look->schema = schema;
+    look->references_too = references_too;
 }
 
 /* ---- copying ---- */
@@ -409,15 +411,33 @@ static bool number_commit(int fd, uint64_t commit)
     return true;
 }
 
+static int copy_once(MDB_env *env, int fd)
+{
+    if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+        return errno;
+    return mdb_env_copyfd2(env, fd, MDB_CP_COMPACT);
+}
+
+/* Past the page cache: it takes half the work, and leaves no heap of dirty pages that the server's next sync waits
+ * behind. LMDB writes whole pages from aligned memory; a file system or a disk that wants it otherwise says EINVAL. */
+static int copy_direct(MDB_env *env, int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_DIRECT) < 0)
+        return copy_once(env, fd);
+    int code = copy_once(env, fd);
+    if (fcntl(fd, F_SETFL, flags) < 0)
+        return errno;
+    return code == EINVAL ? copy_once(env, fd) : code;
+}
+
 static int copy_state(struct guest *guest, int fd)
 {
     int code = MDB_MAP_RESIZED;
     for (unsigned i = 0; i < GUEST_TRIES && code == MDB_MAP_RESIZED; i++) {
         if (i > 0 && guest_renew(guest) != OK)
             break;
-        if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
-            return errno;
-        code = mdb_env_copyfd2(guest->store.environment.mdb, fd, MDB_CP_COMPACT);
+        code = copy_direct(guest->store.environment.mdb, fd);
     }
     return code;
 }
@@ -574,20 +594,111 @@ static enum error write_manifest(const struct partial *p, const struct manifest 
     return e;
 }
 
-/* What is read here comes from the disk as far as the kernel can be made to. */
-static enum error digest_copy(const struct partial *p, struct manifest *manifest)
+/* ---- beside a server ---- */
+
+/* The commits of the store that is copied. */
+struct pulse {
+    int fd; /* -1: it can't be seen */
+    uint64_t commit;
+};
+
+static bool commits_now(int fd, uint64_t ret_commits[2])
 {
+    uint32_t page_size = 0;
+    return pread(fd, &page_size, sizeof(page_size), META_PAGE_SIZE_AT) == (ssize_t)sizeof(page_size) &&
+           pread(fd, &ret_commits[0], sizeof(uint64_t), META_COMMIT_AT) == (ssize_t)sizeof(uint64_t) &&
+           pread(fd, &ret_commits[1], sizeof(uint64_t), (off_t)page_size + META_COMMIT_AT) ==
+               (ssize_t)sizeof(uint64_t);
+}
+
+static bool has_committed(void *arg)
+{
+    struct pulse *pulse = arg;
+    uint64_t commits[2];
+    if (pulse->fd < 0 || !commits_now(pulse->fd, commits))
+        return false;
+    uint64_t newest = commits[0] > commits[1] ? commits[0] : commits[1];
+    bool moved = newest != pulse->commit;
+    pulse->commit = newest;
+    return moved;
+}
+
+static void pulse_open(struct pulse *pulse, const char *dir)
+{
+    char path[DIRECTORY_PATH_MAX + sizeof(DATA_FILE) + 1];
+    snprintf(path, sizeof(path), "%s/" DATA_FILE, dir);
+    *pulse = (struct pulse){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+}
+
+static void pulse_close(struct pulse *pulse)
+{
+    if (pulse->fd >= 0)
+        close(pulse->fd);
+}
+
+/* ---- reading it back ---- */
+
+struct reading {
+    char path[DIRECTORY_PATH_MAX + sizeof(PARTIAL)]; /* in */
+    int dir_fd;
+    uint64_t bytes; /* out */
+    char sha256[HEX_SIZE];
+};
+
+/* In a child, for its priority. */
+static enum error digest_work(void *shared, char *ret_text, size_t text_size)
+{
+    struct reading *reading = shared;
+    struct saying s = {.text = ret_text, .size = text_size};
     struct stat stat;
+    guest_last();
+    int fd = openat(reading->dir_fd, DATA_FILE, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &stat) < 0 || !digest_file(fd, -1, reading->sha256))
+        return refuse_system(&s, reading->path, "read back");
+    reading->bytes = (uint64_t)stat.st_size;
+    return OK;
+}
+
+/* So that what is read comes from the disk, and stays in nobody's way afterwards. */
+static void forget_copy(const struct partial *p)
+{
     int fd = openat(p->fd, DATA_FILE, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return refuse_system(p->s, p->path, "read back");
+        return;
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    bool good = fstat(fd, &stat) == 0 && digest_file(fd, -1, manifest->sha256);
-    enum error e = good ? OK : refuse_system(p->s, p->path, "read back");
     close(fd);
-    manifest->bytes = good ? (uint64_t)stat.st_size : 0;
-    return e;
 }
+
+/* Whoever restores doesn't want to wait; whoever makes a backup may. */
+static enum error look_last(void *shared, char *ret_text, size_t text_size)
+{
+    guest_last();
+    return look_work(shared, ret_text, text_size);
+}
+
+/* Both at a time: what one has read, the other finds in memory. */
+static enum error read_back(const struct partial *p, struct look *look, struct reading *reading,
+                            struct pulse *pulse)
+{
+    struct guest_child children[2];
+    char *text = p->s->text;
+    size_t size = p->s->size;
+    forget_copy(p);
+    enum error e = guest_start(digest_work, "the digest of the copy", reading, sizeof(*reading), &children[0],
+                               text, size);
+    if (e)
+        return e;
+    e = guest_start(look_last, LOOK_WHAT, look, sizeof(*look), &children[1], text, size);
+    guest_pace(children, e ? 1 : 2, has_committed, pulse);
+    if (!e)
+        e = guest_await(&children[1], text, size);
+    char digest_text[512] = "";
+    enum error digest_error = guest_await(&children[0], digest_text, sizeof(digest_text));
+    forget_copy(p);
+    return e ? e : digest_error ? refuse(p->s, digest_error, "%s", digest_text) : OK;
+}
+
+/* ---- making one ---- */
 
 static enum error partial_publish(const struct partial *p)
 {
@@ -607,21 +718,35 @@ static enum error partial_publish(const struct partial *p)
     return e;
 }
 
+static enum error make_copy(const struct partial *p, struct copy *copy, struct pulse *pulse)
+{
+    struct guest_child child;
+    enum error e = guest_start(copy_work, "the copy", copy, sizeof(*copy), &child, p->s->text, p->s->size);
+    if (e)
+        return e;
+    guest_pace(&child, 1, has_committed, pulse);
+    return guest_await(&child, p->s->text, p->s->size);
+}
+
 static enum error fill(const struct partial *p, const char *dir, const struct schema *schema,
                        uint64_t wall_ns, struct manifest *manifest)
 {
     struct copy copy = {.schema = schema};
+    struct reading reading = {.dir_fd = p->fd};
     struct look look;
+    struct pulse pulse;
     char made_at[TIME_TEXT_SIZE];
     enum error e = directory_path(dir, copy.dir, p->s->text, p->s->size);
     if (e)
         return e;
     snprintf(copy.partial, sizeof(copy.partial), "%s", p->path);
-    e = guest_apart(copy_work, "the copy", &copy, sizeof(copy), p->s->text, p->s->size);
+    pulse_open(&pulse, copy.dir);
+    e = make_copy(p, &copy, &pulse);
+    look_init(&look, p->path, schema, false);
+    snprintf(reading.path, sizeof(reading.path), "%s", p->path);
     if (!e)
-        e = look_at(p->s, p->path, schema, &look);
-    if (!e)
-        e = digest_copy(p, manifest);
+        e = read_back(p, &look, &reading, &pulse);
+    pulse_close(&pulse);
     if (e)
         return e;
     snprintf(manifest->kind, sizeof(manifest->kind), MANIFEST_KIND);
@@ -633,6 +758,8 @@ static enum error fill(const struct partial *p, const char *dir, const struct sc
     manifest->format = look.format.format;
     manifest->commit = look.format.commit;
     manifest->rows = look.rows;
+    manifest->bytes = reading.bytes;
+    memcpy(manifest->sha256, reading.sha256, sizeof(manifest->sha256));
     e = write_manifest(p, manifest);
     return e ? e : partial_publish(p);
 }
@@ -699,12 +826,13 @@ static enum error verify_state(struct saying *s, const char *dir, const struct s
 {
     struct look look;
     char identity[UUID_TEXT_SIZE];
-    enum error e = look_at(s, dir, schema, &look);
+    look_init(&look, dir, schema, true);
+    enum error e = guest_apart(look_work, LOOK_WHAT, &look, sizeof(look), s->text, s->size);
     if (e)
         return e;
     uuid_format(&look.format.identity, identity);
     if (strcmp(identity, manifest->identity) != 0 || look.format.commit != manifest->commit ||
-        look.format.format != manifest->format || (look.rows_too && look.rows != manifest->rows))
+        look.format.format != manifest->format || look.rows != manifest->rows)
         return refuse(s, ERR_DAMAGED,
                       "'%s' is damaged: it holds commit %llu of store %s with %llu rows, the manifest says "
                       "otherwise",

@@ -3,10 +3,14 @@
  *     DIR/data.mdb       one consistent state, compact, synced; it counts on from the commit that it is
  *     DIR/manifest.json  format, identity, commit, size, rows, SHA-256 of data.mdb, when and by which version
  *
- * Written as DIR.partial, read back and checked as `coppice check` does, and renamed when all that held: so a directory
- * that has its name is a whole backup, and a failure leaves none. What an interrupted one left as DIR.partial is
- * removed by the next. Made by a process of its own beside the server: it reads one state to its end, and pages that
- * are overwritten meanwhile aren't used again, so the store's file may grow by as much as is written during the copy.
+ * Written as DIR.partial, past the page cache where the file system can; read back: each page and the checksum of each
+ * value; and renamed when all that held: so a directory that has its name is a whole and faithful copy, and a failure
+ * leaves none. Whether the rows fit together (references, counters) is what backup_verify looks at, as `coppice check`
+ * does. What an interrupted one left as DIR.partial is removed by the next.
+ *
+ * Made by processes of its own beside the server: one reads one state to its end, and pages that are overwritten
+ * meanwhile aren't used again, so the store's file may grow by as much as is written during the copy. After each
+ * moment in which the server committed they rest for longer than that (guest_pace); beside an idle one they don't.
  * LMDB copies no store that has lost pages (`coppice check` counts them); then it is a server that has to be stopped and
  * files that have to be copied.
  *
@@ -24,10 +28,11 @@ struct backup_report {
     char sha256[65];
 };
 
-/* to must not exist. ERR_EXISTS; ERR_IN_USE: another backup to the same place is under way; else as environment_open. */
+/* to must not exist. ERR_EXISTS; ERR_IN_USE: another backup to the same place is under way; ERR_DAMAGED: also for one value
+ * that isn't what was written; else as environment_open. */
 enum error backup_make(const char *dir, const char *to, const struct schema *schema, uint64_t wall_ns,
                        struct backup_report *ret_report, char *ret_text, size_t text_size);
-/* Manifest, checksum, image and rows. ERR_MISSING: no backup; ERR_DAMAGED; ERR_NEWER. */
+/* Manifest, checksum, image, and all that must be true of rows. ERR_MISSING: no backup; ERR_DAMAGED; ERR_NEWER. */
 enum error backup_verify(const char *dir, const struct schema *schema, struct backup_report *ret_report,
                          char *ret_text, size_t text_size);
 /* into must be empty or missing (ERR_EXISTS). Verifies first. The restored store has the identity of the one backed

@@ -79,7 +79,7 @@ check "stat as JSON" runs 0 stat --json --store-dir "$store"
 check "stat as JSON counts rows" out '"audits":4'
 check "the variable is heard" sh -c 'COPPICE_STORE_DIR=$2 "$1" stat --json | grep -q "\"audits\":4"' sh "$COPPICE" "$store"
 check "backup beside a server" runs 0 backup "$tmp/backup" --store-dir "$store"
-check "backup says what it made" out "$tmp/backup: made and verified; commit "
+check "backup says what it made" out "$tmp/backup: made and read back; commit "
 check "a backup is two files" is "$(find "$tmp/backup" -mindepth 1 -printf '%f ' | tr ' ' '\n' | sort | xargs)" 'data.mdb manifest.json'
 check "verify" runs 0 backup --verify "$tmp/backup" --json
 check "verify as JSON has the sum" out "\"sha256\":\"$(sha256sum "$tmp/backup/data.mdb" | cut -d' ' -f1)\"}"

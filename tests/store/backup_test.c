@@ -15,6 +15,7 @@
 #include "store/backup.h"
 #include "store/check.h"
 #include "store/counter.h"
+#include "store/meta.h"
 #include "tests/store/parcels.h"
 #include "tests/store/place.h"
 
@@ -253,9 +254,9 @@ static void test_beside_a_writer(void)
         snprintf(name, sizeof(name), "b%d", i);
         snprintf(into, sizeof(into), "c%d", i);
         TEST_ASSERT(write(told[1], "w", 1) == 1);
-        CHECK_ERROR(make("a", name), OK); /* which has checked every row, reference and counter */
+        CHECK_ERROR(make("a", name), OK);
         TEST_CHECK(report.commit >= last);
-        CHECK_ERROR(restore(name, into), OK);
+        CHECK_ERROR(restore(name, into), OK); /* which has checked every row, reference and counter */
         TEST_CHECK(state_of(into).commit == report.commit);
         TEST_ASSERT(read(said[0], &last, sizeof(last)) == sizeof(last));
         TEST_CHECK(report.commit <= last);
@@ -500,6 +501,61 @@ static void test_a_damaged_store_gives_no_backup(void)
     place_remove(place);
 }
 
+/* Spoils one row of the store in place/a, in a commit that is sound otherwise. */
+static void spoil(uint32_t table, int (*how)(MDB_cursor *cursor, MDB_val *key, MDB_val *value))
+{
+    MDB_txn *txn;
+    MDB_cursor *cursor;
+    MDB_val key, value;
+    struct store *store = parcels_open(place_in(place, "a"), NULL);
+    TEST_ASSERT(mdb_txn_begin(store->environment.mdb, NULL, 0, &txn) == 0);
+    TEST_ASSERT(mdb_cursor_open(txn, store->environment.tables[table], &cursor) == 0);
+    TEST_ASSERT(mdb_cursor_get(cursor, &key, &value, MDB_FIRST) == 0);
+    TEST_ASSERT(how(cursor, &key, &value) == 0);
+    mdb_cursor_close(cursor);
+    TEST_ASSERT(meta_write_stamp(txn, store->environment.tables[TABLE_META]) == 0);
+    TEST_ASSERT(mdb_txn_commit(txn) == 0);
+    store_close(store);
+}
+
+static int damage_value(MDB_cursor *cursor, MDB_val *key, MDB_val *value)
+{
+    uint8_t bytes[4096];
+    TEST_ASSERT(value->mv_size <= sizeof(bytes));
+    memcpy(bytes, value->mv_data, value->mv_size);
+    bytes[value->mv_size / 2] ^= 1;
+    return mdb_cursor_put(cursor, key, &(MDB_val){.mv_size = value->mv_size, .mv_data = bytes}, MDB_CURRENT);
+}
+
+static int remove_row(MDB_cursor *cursor, MDB_val *key, MDB_val *value)
+{
+    (void)key, (void)value;
+    return mdb_cursor_del(cursor, 0);
+}
+
+static void test_one_damaged_value_gives_no_backup(void)
+{
+    make_store(30);
+    spoil(TABLE_PARCELS, damage_value);
+    CHECK_ERROR(make("a", "b"), ERR_DAMAGED);
+    CHECK_SAYS("the checksum of a value is wrong");
+    check_nothing_left("b");
+    place_remove(place);
+}
+
+/* Each value is what was written, but a row that others name is gone: a faithful copy of a store that isn't sound. */
+static void test_a_wrong_reference_is_found_by_verify(void)
+{
+    make_store(30);
+    spoil(TABLE_EVENTS, remove_row);
+    CHECK_ERROR(make("a", "b"), OK);
+    CHECK_ERROR(verify("b"), ERR_DAMAGED);
+    CHECK_SAYS("findings, the first: ");
+    CHECK_ERROR(restore("b", "c"), ERR_DAMAGED);
+    TEST_CHECK(nothing_at("c"));
+    place_remove(place);
+}
+
 TEST_LIST
 = {
     {"there_and_back", test_there_and_back},
@@ -517,5 +573,7 @@ TEST_LIST
     {"damage_of_any_byte_is_found", test_damage_of_any_byte_is_found},
     {"a_manifest_that_says_otherwise", test_a_manifest_that_says_otherwise},
     {"a_damaged_store_gives_no_backup", test_a_damaged_store_gives_no_backup},
+    {"one_damaged_value_gives_no_backup", test_one_damaged_value_gives_no_backup},
+    {"a_wrong_reference_is_found_by_verify", test_a_wrong_reference_is_found_by_verify},
     {NULL, NULL},
 };

@@ -1,8 +1,9 @@
-/* A backup while the store works: by a process of its own, as an operator makes one, under 64 submitters.
+/* A backup while the store works: by a process of its own, as an operator makes one, under 64 submitters; and of an open
+ * store that nobody writes to.
  *
- * backup: MB/s of the copied image, from the exec of the program that makes it to its end, with everything synced and
+ * backup, backup_idle: MB/s of the copied image, from the exec of the program that makes it to its end, with everything synced and
  * its checksum in the manifest. peer: a new file of as many bytes, written from its beginning to its end and synced;
- * ratio: ours by peer. backup_effect: how much slower durable commands were meanwhile, as a share of the rate before.
+ * ratio: ours by peer. A backup also reads those bytes back: on a disk that reads as fast as it writes the most is 0.5. backup_effect: how much slower durable commands were meanwhile, as a share of the rate before.
  */
 #define _GNU_SOURCE
 #include "tests/bench/bench.h"
@@ -62,6 +63,27 @@ static uint64_t copied_bytes(const char *to)
     return (uint64_t)stat_of.st_size;
 }
 
+/* Rate, peer and ratio. */
+static void report(const char *to, uint64_t took, double ret[3])
+{
+    uint64_t bytes = copied_bytes(to);
+    limits_remove(to);
+    ret[0] = (double)bytes / 1e6 * 1e9 / (double)took;
+    ret[1] = limits_write(raw, bytes) / 1e6;
+    ret[2] = ret[0] / ret[1];
+}
+
+static void turn_idle(void *arg, double *ret)
+{
+    char to[4200];
+    (void)arg;
+    snprintf(to, sizeof(to), "%s/copy", copies);
+    uint64_t started = bench_now();
+    struct again again = again_start("backup", folder, to);
+    again_end(&again);
+    report(to, bench_now() - started, ret);
+}
+
 static void turn(void *arg, double *ret)
 {
     char to[4200];
@@ -72,12 +94,7 @@ static void turn(void *arg, double *ret)
     load_run_for(store, SUBMITTERS, QUIET_NS, &quiet);
     load_run(store, SUBMITTERS, copying, &c, &busy);
     again_end(&c.again);
-    uint64_t bytes = copied_bytes(to);
-    limits_remove(to);
-    double peer = limits_write(raw, bytes) / 1e6;
-    ret[0] = (double)bytes / 1e6 * 1e9 / (double)c.took;
-    ret[1] = peer;
-    ret[2] = ret[0] / peer;
+    report(to, c.took, ret);
     ret[3] = 1 - busy.rate / quiet.rate;
 }
 
@@ -87,16 +104,20 @@ int main(int argc, char **argv)
                                             {"backup.peer", "MB/s", BENCH_MORE},
                                             {"backup.ratio", "x", BENCH_MORE},
                                             {"backup_effect", "x", BENCH_LESS}};
+    static const struct bench_row idle_rows[] = {{"backup_idle", "MB/s", BENCH_MORE},
+                                                 {"backup_idle.peer", "MB/s", BENCH_MORE},
+                                                 {"backup_idle.ratio", "x", BENCH_MORE}};
     if (argc == 4 && strcmp(argv[1], "backup") == 0)
         return back_up(argv[2], argv[3]);
-    bench_begin("store", 15);
-    if (!bench_wanted("backup backup_effect"))
+    bench_begin("store", 30);
+    if (!bench_wanted("backup backup_effect backup_idle"))
         return 0;
     folder = limits_folder("hot");
     raw = limits_folder("raw");
     copies = limits_folder("copies");
     store = load_open(folder);
     load_write(store, 0, PARCELS, GROUP);
+    bench_repeat(idle_rows, 3, turn_idle, NULL);
     bench_repeat(rows, 4, turn, NULL);
     store_close(store);
     limits_remove(folder), limits_remove(raw), limits_remove(copies);

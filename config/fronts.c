@@ -152,7 +152,7 @@ static bool make_fronts(struct fronts *f, const struct settings *settings, const
     front_for(f, &f->operator_front, "operator", o, rows);
     f->client.cors_origin = o->http_cors_origin[0] ? o->http_cors_origin : NULL;
     f->operator_front.limiter = NULL; /* an operator in trouble is not told to come back later */
-    f->operator_front.loopback_only = !f->local && !sockets->operator_set.exposed;
+    f->operator_front.loopback_only = !f->local;
     f->client.routes = surface_routes(LISTENING_CLIENT, f->contracts, text, size);
     f->operator_front.routes =
         f->client.routes ? surface_routes(LISTENING_OPERATOR, f->contracts, text, size) : NULL;

@@ -17,6 +17,7 @@
 #include "config/manual.h"
 #include "config/notify.h"
 #include "config/output.h"
+#include "config/outside.h"
 #include "config/routes.h"
 #include "config/settings.h"
 #include "config/sockets.h"
@@ -93,6 +94,10 @@ static int serve(const struct options *o)
         sockets_open(&sockets, o->http_listen, o->operator_listen, (uint32_t)o->schedulers, why, sizeof(why));
     if (status)
         return output_complain(status, "", why);
+    if (!outside_sockets(o, &sockets, why, sizeof(why))) {
+        sockets_close(&sockets);
+        return output_complain(EXIT_CONFIG, "", why);
+    }
     notify_open();
     status =
         o->guardian ? guardian_run(o->guardian_intensity, env_real(), boot_serve, &boot) : boot_serve(&boot);

@@ -813,7 +813,18 @@ static int check_tls(struct parse *p)
     return 0;
 }
 
-/* CTL-068: plain HTTP reaches other machines in dev only, or behind a proxy that is trusted. */
+bool options_plain_allowed(const struct options *o, const char *name, const char *where, char *ret_text,
+                           size_t text_size)
+{
+    if (strcmp(o->environment, "dev") == 0 || *o->tls_certificate || o->tls_terminated_by_proxy)
+        return true;
+    snprintf(ret_text, text_size,
+             "%s is '%.*s', which other machines reach, without TLS; in %s it needs tls.certificate and "
+             "tls.key, or tls.terminated_by_proxy when a trusted proxy does that (CTL-068)",
+             name, VALUE_SHOWN_MAX, where, o->environment);
+    return false;
+}
+
 static int check_listen(struct parse *p)
 {
     const struct options *o = p->options;
@@ -825,15 +836,10 @@ static int check_listen(struct parse *p)
         return refuse(p, EXIT_CONFIG, "--operator-listen is %s", why);
     if (!sockets_parse(o->http_listen, addresses, &count, why, sizeof(why)))
         return refuse(p, EXIT_CONFIG, "--http-listen is %s", why);
-    if (strcmp(o->environment, "dev") == 0 || *o->tls_certificate || o->tls_terminated_by_proxy)
-        return 0;
     for (size_t i = 0; i < count; i++)
-        if (addresses[i].exposed)
-            return refuse(p, EXIT_CONFIG,
-                          "--http-listen is '%.*s', which other machines reach, without TLS; in %s it needs "
-                          "--tls-certificate and --tls-key, or --tls-terminated-by-proxy when a trusted "
-                          "proxy does that (CTL-068)",
-                          VALUE_SHOWN_MAX, o->http_listen, o->environment);
+        if (addresses[i].exposed &&
+            !options_plain_allowed(o, "--http-listen", o->http_listen, p->text, p->text_size))
+            return p->status = EXIT_CONFIG;
     return 0;
 }
 

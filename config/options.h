@@ -481,6 +481,10 @@ int options_parse_with(const struct file *file, struct options *ret_options, int
 /* Of what is known without the file: command, config, topic; what the values mean together isn't looked at. */
 int options_peek(struct options *ret_options, int argc, char *const argv[], char *const environment[],
                  char *ret_text, size_t text_size);
+/* CTL-068: plain HTTP reaches other machines in dev only, or behind a proxy that is trusted. False: a sentence about what is
+ * called `name` and listens at `where`. */
+bool options_plain_allowed(const struct options *options, const char *name, const char *where,
+                           char *ret_text, size_t text_size);
 /* What is allowed and still probably wrong: a sentence each. */
 void options_warn(const struct options *options, void (*each)(void *context, const char *sentence),
                   void *context);

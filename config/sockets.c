@@ -54,7 +54,6 @@ static bool parse_four(const char *host, in_port_t port, struct socket_address *
         v4->sin_addr.s_addr = htonl(INADDR_ANY);
     else if (inet_pton(AF_INET, host, &v4->sin_addr) != 1)
         return false;
-    a->exposed = ntohl(v4->sin_addr.s_addr) >> 24 != 127;
     return true;
 }
 
@@ -63,10 +62,24 @@ static bool parse_six(const char *host, in_port_t port, struct socket_address *a
     struct sockaddr_in6 *v6 = (void *)&a->address.storage;
     *v6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = port};
     a->address.size = sizeof(*v6);
-    if (inet_pton(AF_INET6, host, &v6->sin6_addr) != 1)
+    return inet_pton(AF_INET6, host, &v6->sin6_addr) == 1;
+}
+
+/* An address of a kind that isn't known here is one that others may reach. */
+static bool reached_from_outside(const struct address *a)
+{
+    const struct sockaddr_in *v4 = (const void *)&a->storage;
+    const struct sockaddr_in6 *v6 = (const void *)&a->storage;
+    switch (a->base.sa_family) {
+    case AF_UNIX:
         return false;
-    a->exposed = !IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
-    return true;
+    case AF_INET:
+        return ntohl(v4->sin_addr.s_addr) >> 24 != 127;
+    case AF_INET6:
+        return !IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+    default:
+        return true;
+    }
 }
 
 static bool parse_one(const char *text, struct socket_address *ret, char *why, size_t why_size)
@@ -91,6 +104,7 @@ static bool parse_one(const char *text, struct socket_address *ret, char *why, s
         host[length - 1] = 0;
     if (!(six ? parse_six(host + 1, port, &a) : parse_four(host, port, &a)))
         return refuse(why, why_size, text, RIGHT);
+    a.exposed = reached_from_outside(&a.address);
     *ret = a;
     return true;
 }
@@ -163,8 +177,11 @@ static bool is_free(const struct address *a)
 /* The first share has found the port; the others take the same. */
 static bool same_place(int fd, struct address *a)
 {
+    memset(&a->storage, 0, sizeof(a->storage));
     a->size = sizeof(a->storage);
-    return getsockname(fd, &a->base, &a->size) == 0;
+    bool good = getsockname(fd, &a->base, &a->size) == 0;
+    a->local_file = a->base.sa_family == AF_UNIX;
+    return good;
 }
 
 static bool open_shares(struct socket_set *set, uint32_t shares)
@@ -261,14 +278,22 @@ static int adopt(struct socket_set *set, int fd, uint32_t shares, char *why, siz
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 ||
         !same_place(fd, &set->address) || !copy_shares(set, shares))
         return fail(why, why_size, "a descriptor of LISTEN_FDS", errno);
-    const struct sockaddr_in *v4 = (void *)&set->address.storage;
-    const struct sockaddr_in6 *v6 = (void *)&set->address.storage;
-    int family = set->address.base.sa_family;
-    set->exposed = family == AF_INET    ? ntohl(v4->sin_addr.s_addr) >> 24 != 127
-                   : family == AF_INET6 ? !IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr)
-                                        : false;
+    set->exposed = reached_from_outside(&set->address);
     address_text(fd, set->text);
     return 0;
+}
+
+/* Where an address of the settings wouldn't do, a descriptor doesn't either. */
+static int check_operator(const struct socket_set *set, char *why, size_t why_size)
+{
+    bool nameless = set->address.local_file && !set->address.local.sun_path[0];
+    if (!set->exposed && !nameless)
+        return 0;
+    snprintf(why, why_size,
+             "LISTEN_FDNAMES names operator %s; the operator's listener is for this machine only: it must be "
+             "a loopback address, or a unix socket with a path, whose mode decides",
+             nameless ? "a unix socket without a path" : set->text);
+    return EXIT_CONFIG;
 }
 
 static int adopt_all(struct sockets *s, uint32_t shares, char *why, size_t why_size)
@@ -300,6 +325,8 @@ static int adopt_all(struct sockets *s, uint32_t shares, char *why, size_t why_s
         }
         struct socket_set *set = to_operator ? &s->operator_set : &s->clients[s->clients_count++];
         int status = adopt(set, FIRST_ACTIVATED + i, to_operator ? 1 : shares, why, why_size);
+        if (!status && to_operator)
+            status = check_operator(set, why, why_size);
         if (status)
             return status;
         if (names)

@@ -6,7 +6,8 @@
  * in the backlog meanwhile. With the guardian they are opened by it and inherited by each server.
  *
  * Socket activation: descriptors from 3 on that LISTEN_FDS counts, for LISTEN_PID, named "client" or "operator" by
- * LISTEN_FDNAMES (one that has no name is the clients'), take the place of the addresses of the settings.
+ * LISTEN_FDNAMES (one that has no name is the clients'), take the place of the addresses of the settings, and are held against
+ * the same: the operator's is for this machine only, and what clients' sockets need is config/outside.h's business.
  *
  * Blocks for as long as a local connect takes; boot only. Refusals are sentences that name the value and what would be
  * right.

@@ -1,7 +1,7 @@
 /* Addresses of operators: "127.0.0.1:7070", "[::1]:7070", "localhost:7070", or "unix:/run/coppice.sock".
  *
- * Only loopback and unix sockets: there is no authentication on this listener, and whoever reaches it may
- * kill actors. A unix socket is made with mode 0600, so file permissions decide. One left behind by a dead
+ * Only loopback and unix sockets: this listener is for this machine only, because whoever it lets in may kill actors. On
+ * loopback it asks for the operator's token; a unix socket is made with mode 0600, so file permissions decide. One left behind by a dead
  * server is removed; one that somebody answers is left alone.
  *
  * Called at start and by the command line's client; blocks for as long as a local connect takes. Refusals are

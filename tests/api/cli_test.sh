@@ -34,7 +34,7 @@ check "a wrong option has a neighbour" err "did you mean --operator-listen?"
 check "a bad value" runs 78 serve --slice 7
 check "a bad value is named" err "--slice is '7'; it must be a duration from 100us to 1s, such as 1ms"
 check "a public address" runs 78 serve --operator-listen 0.0.0.0:7070
-check "a public address is refused with the reason" err "no authentication"
+check "a public address is refused with the reason" err "for this machine only"
 check "a host name" runs 78 serve --operator-listen example.org:80
 check "a bad port" runs 78 serve --operator-listen 127.0.0.1:65536
 check "a relative path" runs 78 serve --operator-listen unix:x

@@ -1,5 +1,6 @@
 /* A service manager for tests/api/process_test.sh, which compiles it: starts a program with a socket for notifications, a
- * watchdog time in microseconds, and a listening socket named "client" as descriptor 3.
+ * watchdog time in microseconds, and a listening socket named "client" as descriptor 3: of MANAGER_CLIENT, an IPv4 address, by
+ * default 127.0.0.1. With MANAGER_OPERATOR, a path, also a unix socket of mode 0600 named "operator" as descriptor 4.
  *
  *     manager WATCHDOG_USEC PROGRAM ARGUMENT...
  *
@@ -10,12 +11,14 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,9 +38,12 @@ static int notifications(char name[64])
 
 static int listening(void)
 {
-    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    const char *address = getenv("MANAGER_CLIENT");
+    struct sockaddr_in here = {.sin_family = AF_INET};
     socklen_t size = sizeof(here);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (inet_pton(AF_INET, address ? address : "127.0.0.1", &here.sin_addr) != 1)
+        abort();
     if (bind(fd, (struct sockaddr *)&here, size) != 0 || listen(fd, 64) != 0 ||
         getsockname(fd, (struct sockaddr *)&here, &size) != 0)
         abort();
@@ -45,18 +51,36 @@ static int listening(void)
     return fd;
 }
 
+static int operators(const char *path)
+{
+    struct sockaddr_un here = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(here.sun_path, sizeof(here.sun_path), "%s", path);
+    if (bind(fd, (struct sockaddr *)&here, sizeof(here)) != 0 || chmod(path, 0600) != 0 ||
+        listen(fd, 64) != 0)
+        abort();
+    return fd;
+}
+
+/* As `place`, to be inherited. */
+static bool hand_over(int fd, int place)
+{
+    return fd == place ? fcntl(fd, F_SETFD, 0) == 0 : dup2(fd, place) == place;
+}
+
 static void start(char *argv[], const char *watchdog, const char *name, int client, const sigset_t *before)
 {
+    const char *path = getenv("MANAGER_OPERATOR");
     char pid[16];
     snprintf(pid, sizeof(pid), "%d", getpid());
     setenv("NOTIFY_SOCKET", name, 1);
     setenv("WATCHDOG_USEC", watchdog, 1);
     setenv("WATCHDOG_PID", pid, 1);
     setenv("LISTEN_PID", pid, 1);
-    setenv("LISTEN_FDS", "1", 1);
-    setenv("LISTEN_FDNAMES", "client", 1);
+    setenv("LISTEN_FDS", path ? "2" : "1", 1);
+    setenv("LISTEN_FDNAMES", path ? "client:operator" : "client", 1);
     sigprocmask(SIG_SETMASK, before, NULL);
-    if (client == 3 ? fcntl(3, F_SETFD, 0) == 0 : dup2(client, 3) == 3)
+    if (hand_over(client, 3) && (!path || hand_over(operators(path), 4)))
         execv(argv[0], argv);
     _exit(127);
 }

@@ -217,4 +217,37 @@ check "READY=1 ends it" told 'READY=1|STATUS=serving'
 kill -TERM "$server"
 check "STOPPING=1" told 'STOPPING=1'
 check "and it ends with 0" told 'ended 0'
+
+# --- the operators' socket of the service manager ---
+managed() { # managed VARIABLE=VALUE... -- ARGUMENT...: until it says READY, or ends
+    rm -f "$tmp/told"
+    mkfifo "$tmp/told"
+    for word in "$@"; do
+        shift
+        [ "$word" != -- ] || break
+        export "${word?}"
+    done
+    exec 9>&-
+    "$tmp/manager" 60000000 "$COPPICE" serve --http-listen 127.0.0.1:1 "$@" >"$tmp/told" 2>"$tmp/manager.log" &
+    manager=$!
+    exec 9<"$tmp/told"
+    unset MANAGER_OPERATOR MANAGER_CLIENT
+    await 'port ' && await 'pid ' && server=${line#pid } && await "$until"
+}
+operators="--operator-listen unix:$tmp/managed --store-dir $tmp/store"
+until=READY=1
+check "an operators' socket is the manager's" managed MANAGER_OPERATOR="$tmp/managed" -- $operators
+check "its mode is the credential" "$COPPICE" tree $operators
+check "for changes, too" "$COPPICE" kill deduper --yes --reason 'a test' $operators
+check "by any name of a host" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -H 'Host: x' --unix-socket "$tmp/managed" http://localhost/stats)" 200
+kill -TERM "$server"
+check "and it ends with 0" await 'ended 0'
+check "its file is left to the manager" test -S "$tmp/managed"
+service=$(sed -n 's/.*COPPICE_OPERATOR_LISTEN=unix:\([^ ]*\).*/\1/p' packaging/coppice.service)
+check "the shipped units name one path" is "$(sed -n 's/^ListenStream=//p' packaging/coppice-operator.socket)" "$service"
+until=ended
+check "CTL-068 a clients' socket that others reach" managed MANAGER_CLIENT=0.0.0.0 -- --env prod --operator-listen 127.0.0.1:0 --store-dir "$tmp/none"
+check "CTL-068 without TLS is refused" is "$line" 'ended 78'
+check "CTL-068 with a sentence" has "$(cat "$tmp/manager.log")" "which other machines reach, without TLS"
+check "CTL-068 and no store is made" test ! -e "$tmp/none"
 finish

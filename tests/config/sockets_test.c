@@ -126,18 +126,36 @@ static void test_unix_sockets_are_copied_and_removed(void)
     TEST_CHECK(rmdir(path) == 0);
 }
 
+static void listen_at(int place, int count, const void *address, socklen_t size)
+{
+    int fd = socket(((const struct sockaddr *)address)->sa_family, SOCK_STREAM, 0);
+    TEST_ASSERT(bind(fd, address, size) == 0 && listen(fd, 5) == 0);
+    TEST_ASSERT(dup2(fd, 3 + place) == 3 + place);
+    if (fd >= 3 + count)
+        close(fd);
+}
+
+static void announce(int count, const char *names);
+
 /* Descriptors from 3 on, as a service manager leaves them. */
 static void hand_over(int count, const char *names)
 {
+    const struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    for (int i = 0; i < count; i++)
+        listen_at(i, count, &any, sizeof(any));
+    announce(count, names);
+}
+
+/* One of them. */
+static void hand_over_one(const void *address, socklen_t size, const char *name)
+{
+    listen_at(0, 1, address, size);
+    announce(1, name);
+}
+
+static void announce(int count, const char *names)
+{
     char number[16];
-    for (int i = 0; i < count; i++) {
-        struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-        int fd = socket(AF_INET, SOCK_STREAM, 0);
-        TEST_ASSERT(bind(fd, (struct sockaddr *)&any, sizeof(any)) == 0 && listen(fd, 5) == 0);
-        TEST_ASSERT(dup2(fd, 3 + i) == 3 + i);
-        if (fd >= 3 + count)
-            close(fd);
-    }
     snprintf(number, sizeof(number), "%d", getpid());
     setenv("LISTEN_PID", number, 1);
     snprintf(number, sizeof(number), "%d", count);
@@ -172,6 +190,47 @@ static void test_sockets_of_the_service_manager_without_names(void)
     sockets_close(&s);
 }
 
+/* CTL-068: who reaches the operator's listener may kill actors. */
+static void test_an_operators_socket_that_others_reach(void)
+{
+    struct sockets s;
+    const struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_ANY)}};
+    const struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT};
+    struct sockaddr_un nameless = {.sun_family = AF_UNIX};
+    int length = snprintf(nameless.sun_path + 1, sizeof(nameless.sun_path) - 1, "sockets_test-%d", getpid());
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    hand_over_one(&four, sizeof(four), "operator");
+    TEST_CHECK(sockets_open(&s, "127.0.0.1:0", "127.0.0.1:0", 1, why, sizeof(why)) == EXIT_CONFIG);
+    TEST_CHECK_(strstr(why, "LISTEN_FDNAMES names operator 0.0.0.0:") && strstr(why, "for this machine only"),
+                "%s", why);
+    TEST_CHECK(s.operator_set.fds_count == 0);
+    hand_over_one(&six, sizeof(six), "operator");
+    TEST_CHECK(sockets_open(&s, "127.0.0.1:0", "127.0.0.1:0", 1, why, sizeof(why)) == EXIT_CONFIG);
+    hand_over_one(&nameless, size, "operator"); /* no mode decides about this one */
+    TEST_CHECK(sockets_open(&s, "127.0.0.1:0", "127.0.0.1:0", 1, why, sizeof(why)) == EXIT_CONFIG);
+    TEST_CHECK_(strstr(why, "a unix socket without a path") != NULL, "%s", why);
+    hand_over_one(&four, sizeof(four), "client"); /* config/outside.h decides about it */
+    TEST_CHECK(sockets_open(&s, "127.0.0.1:0", "127.0.0.1:0", 1, why, sizeof(why)) == 0);
+    TEST_CHECK(s.clients[0].activated && s.clients[0].exposed);
+    sockets_close(&s);
+}
+
+static void test_an_operators_unix_socket_of_the_service_manager(void)
+{
+    struct sockets s;
+    struct sockaddr_un here = {.sun_family = AF_UNIX};
+    char dir[64] = "/tmp/sockets_test.XXXXXX";
+    TEST_ASSERT(mkdtemp(dir) != NULL);
+    snprintf(here.sun_path, sizeof(here.sun_path), "%s/o", dir);
+    hand_over_one(&here, sizeof(here), "operator");
+    TEST_ASSERT_(sockets_open(&s, "127.0.0.1:0", "127.0.0.1:0", 1, why, sizeof(why)) == 0, "%s", why);
+    TEST_CHECK(s.operator_set.activated && s.operator_set.address.local_file && !s.operator_set.exposed);
+    TEST_CHECK(strcmp(s.operator_set.address.local.sun_path, here.sun_path) == 0);
+    sockets_close(&s);
+    TEST_CHECK(unlink(here.sun_path) == 0); /* the service manager's file stays */
+    TEST_CHECK(rmdir(dir) == 0);
+}
+
 static void test_sockets_that_cannot_be_meant(void)
 {
     struct sockets s;
@@ -200,6 +259,9 @@ TEST_LIST
     {"unix sockets are copied and removed", test_unix_sockets_are_copied_and_removed},
     {"sockets of the service manager", test_sockets_of_the_service_manager},
     {"sockets of the service manager without names", test_sockets_of_the_service_manager_without_names},
+    {"an operator's socket that others reach", test_an_operators_socket_that_others_reach},
+    {"an operator's unix socket of the service manager",
+     test_an_operators_unix_socket_of_the_service_manager},
     {"sockets that cannot be meant", test_sockets_that_cannot_be_meant},
     {NULL, NULL},
 };

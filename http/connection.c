@@ -316,21 +316,26 @@ static enum actor_step linger(struct connection *c)
 }
 
 /* The last answer: about a request that was refused before there was a whole one. */
-static enum actor_step refuse(struct connection *c, const struct request *q, enum error_kind kind,
-                              const char *why)
+static enum actor_step refuse(struct connection *c, enum error_kind kind, const char *why)
 {
-    struct response *r = &c->turn->r;
-    if (!q) { /* bytes that aren't a request still get an answer with an id */
-        q = &c->turn->q;
-        memset(&c->turn->q, 0, offsetof(struct request, fields));
-        c->turn->q.method = METHOD_UNKNOWN;
-        c->turn->q.minor = 1;
-        c->turn->plan.planned = false;
-    }
-    response_for(c, q);
-    r->keep_alive = false;
-    front_refuse(c->front, &c->turn->q, &c->turn->plan, r, kind, why);
+    struct turn *t = c->turn;
+    response_for(c, &t->q);
+    t->r.keep_alive = false;
+    front_refuse(c->front, &t->q, &t->plan, &t->r, kind, why);
     return linger(c);
+}
+
+/* Bytes that aren't a request get an answer with ids: those that can be read in them, or new ones. */
+static enum actor_step refuse_head(struct connection *c, const char *bytes, size_t size, enum error_kind kind,
+                                   const char *why)
+{
+    struct request *q = &c->turn->q;
+    memset(q, 0, offsetof(struct request, fields));
+    q->method = METHOD_UNKNOWN;
+    q->minor = 1;
+    parser_glimpse(bytes, size, q);
+    front_glimpse(c->front, q, &c->turn->plan);
+    return refuse(c, kind, why);
 }
 
 static enum error_kind framing_kind(const struct parser *p)
@@ -346,7 +351,7 @@ static enum actor_step refuse_body(struct connection *c, enum error_kind kind, c
 {
     struct turn *t = c->turn;
     front_plan(c->front, &t->q, true, &t->plan);
-    return refuse(c, &t->q, kind, why);
+    return refuse(c, kind, why);
 }
 
 /* False: the connection is to be closed. */
@@ -430,7 +435,6 @@ static void head_again(struct connection *c)
     size_t head;
     enum parsed parsed = parser_head(&parser, c->carry->bytes, c->carry->head, &c->turn->q, &head);
     ASSERT(parsed == PARSED_DONE && head == c->carry->head);
-    c->turn->plan.planned = false;
     c->turn->before.fields = NULL;
 }
 
@@ -468,7 +472,7 @@ static enum eaten body_begins(struct connection *c, char *bytes, size_t head, si
         return serve(c) ? EATEN_LAST : last_words(c);
     }
     if (parser->length > t->plan.body_max)
-        return give_up(c, refuse(c, &t->q, ERROR_KIND_TOO_LARGE, "the body is longer than this path takes"));
+        return give_up(c, refuse(c, ERROR_KIND_TOO_LARGE, "the body is longer than this path takes"));
     actor_arena_reset(mark); /* when the body is there it is planned again */
     size_t need = parser->chunked ? have + BEHIND_BODY : head + (size_t)parser->length;
     if (!c->carry)
@@ -518,10 +522,9 @@ static enum eaten eat_head(struct connection *c, char *bytes, size_t size, size_
     size_t head = 0, used, written;
     enum parsed parsed = parser_head_after(parser, &t->before, bytes, size, &t->q, &head);
     if (parsed == PARSED_REFUSED)
-        return give_up(c, refuse(c, NULL, framing_kind(parser), parser->why));
+        return give_up(c, refuse_head(c, bytes, size, framing_kind(parser), parser->why));
     if (parsed == PARSED_MORE)
         return EATEN_MORE;
-    t->plan.planned = false;
     if (!parser->chunked && parser->length <= size - head) {
         size_t body = (size_t)parser->length;
         *ret_used = head + body;
@@ -734,11 +737,10 @@ static enum actor_step too_slow(struct connection *c)
 {
     static const char why[] = "the request did not arrive in time";
     if (c->phase == PHASE_HEAD)
-        return refuse(c, NULL, ERROR_KIND_REQUEST_TIMEOUT, why);
+        return refuse_head(c, c->carry ? c->carry->bytes : "", c->carry ? c->carry->length : 0,
+                           ERROR_KIND_REQUEST_TIMEOUT, why);
     head_again(c);
-    front_plan(c->front, &c->turn->q, true, &c->turn->plan);
-    c->turn->plan.match.surface = routes_surface(c->front->routes); /* the contracts have no code for 408 */
-    return refuse(c, &c->turn->q, ERROR_KIND_REQUEST_TIMEOUT, why);
+    return refuse_body(c, ERROR_KIND_REQUEST_TIMEOUT, why);
 }
 
 /* False: the actor ends. */

@@ -230,9 +230,8 @@ static void request_clear(struct front *front, struct request *q)
     q->began_ns = actor_now();
 }
 
-void front_plan(struct front *front, struct request *q, bool whole, struct front_plan *plan)
+static void plan_begin(struct front *front, struct request *q, struct front_plan *plan)
 {
-    plan->planned = true;
     plan->refused = plan->asterisk = false;
     plan->code = ERROR_NONE;
     plan->body_max = 0;
@@ -242,16 +241,40 @@ void front_plan(struct front *front, struct request *q, bool whole, struct front
     request_clear(front, q);
     trace_begin(&q->trace, q->known[HEADER_TRACEPARENT], q->known[HEADER_TRACESTATE],
                 q->known[HEADER_REQUEST_ID]);
+}
+
+/* A target that no route may see has an owner all the same: his is the shape in which it is refused (CTL-246). */
+static void plan_owner(const struct front *front, const struct request *q, struct front_plan *plan)
+{
+    plan->match.surface = other_version(q->target) ? SURFACE_CONTROL : routes_owner(front->routes, q->target);
+}
+
+void front_plan(struct front *front, struct request *q, bool whole, struct front_plan *plan)
+{
+    plan_begin(front, q, plan);
     q->cross_site =
         (q->known[HEADER_ORIGIN].bytes || q->known[HEADER_FETCH_SITE].bytes) && from_elsewhere(front, q);
     if (front->loopback_only && q->known[HEADER_HOST].bytes && !host_is_loopback(q->known[HEADER_HOST]))
         plan_refuse(plan, ERROR_KIND_MISDIRECTED, "Host must be localhost or a loopback address here");
     else if (plan_path(q, plan))
         plan_route(front, q, plan);
+    else
+        plan_owner(front, q, plan);
     if (!plan->refused && front->opening && q->route && !q->route->early)
         plan_refuse(plan, ERROR_KIND_UNAVAILABLE, opening_text);
     if (!plan->refused && !whole && q->route)
         plan_body(front, q, plan);
+}
+
+/* The path is for the log alone. */
+void front_glimpse(struct front *front, struct request *q, struct front_plan *plan)
+{
+    plan_begin(front, q, plan);
+    if (!q->target.size)
+        return;
+    plan_owner(front, q, plan);
+    if (q->target.size <= FRONT_TARGET_MAX)
+        (void)plan_path(q, plan);
 }
 
 /* ---- credentials ---- */
@@ -812,13 +835,7 @@ void front_crashed(struct front *front, struct request *q, struct response *r)
 void front_refuse(struct front *front, struct request *q, const struct front_plan *plan, struct response *r,
                   enum error_kind kind, const char *why)
 {
-    r->surface = routes_surface(front->routes);
-    if (plan->planned) {
-        r->surface = plan->match.surface;
-    } else {
-        request_clear(front, q);
-        trace_begin(&q->trace, span_of(NULL, 0), span_of(NULL, 0), span_of(NULL, 0));
-    }
+    r->surface = plan->match.surface;
     atomic_fetch_add_explicit(&front->requests, 1, memory_order_relaxed);
     response_error(r, catalogue_code(r->surface, kind), "%s", why);
     TELEMETRY(HTTP_REFUSED, 1, DIM(REASON, catalogue_row(r->error)->code));

@@ -71,7 +71,6 @@ void front_allow_scripts(struct front *front, const char *sources);
 struct front_plan {
     struct route_match match;
     uint32_t body_max;
-    bool planned; /* front_plan has been here */
     bool refused; /* the answer is known; the body isn't wanted */
     enum error_kind kind;
     enum error_code code; /* ERROR_NONE: by kind */
@@ -85,7 +84,9 @@ void front_plan(struct front *front, struct request *q, bool whole, struct front
 /* The whole of a request: fills in the rest of it, runs the handler, ends the answer. False: close. */
 bool front_serve(struct front *front, struct request *q, struct front_plan *plan, struct response *r);
 
-/* The whole answer to a request that can't go on, or to bytes that aren't one (a q of which nothing is known). */
+/* Of bytes that are no request: what parser_glimpse has found in them, and whose path it may be. */
+void front_glimpse(struct front *front, struct request *q, struct front_plan *ret_plan);
+/* The whole answer to a request that can't go on, planned or glimpsed. */
 void front_refuse(struct front *front, struct request *q, const struct front_plan *plan, struct response *r,
                   enum error_kind kind, const char *why);
 

@@ -618,6 +618,58 @@ enum parsed parser_head_after(struct parser *p, struct parser_before *before, co
     return PARSED_DONE;
 }
 
+/* ---- a head that isn't read ---- */
+
+static enum method method_named(struct span token)
+{
+#define X(name, bit)                         \
+    if (span_equal(token, span_text(#name))) \
+        return METHOD_##name;
+    METHODS(X)
+#undef X
+    return METHOD_UNKNOWN;
+}
+
+static void glimpse_field(const struct line *line, struct request *q, bool seen[HEADER_COUNT])
+{
+    const char *colon = token_end(line->at, line->end), *value = colon + 1, *end = line->end;
+    if (colon == end || *colon != ':' || !line->clean)
+        return;
+    int i = find_known(span_of(line->at, (size_t)(colon - line->at)));
+    if (i != HEADER_REQUEST_ID && i != HEADER_TRACEPARENT && i != HEADER_TRACESTATE)
+        return;
+    while (value < end && (*value == ' ' || *value == '\t'))
+        value++;
+    while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    q->known[i] = seen[i] ? span_of(NULL, 0) : span_of(value, (size_t)(end - value));
+    seen[i] = true;
+}
+
+/* What follows is read as long as its lines end as they must: nobody knows where another one would have begun. */
+void parser_glimpse(const char *bytes, size_t size, struct request *q)
+{
+    struct parser unused = {0};
+    struct line line;
+    bool seen[HEADER_COUNT] = {false};
+    const char *at = bytes, *end = bytes + size;
+    while (end - at >= 2 && at[0] == '\r' && at[1] == '\n')
+        at += 2;
+    const char *space = token_end(at, end), *target = space + 1, *stop = target;
+    if (space == at || space == end || *space != ' ')
+        return;
+    while (stop < end && kinds[(unsigned char)*stop] & TARGET)
+        stop++;
+    if (stop == end && stop - target <= (ptrdiff_t)PARSER_TARGET_MAX)
+        return; /* who knows how it goes on */
+    q->method = method_named(span_of(at, (size_t)(space - at)));
+    q->target = span_of(target, (size_t)(stop - target));
+    for (bool first = true; line_of(&unused, at, end, &line, &at) == PARSED_DONE && line.at < line.end;
+         first = false)
+        if (!first)
+            glimpse_field(&line, q, seen);
+}
+
 bool parser_empty_line(const struct parser *p, const char *bytes, size_t size)
 {
     STATIC_ASSERT(PARSER_EMPTY_LINES == 1, "parser_head skips one");

@@ -60,6 +60,10 @@ struct parser_before {
  * as they were left; the caller who knows that they aren't sets before->fields to NULL. */
 enum parsed parser_head_after(struct parser *parser, struct parser_before *before, const char *bytes,
                               size_t size, struct request *ret_request, size_t *ret_used);
+/* What can be read all the same of a head that was refused, or hasn't come to its end: for the shape of the answer, its ids and the
+ * log, never for what is done. Fills in the method and the target, if the bytes begin with them, and the known fields that name ids,
+ * each if it is there once; the rest of *ret_request stays as it is. */
+void parser_glimpse(const char *bytes, size_t size, struct request *ret_request);
 /* All there is in front of a request is an empty line: no request has begun. Who takes it off gives what comes next to a new
  * parser with one more in empty_lines. */
 bool parser_empty_line(const struct parser *parser, const char *bytes, size_t size);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "http/url.h"
 #include "runtime/assert.h"
 
 enum {
@@ -284,6 +285,72 @@ void routes_match(const struct routes *routes, enum method method, struct span p
         w.verb = span_of(colon + 1, (size_t)(begin + last.size - colon - 1));
     }
     walk_from(&w, &routes->nodes[0], 0, 0);
+}
+
+/* ---- targets that can't be routed ---- */
+
+enum { LOOSE_MAX = 64 /* longer than any literal */ };
+
+/* Behind "http://host" of an absolute URL, up to the query. */
+static struct span loose_path(struct span target)
+{
+    const char *at = target.bytes, *end = at + target.size;
+    const char *query = target.size ? memchr(at, '?', target.size) : NULL;
+    end = query ? query : end;
+    const char *host = at < end && *at != '/' ? memmem(at, (size_t)(end - at), "://", 3) : NULL;
+    if (host)
+        at = memchr(host + 3, '/', (size_t)(end - host - 3));
+    return at ? span_of(at, (size_t)(end - at)) : span_of(NULL, 0);
+}
+
+/* The segment behind the '/' at the front of `path`, decoded where it can be, as far as `room` goes; false: there is none. */
+static bool take_loosely(struct span *path, char room[LOOSE_MAX], struct span *ret_segment)
+{
+    const char *at = path->bytes, *end = at + path->size;
+    size_t length = 0;
+    if (path->size == 0 || *at != '/')
+        return false;
+    for (at++; at < end && *at != '/' && length < LOOSE_MAX; length++) {
+        size_t one = 0;
+        size_t size =
+            *at == '%' && end - at > 2 && url_unescape(span_of(at, 3), room + length, 1, &one) ? 3 : 1;
+        if (size == 1)
+            room[length] = *at;
+        at += size;
+    }
+    const char *slash = at < end ? memchr(at, '/', (size_t)(end - at)) : NULL;
+    *path = slash ? span_of(slash, (size_t)(end - slash)) : span_of(NULL, 0);
+    *ret_segment = span_of(room, length);
+    return true;
+}
+
+static uint16_t literal_below(const struct routes *r, uint16_t node, struct span segment)
+{
+    uint16_t c = r->nodes[node].child;
+    while (c && !literal_is(&r->nodes[c], segment))
+        c = r->nodes[c].sibling;
+    return c;
+}
+
+enum surface routes_owner(const struct routes *r, struct span target)
+{
+    char room[LOOSE_MAX];
+    struct span path = loose_path(target), segment;
+    enum surface owner = r->surface;
+    uint16_t node = 0;
+    while (take_loosely(&path, room, &segment)) {
+        struct span verb = cut_verb(&segment);
+        uint16_t literal = literal_below(r, node, segment);
+        if (literal)
+            owner = (enum surface)r->nodes[literal].surface;
+        node = literal ? literal : r->nodes[node].any;
+        if (node == NONE)
+            return owner;
+        for (uint16_t e = path.size ? NONE : r->nodes[node].end; e; e = r->ends[e].next)
+            if (r->ends[e].verb_length == verb.size && memcmp(r->ends[e].verb, verb.bytes, verb.size) == 0)
+                owner = (enum surface)r->ends[e].surface;
+    }
+    return owner;
 }
 
 /* ---- for boot and commands ---- */

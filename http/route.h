@@ -69,6 +69,9 @@ struct route_match {
 void routes_match(const struct routes *routes, enum method method, struct span path, struct route_match *ret);
 /* Whose shape the answer to an unknown path has. */
 enum surface routes_surface(const struct routes *routes);
+/* Who owns a target that can't be routed, as far as its segments say so: for the shape of its refusal, and for nothing else. What
+ * is escaped is read where it can be. */
+enum surface routes_owner(const struct routes *routes, struct span target);
 /* In the order of the tables: for contract check, docs and completion. */
 size_t routes_count(const struct routes *routes);
 const struct route *routes_at(const struct routes *routes, size_t position);

@@ -976,16 +976,17 @@ static void is_as_published(const struct heard *a, const struct schema *schema, 
     "A: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\nA: b\r\n" \
     "A: b\r\n"
 
-/* Refusals of the front itself, of a path of the jobs surface. Where nobody has read a head, or has waited for a body in vain, it
- * is the listener that speaks, and its contract is that of operators; the job contract has no such statuses. */
+/* Refusals of the front itself, of a path of the jobs surface, whose contract has no status for what is wrong with the form of a
+ * request but 400. Of a path that is nobody's it is the listener that speaks, and its contract is that of operators. */
 static const struct {
     const char *request;
     int status;
     const char *code;
     bool of_the_listener;
 } refusals[] = {
-    {"GET /v1/things HTTP/1.1\r\n\r\n", 400, "OPS_400_MALFORMED", true},
-    {JOBS("GET", "/v1/th%2fings", ""), 400, "OPS_400_MALFORMED", true},
+    {"GET /v1/things HTTP/1.1\r\n\r\n", 400, "RFA_REQUEST_MALFORMED", false},
+    {"GET /hello HTTP/1.1\r\n\r\n", 400, "OPS_400_MALFORMED", true},
+    {JOBS("GET", "/v1/th%2fings", ""), 400, "RFA_REQUEST_MALFORMED", false},
     {JOBS("POST", "/v1/things", JSON "Content-Length: 1\r\n") "{", 400, "RFA_REQUEST_MALFORMED", false},
     {JOBS("POST", "/v1/things", JSON), 400, "RFA_REQUEST_MALFORMED", false}, /* 411 elsewhere */
     {JOBS("POST", "/v1/things", JSON "Transfer-Encoding: chunked\r\n") "x\r\n", 400, "RFA_REQUEST_MALFORMED",
@@ -995,15 +996,19 @@ static const struct {
     {JOBS("GET", "/v1/things/none", ""), 404, "RFA_REQUEST_ROUTE_NOT_FOUND", false},
     {JOBS("PUT", "/v1/things", ""), 405, "RFA_REQUEST_METHOD_NOT_ALLOWED", false},
     {JOBS("GET", "/v1/things", "Accept: text/html\r\n"), 406, "RFA_REQUEST_NOT_ACCEPTABLE", false},
-    {"GET /v1/things HTTP/1.1\r\nHost:", 408, "OPS_408_REQUEST_TIMEOUT", true},
-    {JOBS("POST", "/v1/things", JSON "Content-Length: 2\r\n"), 408, "OPS_408_REQUEST_TIMEOUT", true},
+    {"GET /v1/things HTTP/1.1\r\nHost:", 400, "RFA_REQUEST_MALFORMED", false},
+    {"GET /hello HTTP/1.1\r\nHost:", 408, "OPS_408_REQUEST_TIMEOUT", true},
+    {JOBS("POST", "/v1/things", JSON "Content-Length: 2\r\n"), 400, "RFA_REQUEST_MALFORMED", false},
+    {JOBS("POST", "/plain", JSON "Content-Length: 2\r\n"), 408, "OPS_408_REQUEST_TIMEOUT", true},
     {JOBS("POST", "/v1/things", JSON "Content-Length: 101\r\n"), 413, "RFA_REQUEST_PAYLOAD_TOO_LARGE", false},
     {JOBS("POST", "/v1/things", "Content-Length: 2\r\n") "{}", 415, "RFA_REQUEST_UNSUPPORTED_MEDIA_TYPE",
      false},
-    {JOBS("POST", "/v1/things", "Expect: x\r\n"), 417, "OPS_417_EXPECTATION", true},
+    {JOBS("POST", "/v1/things", "Expect: x\r\n"), 400, "RFA_REQUEST_MALFORMED", false},
+    {JOBS("POST", "/plain", "Expect: x\r\n"), 417, "OPS_417_EXPECTATION", true},
     {JOBS("POST", "/v1/register", JSON "Content-Length: 2\r\n") "{}", 200, NULL, false},
     {JOBS("POST", "/v1/register", JSON "Content-Length: 2\r\n") "{}", 429, "RFA_REQUEST_RATE_LIMITED", false},
-    {JOBS("GET", "/v1/things", MANY MANY MANY MANY "A: b\r\n"), 431, "OPS_431_HEADER_TOO_LARGE", true},
+    {JOBS("GET", "/v1/things", MANY MANY MANY MANY "A: b\r\n"), 400, "RFA_REQUEST_MALFORMED", false},
+    {JOBS("GET", "/hello", MANY MANY MANY MANY "A: b\r\n"), 431, "OPS_431_HEADER_TOO_LARGE", true},
     {JOBS("GET", "/v1/things/crash", ""), 500, "RFA_INTERNAL", false},
     {JOBS("GET", "/v1/failing", ""), 503, "RFA_STORAGE_UNAVAILABLE", false},
 };
@@ -1040,13 +1045,90 @@ static void test_JOB_376_refusals_of_the_front_are_as_the_contracts_say(void)
     }
     /* A target longer than any. */
     memset(text, 'a', 9000);
-    memcpy(text, "GET /v1/things/", 15);
+    memcpy(text, "GET /things/", 12);
     strcpy(text + 9000, " HTTP/1.1\r\nHost: a\r\n\r\n");
     struct heard a = talk_once(&server, text);
     is_refused(&a, 414, "OPS_414_TARGET_TOO_LONG");
     is_as_published(&a, problem_of(contracts, "GET", "/stats", 414), "OPS_414_TARGET_TOO_LONG");
     contracts_destroy(contracts);
     stop_after(1);
+}
+
+#define OF_CONTROL  400, "REQ_400_INVALID_SCHEMA", "application/json"
+#define OF_JOBS     400, "RFA_REQUEST_MALFORMED", "application/problem+json"
+#define OF_NOBODY   "application/problem+json"
+#define PARENT      "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+#define IDS         "X-Request-Id: mine-7\r\ntraceparent: " PARENT "\r\n"
+#define SAID(start) start " HTTP/1.1\r\nHost: a\r\n" IDS
+
+/* {FILL} is 9,000 bytes. `slow`: the rest never comes. */
+static const struct {
+    const char *request;
+    int status;
+    const char *code, *type;
+    bool anonymous; /* its ids can't be read, or are in doubt */
+} owned[] = {
+    {SAID("POST /dlq/submit") JSON "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", OF_CONTROL,
+     false},
+    {SAID("POST /v1/things") JSON "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", OF_JOBS,
+     false},
+    {SAID("POST /v1/dlq/items") "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", OF_CONTROL, false},
+    {SAID("GET http://a/dlq/items?x") "Expect: foo\r\n\r\n", OF_CONTROL, false},
+    {SAID("GET /dlq/items") "A: {FILL}{FILL}{FILL}{FILL}{FILL}\r\n\r\n", OF_CONTROL, false},
+    {SAID("GET /dlq/{FILL}") "\r\n", OF_CONTROL, false},
+    {SAID("GET /dlq/../x") "\r\n", OF_CONTROL, false},
+    {SAID("GET /%64lq/a%2Fb") "\r\n", OF_CONTROL, false},
+    {SAID("GET /v1/things/a%2Fb") "\r\n", OF_JOBS, false},
+    {SAID("GET /dlq/items?project_id=a%2") "\r\n", OF_CONTROL, false},
+    {SAID("GET /dlq%3Asubmit") "\r\n", OF_CONTROL, false},
+    {SAID("GET /v2/things/a%2Fb") "\r\n", OF_CONTROL, false},
+    {SAID("GET /hello/a%2Fb") "\r\n", 400, "OPS_400_MALFORMED", OF_NOBODY, false},
+    {SAID("GET /nobody") "Expect: foo\r\n\r\n", 417, "OPS_417_EXPECTATION", OF_NOBODY, false},
+    {SAID("POST /dlq/submit") JSON "Content-Length: 2\r\n\r\n{", OF_CONTROL, false}, /* slow */
+    {SAID("GET /dlq/items") "A:", OF_CONTROL, false},                                /* slow */
+    {"GET /dlq/ite", 408, "OPS_408_REQUEST_TIMEOUT", OF_NOBODY, true}, /* slow: who knows how it goes on */
+    {"GET /dlq/items HTTP/1.1\r\nHost: a\nA: b\r\n" IDS "\r\n", OF_CONTROL, true},
+    {SAID("GET /dlq/items") IDS "\r\n", OF_CONTROL, true}, /* twice */
+    {"GET  /dlq/items HTTP/1.1\r\nHost: a\r\n" IDS "\r\n", 400, "OPS_400_MALFORMED", OF_NOBODY, false},
+};
+
+static void write_filled(const char *request, char *out, size_t size)
+{
+    static const char mark[] = "{FILL}";
+    size_t n = 0;
+    for (const char *at = request; *at;) {
+        bool fill = strncmp(at, mark, sizeof mark - 1) == 0;
+        size_t count = fill ? 9000 : 1;
+        TEST_ASSERT(n + count < size);
+        memset(out + n, fill ? 'a' : *at, count);
+        n += count;
+        at += fill ? sizeof mark - 1 : 1;
+    }
+    out[n] = 0;
+}
+
+/* Whoever owns the path: what is wrong before anybody has routed it is said in his shape, with the ids that the client sent. */
+static void test_CTL_246_CTL_251_refusals_before_a_route_have_the_shape_of_the_paths_owner(void)
+{
+    static char request[60000];
+    start_as(
+        (struct testserver_options){.limits = {.head_ns = 100 * NS_PER_MS, .body_grace_ns = 100 * NS_PER_MS}},
+        NULL);
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) {
+        write_filled(owned[i].request, request, sizeof request);
+        snprintf(text, sizeof text, "%.200s", owned[i].request);
+        struct heard a = talk_once(&server, request);
+        is_refused(&a, owned[i].status, owned[i].code);
+        field_is(&a, "Content-Type", owned[i].type);
+        bool same = strcmp(heard_field(&a, "X-Request-Id"), "mine-7") == 0;
+        TEST_CHECK_(same != owned[i].anonymous, "%s: %s", text, heard_field(&a, "X-Request-Id"));
+        TEST_CHECK((strncmp(heard_field(&a, "traceparent"), PARENT, 36) == 0) != owned[i].anonymous);
+        if (!owned[i].anonymous) {
+            says(&a, "request_id", "\"mine-7\"");
+            says(&a, "trace_id", "\"0af7651916cd43dd8448eb211c80319c\"");
+        }
+    }
+    stop();
 }
 
 static struct store *prepare_checked(struct routes *compiled)
@@ -1103,6 +1185,8 @@ TEST_LIST
     {"requests of an address are counted first", test_requests_of_an_address_are_counted_first},
     {"JOB-376 refusals of the front are as the contracts say",
      test_JOB_376_refusals_of_the_front_are_as_the_contracts_say},
+    {"CTL-246 CTL-251 refusals before a route have the shape of the path's owner",
+     test_CTL_246_CTL_251_refusals_before_a_route_have_the_shape_of_the_paths_owner},
     {"an answer that isn't its contract's is not given",
      test_an_answer_that_is_not_its_contracts_is_not_given},
     {NULL, NULL},

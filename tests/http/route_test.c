@@ -88,6 +88,38 @@ static void paths(void)
     routes_destroy(r);
 }
 
+/* Targets that can't be routed. */
+static void owners(void)
+{
+    static const struct {
+        const char *target;
+        enum surface owner;
+    } rows[] = {
+        {"/jobs/../x", SURFACE_CONTROL},
+        {"/jobs", SURFACE_CONTROL},
+        {"/jobs?a=%2", SURFACE_CONTROL},
+        {"/jobs%3Asubmit", SURFACE_CONTROL},
+        {"/j%6Fbs/%zz/\x80", SURFACE_CONTROL},
+        {"http://a/jobs/a%2Fb:cancel", SURFACE_CONTROL},
+        {"/v1/jobs/a%2Fb", SURFACE_JOBS},
+        {"/v1/jobs:submit", SURFACE_CONTROL},
+        {"/v1//x", SURFACE_JOBS},
+        {"/dlq/items/%00:reprocess", SURFACE_CONTROL},
+        {"/healthz/%", SURFACE_PUBLIC},
+        {"/chaos/actors/a:b%2Fc:kill", SURFACE_OPERATOR},
+        {"/elsewhere%2Fjobs", SURFACE_PUBLIC},
+        {"/", SURFACE_PUBLIC},
+        {"http://a", SURFACE_PUBLIC},
+        {"http://a?/jobs", SURFACE_PUBLIC},
+        {"", SURFACE_PUBLIC},
+        {"*", SURFACE_PUBLIC},
+    };
+    struct routes *r = make();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        TEST_CHECK_(routes_owner(r, span_text(rows[i].target)) == rows[i].owner, "%s", rows[i].target);
+    routes_destroy(r);
+}
+
 static void verbs(void)
 {
     struct routes *r = make();
@@ -171,6 +203,7 @@ TEST_LIST
     {"CTL-016 verbs stand behind the last colon of the last segment", verbs},
     {"CTL-022 another method says which ones there are", methods},
     {"operations are bound to routes and their twins", bindings},
+    {"CTL-246 a target that can't be routed has an owner", owners},
     {"tables that can't be meant are refused", refusals},
     {0},
 };

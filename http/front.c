@@ -631,12 +631,14 @@ static bool check_parameters(const struct request *q, struct response *r,
 
 /* ---- answers ---- */
 
-static void write_allow(struct response *r, uint32_t allowed)
+/* `allowed` as routes say it; they say nothing of OPTIONS. */
+static void write_allow(struct response *r, uint32_t allowed, bool options)
 {
+    allowed |= options ? (uint32_t)METHOD_OPTIONS : 0;
     char text[96] = "";
     size_t length = 0;
     for (unsigned bit = 1; bit <= METHOD_OPTIONS; bit <<= 1)
-        if ((allowed | METHOD_OPTIONS) & bit)
+        if (allowed & bit)
             length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s", length ? ", " : "",
                                        method_name((enum method)bit));
     response_header(r, "Allow", "%s", text);
@@ -664,8 +666,10 @@ static void serve_options(const struct front *front, const struct request *q, co
 {
     bool asterisk = plan->asterisk;
     bool preflight = cors_matches(front, q) && q->known[HEADER_ACCESS_CONTROL_REQUEST_METHOD].bytes;
-    write_allow(r, asterisk ? METHOD_GET | METHOD_HEAD | METHOD_POST | METHOD_DELETE : plan->match.allowed);
-    if (!preflight && r->surface == SURFACE_CONTROL) { /* AMB-05 */
+    bool taken = preflight || r->surface != SURFACE_CONTROL; /* AMB-05 */
+    write_allow(r, asterisk ? METHOD_GET | METHOD_HEAD | METHOD_POST | METHOD_DELETE : plan->match.allowed,
+                taken);
+    if (!taken) {
         response_error(r, ERROR_REQ_405_METHOD_NOT_ALLOWED, "this path does not take this method");
         return;
     }
@@ -759,7 +763,7 @@ static void refuse_plan(struct front *front, const struct request *q, const stru
         return;
     }
     if (plan->kind == ERROR_KIND_METHOD)
-        write_allow(r, plan->match.allowed);
+        write_allow(r, plan->match.allowed, r->surface != SURFACE_CONTROL);
     response_error(r, catalogue_code(r->surface, plan->kind), "%s", plan->detail);
 }
 

@@ -422,6 +422,28 @@ static enum parsed host_means(struct parser *p, const struct request *q)
                : refuse(p, 400, "Host must be a name or an address, and perhaps a port");
 }
 
+static enum method method_named(struct span token)
+{
+#define X(name, bit)                         \
+    if (span_equal(token, span_text(#name))) \
+        return METHOD_##name;
+    METHODS(X)
+#undef X
+    return METHOD_UNKNOWN;
+}
+
+/* llhttp takes the methods that it knows, and no other word. A token that is none of ours is a method all the same, which no path
+ * takes: the rest of its head is read as that of another method. */
+static llhttp_errno_t execute_unknown(llhttp_t *llhttp, const char *bytes, size_t size)
+{
+    size_t length = (size_t)(token_end(bytes, bytes + size) - bytes);
+    if (length > PARSER_METHOD_MAX || method_named(span_of(bytes, length)) != METHOD_UNKNOWN)
+        return HPE_INVALID_METHOD;
+    llhttp_init(llhttp, HTTP_REQUEST, &settings);
+    llhttp_errno_t e = llhttp_execute(llhttp, "GET", 3);
+    return e == HPE_OK ? llhttp_execute(llhttp, bytes + length, size - length) : e;
+}
+
 /* Where llhttp and the lines above must have understood the same. */
 static enum parsed second_opinion(struct parser *p, const char *bytes, size_t size, struct request *q,
                                   const struct head *h, bool close, bool keep)
@@ -429,9 +451,13 @@ static enum parsed second_opinion(struct parser *p, const char *bytes, size_t si
     llhttp_t llhttp;
     llhttp_init(&llhttp, HTTP_REQUEST, &settings);
     llhttp_errno_t e = llhttp_execute(&llhttp, bytes, size);
+    q->method = method_of(llhttp.method);
+    if (e != HPE_PAUSED) {
+        q->method = METHOD_UNKNOWN;
+        e = execute_unknown(&llhttp, bytes, size);
+    }
     if (e != HPE_PAUSED)
         return refuse(p, 400, "the head is not HTTP/1.1");
-    q->method = method_of(llhttp.method);
     bool chunked = llhttp.flags & F_CHUNKED;
     if (llhttp.http_major != 1 || llhttp.http_minor != q->minor || chunked != (h->codings == 1) ||
         (h->lengths && llhttp.content_length != h->length))
@@ -619,16 +645,6 @@ enum parsed parser_head_after(struct parser *p, struct parser_before *before, co
 }
 
 /* ---- a head that isn't read ---- */
-
-static enum method method_named(struct span token)
-{
-#define X(name, bit)                         \
-    if (span_equal(token, span_text(#name))) \
-        return METHOD_##name;
-    METHODS(X)
-#undef X
-    return METHOD_UNKNOWN;
-}
 
 static void glimpse_field(const struct line *line, struct request *q, bool seen[HEADER_COUNT])
 {

@@ -16,7 +16,8 @@
 
 #define PARSER_TARGET_MAX     8192u
 #define PARSER_HEAD_MAX       32768u
-#define PARSER_EMPTY_LINES    1u /* before a request (RFC 9112 2.2); clients of old send one behind a body */
+#define PARSER_METHOD_MAX     40u /* of a method that nobody knows; those that we know are shorter */
+#define PARSER_EMPTY_LINES    1u  /* before a request (RFC 9112 2.2); clients of old send one behind a body */
 #define PARSER_CHUNK_LINE_MAX 256u /* size and extension */
 #define PARSER_TRAILERS_MAX   8192u
 

@@ -142,9 +142,13 @@ static void test_methods(void)
     static const struct {
         const char *name;
         enum method method;
-    } methods[] = {{"GET", METHOD_GET},     {"HEAD", METHOD_HEAD},       {"POST", METHOD_POST},
-                   {"PUT", METHOD_PUT},     {"DELETE", METHOD_DELETE},   {"PATCH", METHOD_PATCH},
-                   {"TRACE", METHOD_TRACE}, {"OPTIONS", METHOD_OPTIONS}, {"PROPFIND", METHOD_UNKNOWN}};
+    } methods[] = {{"GET", METHOD_GET},          {"HEAD", METHOD_HEAD},
+                   {"POST", METHOD_POST},        {"PUT", METHOD_PUT},
+                   {"DELETE", METHOD_DELETE},    {"PATCH", METHOD_PATCH},
+                   {"TRACE", METHOD_TRACE},      {"OPTIONS", METHOD_OPTIONS},
+                   {"PROPFIND", METHOD_UNKNOWN}, {"BREW", METHOD_UNKNOWN},
+                   {"get", METHOD_UNKNOWN},      {"PRI", METHOD_UNKNOWN},
+                   {"PLAY", METHOD_UNKNOWN},     {"!#$%&'*+-.^_`|~0", METHOD_UNKNOWN}};
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         char text[128];
         snprintf(text, sizeof text, "%s / HTTP/1.1\r\nHost: a\r\n\r\n", methods[i].name);

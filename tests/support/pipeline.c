@@ -48,8 +48,8 @@ __attribute__((format(printf, 2, 3))) static void sayf(struct pipeline *p, const
 
 /* ---- good requests ---- */
 
-static const char *const methods[] = {"GET", "GET",    "GET",   "POST",  "POST",   "HEAD",
-                                      "PUT", "DELETE", "PATCH", "TRACE", "OPTIONS"};
+static const char *const methods[] = {"GET",    "GET",   "GET",   "POST",    "POST", "HEAD", "PUT",
+                                      "DELETE", "PATCH", "TRACE", "OPTIONS", "BREW", "PLAY", "M-SEARCH"};
 static const char *const targets[] = {"/",
                                       "/hello",
                                       "/v1/jobs/0190-7:cancel",
@@ -211,7 +211,7 @@ static const char *const lines[] = {
     "Host: a/b\r\n",
     "Host: a@b\r\n",
     "CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\n\r\n",
-    "BREW / HTTP/1.1\r\nHost: a\r\n\r\n",
+    "BREW / HTTP/1.1\r\nHost: a\r\nContent-Length: +5\r\n\r\n",
     "Transfer-Encoding: chunked\t\r\n",
     "GET / HTTP/1.1\r\nHost: a:b\r\n\r\n",
     "GET * HTTP/1.1\r\nHost: a\r\n\r\n",

@@ -156,19 +156,11 @@ static bool is_authority(struct span s)
     return i == s.size || (at(s, i) == ':' && all(from(s, i + 1), is_digit));
 }
 
-/* Registered ones, so far as they are words of HTTP/1.1; others are refused. */
-static bool is_registered(struct span method)
+/* A token that isn't endless; of those that are registered CONNECT is for proxies. */
+static bool is_method(struct span s)
 {
-    static const char *const names[] = {
-        "ACL",     "BIND",   "CHECKOUT",  "COPY",       "DELETE",     "GET",    "HEAD",
-        "LINK",    "LOCK",   "M-SEARCH",  "MERGE",      "MKCOL",      "MOVE",   "NOTIFY",
-        "OPTIONS", "PATCH",  "POST",      "PROPFIND",   "PROPPATCH",  "PURGE",  "PUT",
-        "REBIND",  "REPORT", "SEARCH",    "SOURCE",     "TRACE",      "UNBIND", "MKACTIVITY",
-        "UNLINK",  "UNLOCK", "SUBSCRIBE", "MKCALENDAR", "UNSUBSCRIBE"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (span_equal(method, span_text(names[i])))
-            return true;
-    return false;
+    return s.size > 0 && s.size <= SPLIT_METHOD_MAX && all(s, is_tchar) &&
+           !span_equal(s, span_text("CONNECT"));
 }
 
 static bool begins(struct span s, const char *word)
@@ -232,8 +224,8 @@ static enum split take_request_line(struct input *in, struct split_request *r)
         return refuse(in, "a request line with one space");
     r->target = up_to(rest, second);
     struct span version = from(rest, second + 1);
-    if (!is_registered(r->method))
-        return refuse(in, "a method that nobody knows");
+    if (!is_method(r->method))
+        return refuse(in, "a method that is none, or is a proxy's");
     if (r->target.size > SPLIT_LINE_MAX)
         return refuse(in, "a long target");
     if (!is_target_for(r->method, r->target))

@@ -8,7 +8,7 @@
  * empty line before a request; white space anywhere but around a field's value and in a chunk's extension; any transfer
  * coding but one "chunked"; a tab behind that or a length; Content-Length and Transfer-Encoding together, or either one twice; no
  * Host in HTTP/1.1, or several; a field twice that means something once only; control characters in values; trailers
- * that are part of framing; targets whose form doesn't go with the method; methods that aren't registered, and CONNECT.
+ * that are part of framing; targets whose form doesn't go with the method; methods that are longer than any, and CONNECT.
  */
 #ifndef COPPICE_TESTS_SUPPORT_SPLITTER_H
 #define COPPICE_TESTS_SUPPORT_SPLITTER_H
@@ -16,6 +16,7 @@
 #include "store/span.h"
 
 #define SPLIT_FIELDS_MAX   100u
+#define SPLIT_METHOD_MAX   40u
 #define SPLIT_LINE_MAX     8192u  /* bytes of the target */
 #define SPLIT_HEAD_MAX     32768u /* of the head, with the empty line */
 #define SPLIT_CHUNK_LINE   255u   /* without its CRLF */

@@ -669,8 +669,8 @@ void parser_glimpse(const char *bytes, size_t size, struct request *q)
     struct line line;
     bool seen[HEADER_COUNT] = {false};
     const char *at = bytes, *end = bytes + size;
-    while (end - at >= 2 && at[0] == '\r' && at[1] == '\n')
-        at += 2;
+    if (end - at >= 2 && at[0] == '\r' && at[1] == '\n')
+        at += 2; /* the one that is forgiven */
     const char *space = token_end(at, end), *target = space + 1, *stop = target;
     if (space == at || space == end || *space != ' ')
         return;

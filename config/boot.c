@@ -9,6 +9,7 @@
 #include "config/log.h"
 #include "config/notify.h"
 #include "config/opening.h"
+#include "config/outside.h"
 #include "config/plan.h"
 #include "config/porch.h"
 #include "config/reload.h"
@@ -27,11 +28,13 @@ static enum error refused(const char *component, const char *text)
 
 enum error boot_check(const struct boot *boot, char *ret_text, size_t text_size)
 {
-    struct adapters_args adapters = {0};
+    struct tls_context *tls = NULL;
     if (topology_check(boot->rows, boot->rows_count, ret_text, text_size) != OK)
         return refused("topology", ret_text);
-    if (!plan_adapters(boot->settings->options.adapters, &adapters, ret_text, text_size))
+    if (!outside_check(&boot->settings->options, environ, &tls, ret_text, text_size))
         return refused("runtime", ret_text);
+    if (tls)
+        tls_context_release(tls);
     return OK;
 }
 

@@ -20,8 +20,8 @@ struct boot { /* all of it borrowed */
     char *const *argv;
 };
 
-/* Topology and what no single option can see; looks at no descriptor. A refusal is a sentence; it is logged as
- * failure.boot_config, too, and nothing has been started. */
+/* Topology, and what the settings rely on outside (config/outside.h); opens nothing. A refusal is a sentence; it is logged as
+ * failure.boot_config, too, and nothing has been started or made. */
 enum error boot_check(const struct boot *boot, char *ret_text, size_t text_size);
 /* What has been checked. `arg` is a struct boot, for guardian_run. */
 int boot_serve(void *arg);

@@ -10,11 +10,13 @@
 #include "config/certificate.h"
 #include "config/clock.h"
 #include "config/log.h"
+#include "config/outside.h"
 #include "http/api_key_auth.h"
 #include "http/body.h"
 #include "http/clients.h"
 #include "http/operator_token.h"
 #include "http/tls.h"
+#include "http/vault.h"
 #include "runtime/assert.h"
 
 struct fronts {
@@ -76,7 +78,7 @@ static bool open_keyring(struct fronts *f, const struct settings *settings, char
     const struct options *o = &settings->options;
     snprintf(f->master_key, sizeof(f->master_key), "%s%s",
              o->auth_master_key[0] ? o->auth_master_key : o->store_dir,
-             o->auth_master_key[0] ? "" : "/master.key");
+             o->auth_master_key[0] ? "" : "/" VAULT_FILE);
     f->keyring = keyring_create(
         &(struct keyring_options){
             .issuer = o->auth_issuer,
@@ -104,7 +106,7 @@ static bool open_token(struct fronts *f, const struct options *o, char *text, si
 {
     char path[512], token[OPERATOR_TOKEN_TEXT] = "";
     snprintf(path, sizeof(path), "%s%s", o->operator_token[0] ? o->operator_token : o->store_dir,
-             o->operator_token[0] ? "" : "/operator.token");
+             o->operator_token[0] ? "" : "/" OPERATOR_TOKEN_FILE);
     if (operator_token_open(path, env_real(), token, f->token_hash, text, size) != OK)
         return false;
     if (token[0])
@@ -167,7 +169,8 @@ bool fronts_open(struct fronts *f, const struct settings *settings, char *ret_te
     const struct options *o = &settings->options;
     if (f->keyring)
         return true;
-    if (!open_keyring(f, settings, ret_text, text_size) || !open_token(f, o, ret_text, text_size))
+    if (!outside_secrets(o, ret_text, text_size) || !open_keyring(f, settings, ret_text, text_size) ||
+        !open_token(f, o, ret_text, text_size))
         return false;
     f->client.keyring = f->operator_front.keyring = f->keyring;
     f->operator_front.operator_token_hash = f->local || !o->operator_auth ? NULL : f->token_hash;

@@ -138,8 +138,7 @@ static void warn(void *context, const char *sentence)
     fprintf(stderr, "coppice: warning: %s\n", sentence);
 }
 
-/* Names of files say little about what is in them: a server wouldn't start with these. With one out of its time it would; that
- * is refused before a release, and else warned about. */
+/* A server starts with a certificate that is out of its time; that is refused before a release, and else warned about. */
 static bool certificates_good(const struct options *o, char *why, size_t why_size)
 {
     struct tls_context *tls;

@@ -104,6 +104,7 @@ struct parse {
     char *text;
     size_t text_size;
     int status;
+    char place[OPTION_PLACE_SIZE];
 };
 
 __attribute__((format(printf, 3, 4))) static int refuse(struct parse *p, int status, const char *format, ...)
@@ -136,6 +137,19 @@ void option_variable(const struct option *o, char name[OPTION_NAME_SIZE])
     snprintf(name, OPTION_NAME_SIZE, "COPPICE_%s", o->key);
     for (char *c = name; *c; c++)
         *c = *c == '.' ? '_' : *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
+}
+
+void option_place(enum option_position position, const struct options *options, char text[OPTION_PLACE_SIZE])
+{
+    const struct option *o = &option_table[position];
+    const struct source *source = &options->sources[position];
+    char name[OPTION_NAME_SIZE];
+    if (source->kind == SOURCE_FILE) {
+        snprintf(text, OPTION_PLACE_SIZE, "%s:%u: %s", source->file, source->line, o->key);
+        return;
+    }
+    (source->kind == SOURCE_ENVIRONMENT ? option_variable : option_flag)(o, name);
+    snprintf(text, OPTION_PLACE_SIZE, "%s", name);
 }
 
 bool option_is_setting(const struct option *o)
@@ -783,22 +797,29 @@ static int parse_entry(struct parse *p, const struct file_entry *e)
 
 /* ---- what one row alone cannot see ---- */
 
+/* "%s is ...; it must be ...": the place of a setting, its value, and what would be right. The others are named by their keys.
+ */
+static const char *place(struct parse *p, enum option_position position)
+{
+    option_place(position, p->options, p->place);
+    return p->place;
+}
+
 static int check_runtime(struct parse *p)
 {
     const struct options *o = p->options;
     if (o->runaway < o->slice)
-        return refuse(p, EXIT_CONFIG,
-                      "--runaway is %lluus and --slice is %lluus; --runaway must be at least --slice",
-                      (unsigned long long)(o->runaway / US), (unsigned long long)(o->slice / US));
+        return refuse(p, EXIT_CONFIG, "%s is %lluus and slice is %lluus; runaway must be at least slice",
+                      place(p, OPTION_runaway), (unsigned long long)(o->runaway / US),
+                      (unsigned long long)(o->slice / US));
     if (o->store_map_max < o->store_map)
         return refuse(p, EXIT_CONFIG,
-                      "--store-map-max is %lluB and --store-map is %lluB; --store-map-max must be at least "
-                      "--store-map",
-                      (unsigned long long)o->store_map_max, (unsigned long long)o->store_map);
+                      "%s is %lluB and store.map is %lluB; store.map.max must be at least store.map",
+                      place(p, OPTION_store_map_max), (unsigned long long)o->store_map_max,
+                      (unsigned long long)o->store_map);
     if (o->clock_offset && strcmp(o->environment, "dev") != 0)
-        return refuse(p, EXIT_CONFIG,
-                      "--clock-offset is for dev; --environment is %s, where time is what it is",
-                      o->environment);
+        return refuse(p, EXIT_CONFIG, "%s is for dev; environment is %s, where time is what it is",
+                      place(p, OPTION_clock_offset), o->environment);
     return 0;
 }
 
@@ -806,10 +827,12 @@ static int check_tls(struct parse *p)
 {
     const struct options *o = p->options;
     if (!*o->tls_certificate != !*o->tls_key)
-        return refuse(p, EXIT_CONFIG, "--tls-certificate and --tls-key go together; %s is missing",
-                      *o->tls_key ? "--tls-certificate" : "--tls-key");
+        return refuse(p, EXIT_CONFIG,
+                      "%s stands alone; tls.certificate and tls.key go together, and %s is missing",
+                      place(p, *o->tls_key ? OPTION_tls_key : OPTION_tls_certificate),
+                      *o->tls_key ? "tls.certificate" : "tls.key");
     if (*o->tls_client_ca && !*o->tls_certificate)
-        return refuse(p, EXIT_CONFIG, "--tls-client-ca needs --tls-certificate and --tls-key");
+        return refuse(p, EXIT_CONFIG, "%s needs tls.certificate and tls.key", place(p, OPTION_tls_client_ca));
     return 0;
 }
 
@@ -825,6 +848,19 @@ bool options_plain_allowed(const struct options *o, const char *name, const char
     return false;
 }
 
+static bool addresses_meet(const struct socket_address clients[], size_t count,
+                           const struct address *operators)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (sockets_meet(&clients[i].address, operators))
+            return true;
+        for (size_t k = 0; k < i; k++)
+            if (sockets_meet(&clients[i].address, &clients[k].address))
+                return true;
+    }
+    return false;
+}
+
 static int check_listen(struct parse *p)
 {
     const struct options *o = p->options;
@@ -833,12 +869,17 @@ static int check_listen(struct parse *p)
     char why[256];
     size_t count;
     if (!address_parse(o->operator_listen, &address, why, sizeof(why)))
-        return refuse(p, EXIT_CONFIG, "--operator-listen is %s", why);
+        return refuse(p, EXIT_CONFIG, "%s is %s", place(p, OPTION_operator_listen), why);
     if (!sockets_parse(o->http_listen, addresses, &count, why, sizeof(why)))
-        return refuse(p, EXIT_CONFIG, "--http-listen is %s", why);
+        return refuse(p, EXIT_CONFIG, "%s is %s", place(p, OPTION_http_listen), why);
+    if (addresses_meet(addresses, count, &address))
+        return refuse(p, EXIT_CONFIG,
+                      "%s is '%.*s' and operator.listen is '%.*s'; one address can be listened at once",
+                      place(p, OPTION_http_listen), VALUE_SHOWN_MAX, o->http_listen, VALUE_SHOWN_MAX,
+                      o->operator_listen);
     for (size_t i = 0; i < count; i++)
         if (addresses[i].exposed &&
-            !options_plain_allowed(o, "--http-listen", o->http_listen, p->text, p->text_size))
+            !options_plain_allowed(o, place(p, OPTION_http_listen), o->http_listen, p->text, p->text_size))
             return p->status = EXIT_CONFIG;
     return 0;
 }
@@ -883,32 +924,31 @@ static int check_headers(struct parse *p)
     const struct options *o = p->options;
     size_t length;
     if (*o->http_cors_origin && !is_origin(o->http_cors_origin, strlen(o->http_cors_origin)))
-        return refuse(p, EXIT_CONFIG,
-                      "--http-cors-origin is '%.*s'; it must be one origin, such as https://app.example.com",
-                      VALUE_SHOWN_MAX, o->http_cors_origin);
+        return refuse(p, EXIT_CONFIG, "%s is '%.*s'; it must be one origin, such as https://app.example.com",
+                      place(p, OPTION_http_cors_origin), VALUE_SHOWN_MAX, o->http_cors_origin);
     const char *cdns = o->http_csp_approved_cdns;
     for (const char *w = next_word(cdns, &length); w; w = next_word(w + length, &length))
         if (!is_origin(w, length) || memcmp(w, "https:", 6) != 0)
             return refuse(p, EXIT_CONFIG,
-                          "--http-csp-approved-cdns names '%.*s'; it must be origins, such as "
-                          "https://cdn.example.com (CTL-149)",
-                          (int)length, w);
+                          "%s names '%.*s'; it must be origins, such as https://cdn.example.com (CTL-149)",
+                          place(p, OPTION_http_csp_approved_cdns), (int)length, w);
     const char *sources = o->http_csp_script_src;
     for (const char *w = next_word(sources, &length); w; w = next_word(w + length, &length)) {
         bool self = length == 6 && memcmp(w, "'self'", 6) == 0;
         if (!self && !lists(cdns, w, length))
             return refuse(p, EXIT_CONFIG,
-                          "--http-csp-script-src names %.*s; it must be 'self' and origins that "
-                          "--http-csp-approved-cdns lists; 'unsafe-inline' and 'unsafe-eval' are never "
-                          "allowed (CTL-149)",
-                          (int)length, w);
+                          "%s names %.*s; it must be 'self' and origins that http.csp.approved_cdns lists; "
+                          "'unsafe-inline' and 'unsafe-eval' are never allowed (CTL-149)",
+                          place(p, OPTION_http_csp_script_src), (int)length, w);
     }
     if (strlen(sources) > FRONT_SCRIPT_SRC_MAX)
-        return refuse(p, EXIT_CONFIG, "--http-csp-script-src has more than %u bytes", FRONT_SCRIPT_SRC_MAX);
+        return refuse(p, EXIT_CONFIG, "%s has more than %u bytes", place(p, OPTION_http_csp_script_src),
+                      FRONT_SCRIPT_SRC_MAX);
     if (strcmp(o->http_frame_options, "SAMEORIGIN") == 0 && !*o->frame_embedding_approved_use_case)
         return refuse(p, EXIT_CONFIG,
-                      "--http-frame-options is SAMEORIGIN; that needs "
-                      "--frame-embedding-approved-use-case to say what it was approved for (CTL-151)");
+                      "%s is SAMEORIGIN; that needs frame_embedding.approved_use_case to say what it was "
+                      "approved for (CTL-151)",
+                      place(p, OPTION_http_frame_options));
     return 0;
 }
 
@@ -919,9 +959,8 @@ static int check_budgets(struct parse *p)
     duration_text(p->options->timeouts_tier_c_total, value, sizeof(value));
     if (p->options->timeouts_tier_c_total > AGENT_TOKEN_S * S)
         return refuse(p, EXIT_CONFIG,
-                      "--timeouts-tier-c-total is %s; it must be at most 4h, the longest life of an agent's "
-                      "token (CTL-083)",
-                      value);
+                      "%s is %s; it must be at most 4h, the longest life of an agent's token (CTL-083)",
+                      place(p, OPTION_timeouts_tier_c_total), value);
     return 0;
 }
 
@@ -942,21 +981,19 @@ static int check_keys(struct parse *p)
     duration_text(o->keys_rotation_cadence, value, sizeof(value));
     duration_text(cadence_max(o), right, sizeof(right));
     if (o->keys_rotation_cadence > cadence_max(o))
-        return refuse(
-            p, EXIT_CONFIG,
-            "--keys-rotation-cadence is %s; in %s it must be at most %s (CTL-106, CTL-107, CTL-108)", value,
-            o->environment, right);
+        return refuse(p, EXIT_CONFIG, "%s is %s; in %s it must be at most %s (CTL-106, CTL-107, CTL-108)",
+                      place(p, OPTION_keys_rotation_cadence), value, o->environment, right);
     if (o->auth_strict_rotation && o->keys_rotation_cadence >= TOKEN_LIFETIME_MAX)
         return refuse(p, EXIT_CONFIG,
-                      "--keys-rotation-cadence is %s; with --auth-strict-rotation it must be below 8h, the "
-                      "longest life of a token (CTL-085)",
-                      value);
+                      "%s is %s; with auth.strict_rotation it must be below 8h, the longest life of a token "
+                      "(CTL-085)",
+                      place(p, OPTION_keys_rotation_cadence), value);
     duration_text(o->keys_overlap, value, sizeof(value));
     if (o->keys_overlap < TOKEN_LIFETIME_MAX)
         return refuse(p, EXIT_CONFIG,
-                      "--keys-overlap is %s; it must be at least 8h, so that no token outlives the key that "
-                      "it was signed with (CTL-085)",
-                      value);
+                      "%s is %s; it must be at least 8h, so that no token outlives the key that it was "
+                      "signed with (CTL-085)",
+                      place(p, OPTION_keys_overlap), value);
     return 0;
 }
 
@@ -965,19 +1002,18 @@ static int check_issuers(struct parse *p)
     const struct options *o = p->options;
     bool more = *o->auth_jwks_file || *o->auth_jwks_url;
     if (more && !*o->auth_jwks_issuer)
-        return refuse(p, EXIT_CONFIG,
-                      "--auth-jwks-issuer is missing; it must say whose keys those of --auth-jwks-%s are",
-                      *o->auth_jwks_file ? "file" : "url");
+        return refuse(p, EXIT_CONFIG, "%s needs auth.jwks.issuer, which must say whose keys they are",
+                      place(p, *o->auth_jwks_file ? OPTION_auth_jwks_file : OPTION_auth_jwks_url));
     if (more && strcmp(o->auth_jwks_issuer, o->auth_issuer) == 0)
         return refuse(p, EXIT_CONFIG,
-                      "--auth-jwks-issuer is '%.*s', which is the built-in issuer's name; another issuer's "
+                      "%s is '%.*s', which is the built-in issuer's name; another issuer's "
                       "keys must not speak for it",
-                      VALUE_SHOWN_MAX, o->auth_issuer);
+                      place(p, OPTION_auth_jwks_issuer), VALUE_SHOWN_MAX, o->auth_issuer);
     bool https = strncmp(o->auth_jwks_url, "https://", 8) == 0;
     bool http = strncmp(o->auth_jwks_url, "http://", 7) == 0 && strcmp(o->environment, "dev") == 0;
     if (*o->auth_jwks_url && !https && !http)
-        return refuse(p, EXIT_CONFIG,
-                      "--auth-jwks-url must begin with https:// (in dev http:// is good enough)");
+        return refuse(p, EXIT_CONFIG, "%s must begin with https:// (in dev http:// is good enough)",
+                      place(p, OPTION_auth_jwks_url));
     return 0;
 }
 
@@ -996,9 +1032,8 @@ static int check_rehearsal(struct parse *p)
 {
     const char *day = p->options->keys_bootstrap_rehearsed;
     if (*day && !is_date(day))
-        return refuse(p, EXIT_CONFIG,
-                      "--keys-bootstrap-rehearsed is '%.*s'; it must be a day, such as 2026-11-18",
-                      VALUE_SHOWN_MAX, day);
+        return refuse(p, EXIT_CONFIG, "%s is '%.*s'; it must be a day, such as 2026-11-18",
+                      place(p, OPTION_keys_bootstrap_rehearsed), VALUE_SHOWN_MAX, day);
     return 0;
 }
 

@@ -445,6 +445,10 @@ extern const struct option option_table[OPTION_COUNT];
 /* operator.listen -> --operator-listen, and COPPICE_OPERATOR_LISTEN */
 void option_flag(const struct option *o, char name[OPTION_NAME_SIZE]);
 void option_variable(const struct option *o, char name[OPTION_NAME_SIZE]);
+/* Where its value comes from, as the beginning of a sentence: "--operator-listen" (also of a default), "COPPICE_STORE_DIR",
+ * "coppice.json:3: tls.key". */
+#define OPTION_PLACE_SIZE 640u
+void option_place(enum option_position position, const struct options *options, char text[OPTION_PLACE_SIZE]);
 /* What would be right, as the end of a sentence that begins "it must be". */
 void option_right(const struct option *o, char *text, size_t size);
 /* A key of the file. Those of MARK_CALL are none. */
@@ -483,8 +487,8 @@ int options_peek(struct options *ret_options, int argc, char *const argv[], char
                  char *ret_text, size_t text_size);
 /* CTL-068: plain HTTP reaches other machines in dev only, or behind a proxy that is trusted. False: a sentence about what is
  * called `name` and listens at `where`. */
-bool options_plain_allowed(const struct options *options, const char *name, const char *where,
-                           char *ret_text, size_t text_size);
+bool options_plain_allowed(const struct options *options, const char *name, const char *where, char *ret_text,
+                           size_t text_size);
 /* What is allowed and still probably wrong: a sentence each. */
 void options_warn(const struct options *options, void (*each)(void *context, const char *sentence),
                   void *context);

@@ -64,9 +64,8 @@ bool plan_adapters(const char *list, struct adapters_args *ret_args, char *text,
         for (const struct adapter *known = adapters_known; known->name; known++)
             nearest_offer(&near, known->name);
         if (!a || count == ADAPTERS_MAX) {
-            snprintf(text, text_size,
-                     "--adapters names '%s'; it must be a list of at most %u of clock, descriptors%s%s", word,
-                     ADAPTERS_MAX, near.best ? "; did you mean " : "", near.best ? near.best : "");
+            snprintf(text, text_size, "names '%s'; it must be a list of at most %u of clock, descriptors%s%s",
+                     word, ADAPTERS_MAX, near.best ? "; did you mean " : "", near.best ? near.best : "");
             return false;
         }
         ret_args->adapters[count] = a;

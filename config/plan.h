@@ -23,7 +23,7 @@ void plan_finish(struct plan *plan, struct fronts *fronts, const struct sockets 
 struct spawn_options plan_root(const struct plan *plan);
 void plan_destroy(struct plan *plan); /* accepts NULL */
 
-/* "clock,descriptors": the adapters of these names. False: a sentence says which name is unknown. */
+/* "clock,descriptors": the adapters of these names. False: what is wrong with the setting, as the end of a sentence. */
 bool plan_adapters(const char *list, struct adapters_args *ret_args, char *ret_text, size_t text_size);
 
 #endif

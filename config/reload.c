@@ -7,6 +7,7 @@
 #include "config/certificate.h"
 #include "config/log.h"
 #include "config/notify.h"
+#include "config/outside.h"
 #include "http/tls.h"
 #include "runtime/actor.h"
 
@@ -108,16 +109,15 @@ static void compare(const struct settings *before, const struct settings *next, 
 
 /* ---- all or nothing ---- */
 
-/* True: *ret_context is the new one, or NULL when there is no TLS. */
-static bool prepare_tls(const struct options *o, struct tls_context **ret_context, char *why, size_t why_size)
+/* True: *ret_context is the new one, or NULL when there is none to be installed. */
+static bool prepare(const struct options *o, struct tls_context **ret_context, char *why, size_t why_size)
 {
     *ret_context = NULL;
-    if (!*o->tls_certificate || tls_switched(&state.started->options, o))
-        return true;
-    *ret_context = tls_context_create(o->tls_certificate, o->tls_key,
-                                      *o->tls_client_ca ? o->tls_client_ca : NULL, why, why_size);
-    if (!*ret_context)
+    bool switched = tls_switched(&state.started->options, o);
+    if (!outside_check(o, state.environment, switched ? NULL : ret_context, why, why_size))
         return false;
+    if (!*ret_context)
+        return true;
     struct tls_validity validity = tls_context_validity(*ret_context);
     if (certificate_may_follow(validity, o->tls_certificate, why, why_size)) {
         certificate_warn(validity, o->tls_certificate);
@@ -150,7 +150,7 @@ void reload_now(struct reload_report *ret)
     actor_guard_begin(); /* a folder is listed, which takes memory from the heap */
     int status = settings_load(next, state.argc, state.argv, state.environment, ret->why, sizeof(ret->why));
     actor_guard_end();
-    if (status != 0 || !prepare_tls(&next->options, &tls, ret->why, sizeof(ret->why)))
+    if (status != 0 || !prepare(&next->options, &tls, ret->why, sizeof(ret->why)))
         return;
     compare(before, next, ret);
     apply(before, next, tls);

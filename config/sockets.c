@@ -136,6 +136,24 @@ bool sockets_parse(const char *list, struct socket_address ret[SOCKETS_ADDRESSES
     return true;
 }
 
+/* Port 0 is another one each time. */
+bool sockets_meet(const struct address *a, const struct address *b)
+{
+    const struct sockaddr_in *a4 = (const void *)&a->storage, *b4 = (const void *)&b->storage;
+    const struct sockaddr_in6 *a6 = (const void *)&a->storage, *b6 = (const void *)&b->storage;
+    if (a->base.sa_family != b->base.sa_family)
+        return false;
+    if (a->local_file)
+        return strcmp(a->local.sun_path, b->local.sun_path) == 0;
+    if (a->base.sa_family == AF_INET6)
+        return a6->sin6_port && a6->sin6_port == b6->sin6_port &&
+               (IN6_IS_ADDR_UNSPECIFIED(&a6->sin6_addr) || IN6_IS_ADDR_UNSPECIFIED(&b6->sin6_addr) ||
+                IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr));
+    return a4->sin_port && a4->sin_port == b4->sin_port &&
+           (a4->sin_addr.s_addr == htonl(INADDR_ANY) || b4->sin_addr.s_addr == htonl(INADDR_ANY) ||
+            a4->sin_addr.s_addr == b4->sin_addr.s_addr);
+}
+
 /* ---- opening ---- */
 
 static int fail(char *why, size_t why_size, const char *what, int error)

@@ -33,6 +33,9 @@ struct socket_address {
 bool sockets_parse(const char *list, struct socket_address ret[SOCKETS_ADDRESSES_MAX], size_t *ret_count,
                    char *ret_why, size_t why_size);
 
+/* Whoever listens at one of them takes the other one's place: the same path, or port, of addresses that are the same or all. */
+bool sockets_meet(const struct address *a, const struct address *b);
+
 struct socket_set {
     char text[ADDRESS_TEXT_MAX]; /* where it really is; port 0 has become a port */
     struct address address;

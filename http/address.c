@@ -70,7 +70,8 @@ bool address_parse(const char *text, struct address *ret_address, char *ret_why,
         if (strcmp(host, "localhost") == 0)
             v4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         else if (inet_pton(AF_INET, host, &v4->sin_addr) != 1 || ntohl(v4->sin_addr.s_addr) >> 24 != 127)
-            return refuse(ret_why, why_size, text, RIGHT ": the operator's listener is for this machine only");
+            return refuse(ret_why, why_size, text,
+                          RIGHT ": the operator's listener is for this machine only");
     }
     *ret_address = a;
     return true;

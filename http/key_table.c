@@ -1,8 +1,12 @@
 /* Tables of keys: made by the keyring's actor, opened by whoever reads one first, freed when nobody reads it. */
 #include "http/keyring_impl.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "runtime/json.h"
 
@@ -46,6 +50,59 @@ uint32_t key_table_add_set(struct key_table *table, const char *issuer, struct s
         add_entry(table, issuer, key, UINT64_MAX, false);
         good++;
     }
+    return good;
+}
+
+bool key_set_read(const char *path, char *text, size_t *ret_size, struct timespec *ret_modified)
+{
+    struct stat stat;
+    ssize_t size = -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &stat) == 0) {
+        errno = S_ISDIR(stat.st_mode) ? EISDIR : !S_ISREG(stat.st_mode) ? EINVAL : EFBIG;
+        if (S_ISREG(stat.st_mode) && stat.st_size <= (off_t)KEYRING_SET_BYTES_MAX)
+            size = read(fd, text, KEYRING_SET_BYTES_MAX);
+    }
+    int error = errno;
+    close(fd);
+    errno = error;
+    if (size < 0)
+        return false;
+    *ret_size = (size_t)size;
+    *ret_modified = stat.st_mtim;
+    return true;
+}
+
+struct set_trial {
+    struct key_table table;
+    struct json_node nodes[KEYRING_SET_NODES];
+    char text[KEYRING_SET_BYTES_MAX];
+};
+
+static bool set_try(struct set_trial *trial, const char *file, char *why, size_t why_size)
+{
+    struct timespec modified;
+    size_t size;
+    if (!key_set_read(file, trial->text, &size, &modified)) {
+        snprintf(why, why_size, "%s", strerror(errno));
+        return false;
+    }
+    return key_table_add_set(&trial->table, "", span_of(trial->text, size), trial->nodes, why, why_size) > 0;
+}
+
+bool keyring_set_look(const char *file, char *ret_why, size_t why_size)
+{
+    actor_guard_begin();
+    struct set_trial *trial = calloc(1, sizeof(*trial));
+    bool good = trial && set_try(trial, file, ret_why, why_size);
+    for (uint32_t i = 0; trial && i < trial->table.count; i++)
+        jwt_key_free(trial->table.entries[i].key);
+    free(trial);
+    actor_guard_end();
+    if (!trial)
+        snprintf(ret_why, why_size, "no memory to look at it");
     return good;
 }
 

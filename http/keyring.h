@@ -61,6 +61,9 @@ struct keyring_options {
 /* Boot. Texts are borrowed for the keyring's life. Refuses, with a sentence: a master key that can't be used, an overlap
  * shorter than a token's life, a history under 90 days, a set's issuer that is the built-in one. */
 struct keyring *keyring_create(const struct keyring_options *options, char *ret_text, size_t text_size);
+/* Whether a file is a key set with a key in it that can be used, as jwks_file must be. False: why not, without the file's name.
+ * Reads it, and loads libcrypto. */
+bool keyring_set_look(const char *file, char *ret_why, size_t why_size);
 void keyring_destroy(struct keyring *keyring); /* accepts NULL; when no actor runs any more */
 
 /* From the connection's actor: the steps in their order. JWT_STAGE_OK: *ret_who is filled, and borrows from the actor's

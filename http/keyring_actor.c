@@ -589,32 +589,16 @@ static void obey(struct keyring_state *s, struct message *m)
 
 /* ---- sets: the file and the URL ---- */
 
-static bool read_whole(const char *path, char *text, size_t *ret_size, struct timespec *ret_modified)
-{
-    struct stat stat;
-    ssize_t size = -1;
-    actor_guard_begin();
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0 && fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) &&
-        stat.st_size <= (off_t)KEYRING_SET_BYTES_MAX)
-        size = read(fd, text, KEYRING_SET_BYTES_MAX);
-    if (fd >= 0)
-        close(fd);
-    actor_guard_end();
-    if (size < 0)
-        return false;
-    *ret_size = (size_t)size;
-    *ret_modified = stat.st_mtim;
-    return true;
-}
-
 static bool refresh_file(struct keyring_state *s)
 {
     struct arena_mark mark = actor_arena_mark();
     char *text = actor_alloc(KEYRING_SET_BYTES_MAX);
     size_t size = 0;
     bool changed = false;
-    if (read_whole(s->k->options.jwks_file, text, &size, &s->modified))
+    actor_guard_begin();
+    bool read = key_set_read(s->k->options.jwks_file, text, &size, &s->modified);
+    actor_guard_end();
+    if (read)
         changed = set_take(s, SET_FILE, text, size);
     else
         tell(s, "warn", "the file of keys can't be read, and what was in it is kept",

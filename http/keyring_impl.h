@@ -114,6 +114,8 @@ void key_table_free(struct key_table *table);
 /* Adds what can be used to the table; *ret_why: why the last one that can't, can't. Returns how many could. */
 uint32_t key_table_add_set(struct key_table *table, const char *issuer, struct span text,
                            struct json_node *nodes, char *ret_why, size_t why_size);
+/* A file of keys, of KEYRING_SET_BYTES_MAX bytes at most; guarded, in an actor. False: errno. */
+bool key_set_read(const char *path, char *text, size_t *ret_size, struct timespec *ret_modified);
 /* What the secret of one of our keys is sealed under. */
 struct span keyring_sealed_name(char name[128], const struct keyring *k, const char *kid);
 

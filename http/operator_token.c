@@ -62,26 +62,43 @@ static enum error make(const char *path, struct env *env, char token[OPERATOR_TO
     return secret_file_write(path, line, sizeof(line), ret_text, text_size);
 }
 
-enum error operator_token_open(const char *path, struct env *env, char ret_token[OPERATOR_TOKEN_TEXT],
-                               char ret_hash[OPERATOR_TOKEN_HASH], char *ret_text, size_t text_size)
+static enum error read_token(const char *path, char token[OPERATOR_TOKEN_TEXT], char *ret_text,
+                             size_t text_size)
 {
-    char token[OPERATOR_TOKEN_TEXT + 1] = "";
     size_t size = 0;
     enum error e = secret_file_read(path, token, OPERATOR_TOKEN_TEXT, &size, ret_text, text_size);
-    bool made = e == ERR_MISSING;
-    if (made) {
-        e = make(path, env, token, ret_text, text_size);
-        size = OPERATOR_TOKEN_LENGTH;
-    }
     if (e)
         return e;
     size -= size > 0 && token[size - 1] == '\n';
-    if (!token_sound(token, size)) {
-        snprintf(ret_text, text_size, "'%s' holds no operator's token; remove it, and a new one is made",
-                 path);
-        return ERR_FOREIGN;
-    }
-    hash_of(token, size, ret_hash);
+    if (token_sound(token, size))
+        return OK;
+    snprintf(ret_text, text_size,
+             "'%s' holds no operator's token, cop_op_ and 43 characters of base64url; one in the store's "
+             "directory is made anew when it is removed",
+             path);
+    return ERR_FOREIGN;
+}
+
+enum error operator_token_look(const char *path, char *ret_text, size_t text_size)
+{
+    char token[OPERATOR_TOKEN_TEXT] = "";
+    enum error e = read_token(path, token, ret_text, text_size);
+    explicit_bzero(token, sizeof(token));
+    return e;
+}
+
+enum error operator_token_open(const char *path, struct env *env, char ret_token[OPERATOR_TOKEN_TEXT],
+                               char ret_hash[OPERATOR_TOKEN_HASH], char *ret_text, size_t text_size)
+{
+    char token[OPERATOR_TOKEN_TEXT] = "";
+    enum error e = read_token(path, token, ret_text, text_size);
+    bool made = e == ERR_MISSING;
+    if (made)
+        e = make(path, env, token, ret_text, text_size);
+    if (e)
+        return e;
+    token[OPERATOR_TOKEN_LENGTH] = 0;
+    hash_of(token, OPERATOR_TOKEN_LENGTH, ret_hash);
     snprintf(ret_token, OPERATOR_TOKEN_TEXT, "%s", made ? token : "");
     explicit_bzero(token, sizeof(token));
     return OK;

@@ -25,6 +25,8 @@ struct front;
  * ERR_FOREIGN: what is in it is no token of ours. */
 enum error operator_token_open(const char *path, struct env *env, char ret_token[OPERATOR_TOKEN_TEXT],
                                char ret_hash[OPERATOR_TOKEN_HASH], char *ret_text, size_t text_size);
+/* Whether there is one; makes nothing. Errors as operator_token_open, and ERR_MISSING. */
+enum error operator_token_look(const char *path, char *ret_text, size_t text_size);
 /* authorization: the header's value, "Bearer cop_op_...". False as well when the front has no token to compare with. */
 bool operator_token_check(const struct front *f, struct span authorization);
 

@@ -15,23 +15,37 @@ static enum error make(const char *path, struct env *env, struct vault *vault, c
     return secret_file_write(path, vault->key, sizeof(vault->key), ret_text, text_size);
 }
 
-enum error vault_open(const char *path, struct env *env, struct vault *ret_vault, bool *ret_made,
-                      char *ret_text, size_t text_size)
+/* Wiped when it isn't one. */
+static enum error read_key(const char *path, struct vault *vault, char *ret_text, size_t text_size)
 {
-    struct vault vault;
     size_t size = 0;
-    bool made = false;
-    enum error e = secret_file_read(path, vault.key, sizeof(vault.key), &size, ret_text, text_size);
-    if (e == ERR_MISSING) {
-        made = true;
-        size = sizeof(vault.key);
-        e = make(path, env, &vault, ret_text, text_size);
-    }
-    if (!e && size != sizeof(vault.key)) {
+    enum error e = secret_file_read(path, vault->key, sizeof(vault->key), &size, ret_text, text_size);
+    if (!e && size != sizeof(vault->key)) {
         snprintf(ret_text, text_size, "'%s' has %zu bytes, and a master key has %u", path, size,
                  VAULT_KEY_SIZE);
         e = ERR_FOREIGN;
     }
+    if (e)
+        explicit_bzero(vault, sizeof(*vault));
+    return e;
+}
+
+enum error vault_look(const char *path, char *ret_text, size_t text_size)
+{
+    struct vault vault;
+    enum error e = read_key(path, &vault, ret_text, text_size);
+    explicit_bzero(&vault, sizeof(vault));
+    return e;
+}
+
+enum error vault_open(const char *path, struct env *env, struct vault *ret_vault, bool *ret_made,
+                      char *ret_text, size_t text_size)
+{
+    struct vault vault;
+    enum error e = read_key(path, &vault, ret_text, text_size);
+    bool made = e == ERR_MISSING;
+    if (made)
+        e = make(path, env, &vault, ret_text, text_size);
     if (!e) {
         *ret_vault = vault;
         *ret_made = made;

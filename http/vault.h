@@ -17,6 +17,7 @@
 #include "runtime/error.h"
 #include "store/span.h"
 
+#define VAULT_FILE       "master.key" /* in the store's directory, unless a setting says where */
 #define VAULT_KEY_SIZE   32u
 #define VAULT_NONCE_SIZE 12u
 #define VAULT_OVERHEAD   (1u + VAULT_NONCE_SIZE + 16u)
@@ -28,6 +29,8 @@ struct vault {
 /* Boot. *ret_made: the file was missing, and has been made. Errors as secret_file's; ERR_FOREIGN: not 32 bytes. */
 enum error vault_open(const char *path, struct env *env, struct vault *ret_vault, bool *ret_made,
                       char *ret_text, size_t text_size);
+/* Whether there is one that can be used; makes nothing. Errors as vault_open, and ERR_MISSING. */
+enum error vault_look(const char *path, char *ret_text, size_t text_size);
 void vault_close(struct vault *vault); /* wipes */
 
 /* Writes plain.size + VAULT_OVERHEAD bytes. A nonce is used once: chance of 96 bits. Guarded; any thread. libcrypto must

@@ -95,6 +95,59 @@ check "CTL-081 which is said" err "agent_templates.builder.max_token_seconds.C i
 check "CTL-149 inline scripts" runs 78 config check --http-csp-script-src "'self' 'unsafe-inline'"
 check "AMB-78 a clock ahead is for dev" runs 78 config check --env prod --clock-offset 1h
 
+# --- what the settings rely on is looked at before anything is made ---
+# wrong WHAT SAYS ARGUMENT...: neither is it found good, nor does a server start with it, and nothing is left
+wrong() {
+    what=$1 says=$2
+    shift 2
+    check "$what is wrong" runs 78 config check --store-dir "$tmp/none" "$@"
+    check "$what is named" err "$says"
+    check "$what stops a start" runs 78 serve --store-dir "$tmp/none" --http-listen 127.0.0.1:0 --operator-listen 127.0.0.1:0 "$@"
+    check "$what is named there, too" err "coppice: $says"
+    check "$what leaves nothing behind" test ! -e "$tmp/none"
+}
+secret() { # secret NAME MODE: of what comes in
+    cat >"$tmp/$1"
+    chmod "$2" "$tmp/$1"
+}
+for name in one two; do
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$tmp/$name.key" -out "$tmp/$name.crt" -days 2 -subj /CN=localhost \
+        >/dev/null 2>&1
+done
+wrong "a pair that is none" "--tls-certificate: " --tls-certificate "$tmp/one.crt" --tls-key "$tmp/two.key"
+head -c 31 /dev/zero | secret short.key 600
+head -c 32 /dev/zero | secret open.key 644
+head -c 32 /dev/zero | secret good.key 600
+wrong "a short master key" "--auth-master-key: '$tmp/short.key' has 31 bytes, and a master key has 32" --auth-master-key "$tmp/short.key"
+wrong "an open master key" "--auth-master-key: '$tmp/open.key' can be read by others" --auth-master-key "$tmp/open.key"
+wrong "a master key that isn't there" "--auth-master-key: '$tmp/typo' isn't there" --auth-master-key "$tmp/typo"
+check "and none is made" test ! -e "$tmp/typo"
+check "a good one is good" runs 0 config check --auth-master-key "$tmp/good.key"
+echo nonsense | secret nonsense.token 600
+printf 'cop_op_%043d\n' 1 | secret open.token 644
+printf 'cop_op_%043d\n' 1 | secret good.token 600
+wrong "a token that is none" "--operator-token: '$tmp/nonsense.token' holds no operator's token" --operator-token "$tmp/nonsense.token"
+wrong "an open token" "--operator-token: '$tmp/open.token' can be read by others" --operator-token "$tmp/open.token"
+wrong "a token that isn't there" "--operator-token: '$tmp/typo' isn't there" --operator-token "$tmp/typo"
+check "a good token is good" runs 0 config check --operator-token "$tmp/good.token"
+echo nope >"$tmp/nope.json"
+echo '{"keys":[]}' >"$tmp/empty.json"
+wrong "a key set that is none" "--auth-jwks-file: '$tmp/nope.json' can't be used: it is no JSON" --auth-jwks-issuer a --auth-jwks-file "$tmp/nope.json"
+wrong "a key set without keys" "--auth-jwks-file: '$tmp/empty.json' can't be used: it has no keys" --auth-jwks-issuer a --auth-jwks-file "$tmp/empty.json"
+wrong "a key set that isn't there" "--auth-jwks-file: '$tmp/typo' can't be used: No such file" --auth-jwks-issuer a --auth-jwks-file "$tmp/typo"
+wrong "a journal without a folder" "--store-record: no file can be made in '$tmp/typo'" --store-record "$tmp/typo/journal"
+check "a journal in the store's folder" runs 0 config check --store-dir "$tmp/none" --store-record "$tmp/none/journal"
+wrong "one address for two" "--http-listen is '127.0.0.1:17070' and operator.listen is '127.0.0.1:17070'" --http-listen 127.0.0.1:17070 --operator-listen 127.0.0.1:17070
+wrong "more descriptors than there may be" "--descriptors is 1048576, and this process may have $(ulimit -Hn) files" --descriptors 1048576
+for pair in PROTOCOL=grpc TIMEOUT=abc HEADERS=bad COMPRESSION=gzip; do
+    export "OTEL_EXPORTER_OTLP_$pair" OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1
+    wrong "$pair of telemetry" "OTEL_EXPORTER_OTLP_${pair%=*}"
+    unset "OTEL_EXPORTER_OTLP_${pair%=*}"
+done
+OTEL_TRACES_SAMPLER=foo wrong "a sampler nobody knows" OTEL_TRACES_SAMPLER
+check "tracing that is off isn't looked at" runs 0 config check --no-trace
+unset OTEL_EXPORTER_OTLP_ENDPOINT
+
 # --- a reload ---
 echo '{"log": {"level": "info"}, "http.idle": "60s"}' >"$file"
 check "a server" start --config "$file"
@@ -119,6 +172,11 @@ check "SIGHUP with a mistake" reload
 check "everything stays as it was" has "$line" 'everything stays as it was'
 check "and it says why" has "$line" "did you mean store.map?"
 running() { curl -sS -m 20 -H "$bearer" "http://$at/config"; }
+echo "{\"log\": {\"level\": \"info\"}, \"http.idle\": \"4s\",
+  \"auth\": {\"master_key\": \"$tmp/typo\"}}" >"$file"
+check "SIGHUP with a file that isn't there" reload
+check "everything stays as it was then, too" has "$line" 'everything stays as it was'
+check "and it says where" has "$line" "$file:2: auth.master_key: '$tmp/typo' isn't there"
 check "which is so" has "$(running)" '{"key":"http.idle","value":"5s","source":"file",'
 echo '{"log": {"level": "info"}, "http.idle": "3s"}' >"$file"
 check "coppice reload" runs 0 reload --reason 'a new idle time' --json --operator-listen "$at" --store-dir "$tmp/store"

@@ -107,10 +107,10 @@ refuses() {
     "$COPPICE" serve --operator-listen 127.0.0.1:0 --http-listen 127.0.0.1:0 --store-dir "$tmp/store" "$@" 2>"$tmp/said" 7>&-
     is $? "$wanted" && has "$(cat "$tmp/said")" "$text" && lacks "$(cat "$tmp/said")" 'probes answer'
 }
-check "a certificate that isn't one" refuses 78 'the front could not be made' --tls-certificate "$tmp/key.pem" --tls-key "$tmp/key.pem"
+check "a certificate that isn't one" refuses 78 '"msg":"failure.boot_config"' --tls-certificate "$tmp/key.pem" --tls-key "$tmp/key.pem"
 echo short >"$tmp/master.key"
 chmod 600 "$tmp/master.key"
-check "a master key that isn't one" refuses 78 'the front could not be made' --auth-master-key "$tmp/master.key"
+check "a master key that isn't one" refuses 78 'and a master key has 32' --auth-master-key "$tmp/master.key"
 check "TLS" opens --tls-certificate "$tmp/cert.pem" --tls-key "$tmp/key.pem"
 asks -k "https://$client/startupz"
 check "CTL-535 by TLS as well" told 503

@@ -1,14 +1,18 @@
 #include "acutest.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "config/outside.h"
 
 static char why[512];
 
+static char *const nothing[] = {NULL};
+
 static struct options serving(const char *const *arguments, int count)
 {
-    static char *const nothing[] = {NULL};
     char *argv[16] = {"coppice", "serve"};
     struct options o;
     for (int i = 0; i < count; i++)

@@ -104,9 +104,34 @@ static void test_ctl_068_plain_http_on_a_public_address(void)
     CHECK_REFUSED("{}", CHECK("--http-listen", "example.org:80"),
                   "--http-listen is 'example.org:80'; it must be");
     CHECK_REFUSED("{}", CHECK("--http-listen", "127.0.0.1:65536"), "with a port from 0 to 65535");
-    CHECK_REFUSED("{}", CHECK("--tls-key", "k"), "--tls-certificate is missing");
-    CHECK_REFUSED("{}", CHECK("--tls-certificate", "k"), "--tls-key is missing");
-    CHECK_REFUSED("{}", CHECK("--tls-client-ca", "k"), "needs --tls-certificate");
+    CHECK_REFUSED(
+        "{}", CHECK("--tls-key", "k"),
+        "--tls-key stands alone; tls.certificate and tls.key go together, and tls.certificate is missing");
+    CHECK_REFUSED("{}", CHECK("--tls-certificate", "k"), "tls.key is missing");
+    CHECK_REFUSED("{}", CHECK("--tls-client-ca", "k"), "--tls-client-ca needs tls.certificate");
+}
+
+/* JOB-454: what several settings mean together is refused where the value stands. */
+static void test_refusals_name_the_place(void)
+{
+    CHECK_REFUSED("{\n\"operator\": {\"listen\": \"0.0.0.0:7070\"}}", CHECK(),
+                  "x.json:2: operator.listen is '0.0.0.0:7070'; it must be");
+    CHECK_REFUSED("{\n\n\"http.listen\": [\"*:80\"]}", CHECK("--env=prod"),
+                  "x.json:3: http.listen is '*:80', which other machines reach");
+    CHECK_REFUSED("{\"tls.key\": \"k\"}", CHECK(), "x.json:1: tls.key stands alone");
+    CHECK_REFUSED("{\"keys\": {\n\"overlap\": \"7h\"}}", CHECK(), "x.json:2: keys.overlap is 7h;");
+    CHECK_REFUSED("{\"runaway\": \"1ms\", \"slice\": \"2ms\"}", CHECK(), "x.json:1: runaway is 1000us");
+    TEST_CHECK(parse("{}", CHECK(), ARGS("COPPICE_HTTP_LISTEN=nowhere")) == EXIT_CONFIG);
+    TEST_CHECK_(strncmp(text, "COPPICE_HTTP_LISTEN is 'nowhere'; ", 34) == 0, "%s", text);
+}
+
+static void test_an_address_is_listened_at_once(void)
+{
+    CHECK_REFUSED("{}", CHECK("--http-listen", "127.0.0.1:7070"),
+                  "--http-listen is '127.0.0.1:7070' and operator.listen is '127.0.0.1:7070'");
+    CHECK_REFUSED("{}", CHECK("--http-listen", "*:7070"), "one address can be listened at once");
+    CHECK_REFUSED("{}", CHECK("--http-listen", "unix:/run/a,unix:/run/a"), "one address can be listened at");
+    CHECK_TAKEN("{}", CHECK("--http-listen", "127.0.0.1:7071,[::]:7070"));
 }
 
 static void test_ctl_106_107_108_cadence_of_each_environment(void)
@@ -224,7 +249,7 @@ static void test_ctl_151_embedding_needs_an_approved_use_case(void)
 
 static void test_issuers_and_origins(void)
 {
-    CHECK_REFUSED("{}", CHECK("--auth-jwks-file", "k"), "--auth-jwks-issuer is missing");
+    CHECK_REFUSED("{}", CHECK("--auth-jwks-file", "k"), "--auth-jwks-file needs auth.jwks.issuer");
     CHECK_REFUSED("{}", CHECK("--auth-jwks-file", "k", "--auth-jwks-issuer", "coppice"),
                   "built-in issuer's name");
     CHECK_TAKEN("{}", CHECK("--auth-jwks-file", "k", "--auth-jwks-issuer", "idp"));
@@ -427,6 +452,8 @@ static void test_the_schema_is_sound_and_names_every_setting(void)
 
 TEST_LIST
 = {
+    {"refusals name the place", test_refusals_name_the_place},
+    {"an address is listened at once", test_an_address_is_listened_at_once},
     {"flags over environment over file over defaults", test_flags_over_environment_over_file_over_defaults},
     {"JOB-454 keys of the file", test_keys_of_the_file},
     {"CTL-068 plain HTTP on a public address", test_ctl_068_plain_http_on_a_public_address},

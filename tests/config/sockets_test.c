@@ -71,6 +71,30 @@ static void test_addresses_of_clients(void)
                count == 8);
 }
 
+static void test_addresses_that_meet(void)
+{
+    static const struct {
+        const char *a, *b;
+        bool meet;
+    } cases[] = {
+        {"127.0.0.1:80", "127.0.0.1:80", true}, {"127.0.0.1:80", "127.0.0.1:81", false},
+        {"127.0.0.1:0", "127.0.0.1:0", false},  {"0.0.0.0:80", "127.0.0.1:80", true},
+        {"127.0.0.1:80", "*:80", true},         {"127.0.0.1:80", "127.0.0.2:80", false},
+        {"[::]:80", "127.0.0.1:80", false},     {"[::]:80", "[::1]:80", true},
+        {"[::1]:80", "[::1]:80", true},         {"[::1]:80", "[2001:db8::1]:80", false},
+        {"unix:/run/a", "unix:/run/a", true},   {"unix:/run/a", "unix:/run/b", false},
+        {"unix:/run/a", "127.0.0.1:80", false},
+    };
+    struct socket_address a[SOCKETS_ADDRESSES_MAX], b[SOCKETS_ADDRESSES_MAX];
+    size_t count;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        TEST_ASSERT(sockets_parse(cases[i].a, a, &count, why, sizeof(why)));
+        TEST_ASSERT(sockets_parse(cases[i].b, b, &count, why, sizeof(why)));
+        TEST_CHECK_(sockets_meet(&a[0].address, &b[0].address) == cases[i].meet, "%s and %s", cases[i].a,
+                    cases[i].b);
+    }
+}
+
 static in_port_t port_of(int fd)
 {
     struct sockaddr_in here;
@@ -255,6 +279,7 @@ static void test_sockets_that_cannot_be_meant(void)
 TEST_LIST
 = {
     {"addresses of clients", test_addresses_of_clients},
+    {"addresses that meet", test_addresses_that_meet},
     {"one socket per scheduler on one port", test_one_socket_per_scheduler_on_one_port},
     {"unix sockets are copied and removed", test_unix_sockets_are_copied_and_removed},
     {"sockets of the service manager", test_sockets_of_the_service_manager},

@@ -1171,12 +1171,23 @@ static void write_options(struct json_sink *sink, enum command command)
     }
 }
 
+static int command_words(enum command command, char name[64])
+{
+    return snprintf(name, 64, "%s%s%s", command_names[command], *command_argument(command) ? " " : "",
+                    command_argument(command));
+}
+
+/* All in one column, as wide as the longest. */
 static void write_command(struct json_sink *sink, enum command command)
 {
     char line[192], name[64];
-    snprintf(name, sizeof(name), "%s%s%s", command_names[command], *command_argument(command) ? " " : "",
-             command_argument(command));
-    snprintf(line, sizeof(line), "  %-19s %s\n", name, command_prose(command));
+    int widest = 0;
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        int width = command_words((enum command)i, name);
+        widest = width > widest ? width : widest;
+    }
+    command_words(command, name);
+    snprintf(line, sizeof(line), "  %-*s  %s\n", widest, name, command_prose(command));
     json_sink_text(sink, line);
 }
 

@@ -239,8 +239,30 @@ static void test_a_text_that_is_nothing_by_default_may_be_nothing(void)
                   "--store-map-max is 1048576B", "at least store.map");
 }
 
+/* One column, which no name reaches into. */
+static void test_the_overview_is_aligned(void)
+{
+    static char page[16384];
+    struct json_sink sink;
+    size_t column = 0;
+    json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
+    options_write_help(&sink, NULL);
+    TEST_CHECK(sink.status == JSON_OK);
+    page[sink.length] = 0;
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        const char *prose = strstr(page, command_prose((enum command)i)), *line = prose;
+        TEST_ASSERT(prose && prose - page > 2);
+        TEST_CHECK_(prose[-1] == ' ' && prose[-2] == ' ', "%s", command_name((enum command)i));
+        while (line > page && line[-1] != '\n')
+            line--;
+        column = column ? column : (size_t)(prose - line);
+        TEST_CHECK_((size_t)(prose - line) == column, "%s", command_name((enum command)i));
+    }
+}
+
 TEST_LIST
 = {
+    {"the overview is aligned", test_the_overview_is_aligned},
     {"defaults", test_defaults},
     {"flags over environment over defaults", test_flags_over_environment_over_defaults},
     {"values of each kind", test_values_of_each_kind},

@@ -154,7 +154,7 @@ static bool add_list(struct reading *r, const char *key, const struct json_node 
         memcpy(joined + used, text.bytes, text.size);
         used += text.size;
     }
-    return add(r, key, name, FILE_TEXT, joined, used);
+    return add(r, key, name, FILE_LIST, joined, used);
 }
 
 static bool add_value(struct reading *r, const char *key, const struct json_node *name,
@@ -256,6 +256,7 @@ static bool read_one(struct file *file, const char *path, char *why, size_t why_
 {
     static char bytes[FILE_BYTES_MAX + 1];
     struct reading r = {.file = file, .path = path, .why = why, .why_size = why_size};
+    struct stat status;
     size_t size = 0;
     ssize_t n = 1;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -267,9 +268,12 @@ static bool read_one(struct file *file, const char *path, char *why, size_t why_
         n = n < 0 && errno == EINTR ? 1 : n;
     }
     int error = errno;
+    bool regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode); /* /dev/null is meant */
     close(fd);
     if (n < 0)
         return refuse(&r, 0, "%s", strerror(error));
+    if (regular && blank(bytes, size))
+        return refuse(&r, 0, "the file is empty; {} leaves everything at its default");
     if (size > FILE_BYTES_MAX)
         return refuse(&r, 0, "the file has more than %u bytes", FILE_BYTES_MAX);
     r.path = keep(file, path, strlen(path));
@@ -387,7 +391,9 @@ bool file_default_path(char *const environment[], bool root, char *ret_path, siz
 
 const char *file_kind_name(enum file_kind kind)
 {
-    static const char *const names[] = {
-        [FILE_TEXT] = "a text", [FILE_NUMBER] = "a number", [FILE_FLAG] = "true or false"};
+    static const char *const names[] = {[FILE_TEXT] = "a text",
+                                        [FILE_NUMBER] = "a number",
+                                        [FILE_FLAG] = "true or false",
+                                        [FILE_LIST] = "a list"};
     return names[kind];
 }

@@ -4,8 +4,8 @@
  *     { "environment": "prod", "store": { "dir": "/var/lib/coppice" }, "log.level": "warn" }
  *
  * A key is written with dots, in nested objects, or both; what counts is the whole, "store.dir". A list of texts stands for
- * the texts with commas between them. Comments go from // to the end of the line or from slash-star to star-slash, and a
- * file may be nothing but them. Anything that isn't sound JSON otherwise, a key that stands there twice in one file, or
+ * the texts with commas between them, where a setting may be several. Comments go from // to the end of the line or from slash-star to star-slash, and a
+ * file may be nothing but them; one with nothing in it at all is refused, because it was cut off. Anything that isn't sound JSON otherwise, a key that stands there twice in one file, or
  * a value that is neither text, number, true, false nor a list of texts is refused with the file and the line. Which keys
  * there are and what their values may be is config/options.h's business.
  *
@@ -25,7 +25,7 @@
 #define FILE_COUNT_MAX   32u                   /* files: the one, and those of conf.d */
 #define FILE_TEXT_MAX    (4u * FILE_BYTES_MAX) /* keys, values and names of all files */
 
-enum file_kind { FILE_TEXT, FILE_NUMBER, FILE_FLAG };
+enum file_kind { FILE_TEXT, FILE_NUMBER, FILE_FLAG, FILE_LIST };
 
 struct file_entry {
     const char *key, *value; /* in struct file's text */
@@ -53,6 +53,6 @@ bool file_read_text(struct file *file, const char *name, const char *text, size_
  * $XDG_CONFIG_HOME/coppice/coppice.json (or ~/.config/...). False: neither is there. */
 bool file_default_path(char *const environment[], bool root, char *ret_path, size_t path_size);
 
-const char *file_kind_name(enum file_kind kind); /* "a text", "a number", "true or false" */
+const char *file_kind_name(enum file_kind kind); /* "a text", "a number", "true or false", "a list" */
 
 #endif

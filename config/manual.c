@@ -244,8 +244,9 @@ static void write_settings(struct json_sink *sink)
     heading(sink, "DESCRIPTION");
     line(sink,
          "One JSON object with comments (// and /* */). A key is written with dots, in nested objects, or "
-         "both. Numbers stand for counts, true and false for flags, texts for everything else; a list of "
-         "texts is the texts with commas between them. An unknown key, a key that stands there twice, and "
+         "both. Numbers stand for counts, true and false for flags, texts for everything else; where a "
+         "setting may be several texts with commas between them, so is a list of texts. An unknown key, a "
+         "key that stands there twice, and "
          "a value that can't be used are refused with the line, and nothing is started. Durations are "
          "numbers with ns, us, ms, s, m, h or d (1h30m), sizes with B, KiB, MiB, GiB or TiB.");
     json_sink_text(sink, ".PP\n");
@@ -266,7 +267,8 @@ static void write_settings(struct json_sink *sink)
     for (size_t i = 0; i < FAMILY_COUNT; i++) {
         const struct option_family_row *row = &option_families[i];
         char words[256];
-        snprintf(words, sizeof(words), "%s. In the file only.%s", row->prose,
+        snprintf(words, sizeof(words), "%s. In the file only. It must be a whole number from %llu to %llu.%s",
+                 row->prose, (unsigned long long)row->min, (unsigned long long)row->max,
                  row->marks & MARK_RELOAD ? " Applied by a reload." : "");
         explained(sink, row->key, row->unit, words);
     }

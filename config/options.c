@@ -785,7 +785,7 @@ static int parse_entry(struct parse *p, const struct file_entry *e)
         if (!taken_by(o, p->options->command))
             return 0;
         snprintf(name, sizeof(name), "%s:%u: %s", e->path, e->line, e->key);
-        if (kind_in_file(o) == e->kind)
+        if (kind_in_file(o) == e->kind || (e->kind == FILE_LIST && o->marks & MARK_LIST))
             return set(p, o, name, e->value,
                        (struct source){.kind = SOURCE_FILE, .file = e->path, .line = e->line});
         option_right(o, right, sizeof(right));

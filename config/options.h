@@ -131,6 +131,7 @@ enum option_mark {
     MARK_CALL = 1 << 1,   /* of one command line: neither a variable nor a key of the file */
     MARK_CLIENT = 1 << 2, /* of commands that talk to a server; none of the server's */
     MARK_SECRET = 1 << 3, /* shown as *** */
+    MARK_LIST = 1 << 4,   /* texts with commas between them; the file may also have a list of texts */
 };
 
 #define FOR(command) (UINT64_C(1) << COMMAND_##command)
@@ -165,8 +166,8 @@ enum option_mark {
       "what this server is for; stage and prod are stricter, --env is the same")                             \
     X(schedulers, "schedulers", COUNT, FOR_SERVER, 0, 64, MARK_RESTART, "0", "threads",                      \
       "scheduler threads; 0: one for each CPU this process may use")                                         \
-    X(http_listen, "http.listen", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "127.0.0.1:8080", "addresses",       \
-      "where clients connect: addresses with ports, or unix:PATH, with commas between them")                 \
+    X(http_listen, "http.listen", TEXT, FOR_SERVER, 0, 0, MARK_RESTART | MARK_LIST, "127.0.0.1:8080",        \
+      "addresses", "where clients connect: addresses with ports, or unix:PATH, with commas between them")    \
     X(http_connections, "http.connections", COUNT, FOR_SERVER, 1, 1000000, MARK_RESTART, "16384",            \
       "connections", "clients connected at a time; one more is answered 503")                                \
     X(http_connections_per_address, "http.connections.per_address", COUNT, FOR_SERVER, 0, 1000000,           \
@@ -193,11 +194,12 @@ enum option_mark {
       "whose pages may read answers, such as https://app.example.com; none: CORS is off")                    \
     X(api_versions, "api.versions", CHOICE, FOR_SERVER, 0, 0, MARK_RESTART, "v1", "v1",                      \
       "versions of the API that are active in this environment")                                             \
-    X(http_csp_script_src, "http.csp.script_src", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "'self'", "sources", \
+    X(http_csp_script_src, "http.csp.script_src", TEXT, FOR_SERVER, 0, 0, MARK_RESTART | MARK_LIST,          \
+      "'self'", "sources",                                                                                   \
       "where scripts of pages may come from, as Content-Security-Policy says; anything but 'self' must be "  \
       "approved")                                                                                            \
-    X(http_csp_approved_cdns, "http.csp.approved_cdns", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "", "origins", \
-      "the origins that --http-csp-script-src may name, with commas between them")                           \
+    X(http_csp_approved_cdns, "http.csp.approved_cdns", TEXT, FOR_SERVER, 0, 0, MARK_RESTART | MARK_LIST,    \
+      "", "origins", "the origins that --http-csp-script-src may name, with commas between them")            \
     X(http_frame_options, "http.frame_options", CHOICE, FOR_SERVER, 0, 0, MARK_RESTART, "DENY",              \
       "DENY|SAMEORIGIN", "whether pages may be embedded; SAMEORIGIN needs an approved use case")             \
     X(frame_embedding_approved_use_case, "frame_embedding.approved_use_case", TEXT, FOR_SERVER, 0, 0,        \
@@ -285,7 +287,7 @@ enum option_mark {
       "living actors per scheduler")                                                                         \
     X(message_memory, "message.memory", SIZE, FOR_SERVER, 16 * MIB, 1048576 * MIB, MARK_RESTART, "1GiB",     \
       "bytes", "of memory for messages, for each of the 11 sizes of them and for arenas")                    \
-    X(adapters, "adapters", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "clock,descriptors", "names",              \
+    X(adapters, "adapters", TEXT, FOR_SERVER, 0, 0, MARK_RESTART | MARK_LIST, "clock,descriptors", "names",  \
       "adapters that must be ready before the server is; clock, descriptors")                                \
     X(descriptors, "descriptors", COUNT, FOR_SERVER, 64, 1048576, MARK_RESTART, "1024", "descriptors",       \
       "file descriptors that the adapter of that name makes sure of")                                        \
@@ -376,7 +378,7 @@ enum option_mark {
  * stands for a name: CLIENT for a client's id, TIER for A, B or C, any other for up to FAMILY_NAME_MAX letters, digits, '-'
  * and '_'. X(ID, "key", min, max, marks, "unit", prose) */
 #define FAMILIES(X)                                                                                      \
-    X(CLIENT_LIMIT, "limits.clients.CLIENT.requests_per_minute", 0, LIMITER_QUOTA_MAX, MARK_RELOAD,      \
+    X(CLIENT_LIMIT, "limits.clients.CLIENT.requests_per_minute", 1, LIMITER_QUOTA_MAX, MARK_RELOAD,      \
       "requests", "of one client a minute, instead of limits.requests_per_minute")                       \
     X(AGENT_TEMPLATE, "agent_templates.TEMPLATE.max_token_seconds.TIER", 1, AGENT_TOKEN_S, MARK_RESTART, \
       "seconds", "that a token of an agent of this template and tier may live, instead of 14400 (CTL-081)")

@@ -272,11 +272,11 @@ static void write_type(struct json *json, const struct option *o)
     write_default(json, o);
 }
 
-/* A list of texts is as good as the texts with commas between them. */
+/* Where a setting may be several, a list of texts is as good as the texts with commas between them. */
 static void write_setting(struct json *json, const struct option *o)
 {
     json_object_begin(json);
-    if (o->kind != KIND_TEXT) {
+    if (!(o->marks & MARK_LIST)) {
         write_type(json, o);
         json_object_end(json);
         return;

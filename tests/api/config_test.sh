@@ -48,7 +48,8 @@ fi
 check "conf.d comes on top" out "slice                              5ms                    file $tmp/home/coppice/conf.d/10.json:1"
 check "of what lies beside it" out "runaway                            2s"
 check "schema" runs 0 config schema
-check "schema names settings" out '"store.dir":{"oneOf":[{"type":"string"'
+check "schema names settings" out '"store.dir":{"type":"string"'
+check "and those that may be several" out '"http.listen":{"oneOf":[{"type":"string"'
 
 # --- what is refused ---
 echo '{"store": {
@@ -69,6 +70,10 @@ echo '{"slice": "1ms", "slice": "2ms"}' >"$file"
 check "a key that stands there twice" runs 78 config check --config "$file"
 check "a file that isn't there" runs 78 config check --config "$tmp/nothing.json"
 check "it is named" err "$tmp/nothing.json: No such file or directory"
+: >"$tmp/empty.json"
+check "an empty file" runs 78 config check --config "$tmp/empty.json"
+check "is named" err "$tmp/empty.json: the file is empty"
+check "nothing that was meant is nothing" runs 0 config check --config /dev/null
 for env in dev stage prod; do
     case $env in dev) days=30 ;; stage) days=14 ;; prod) days=7 ;; esac
     check "CTL-106..CTL-108 $env has a ceiling" runs 0 config check --env $env --keys-rotation-cadence "${days}d"
@@ -163,6 +168,9 @@ echo '{"log": {"level": "info"}, "http.idle": "5s", "agent_templates.builder.max
   "limits.clients.018f5c8e-0000-7000-8000-000000000001.requests_per_minute": 7}' >"$file"
 check "SIGHUP with keys that have a name in them" reload
 check "JOB-447 a client's limit counts at once" has "$line" '"applied":"limits.clients"'
+check "CTL-162 config show has it" runs 0 config show --config "$file" --source file
+check "CTL-162 with its place" out "limits.clients.018f5c8e-0000-7000-8000-000000000001.requests_per_minute 7                      file $file:2"
+check "CTL-162 the server shows it" has "$(curl -sS -m 20 -H "$bearer" "http://$at/config")" '{"key":"limits.clients.018f5c8e-0000-7000-8000-000000000001.requests_per_minute","value":7,"source":"file"'
 check "CTL-081 an agent's template from the next start on" has "$line" '"needs_restart":"agent_templates"'
 check "CTL-081 the server shows it" has "$(curl -sS -m 20 -H "$bearer" "http://$at/config")" '{"key":"agent_templates.builder.max_token_seconds.C","value":3600,"source":"file"'
 echo '{"log": {"level": "info"}, "http.idle": "5s"}' >"$file"

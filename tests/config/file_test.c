@@ -50,7 +50,7 @@ static void test_keys_with_dots_and_nested_objects(void)
     CHECK_ENTRY("b.c", "two", FILE_TEXT, 2);
     CHECK_ENTRY("d.e", "true", FILE_FLAG, 3);
     CHECK_ENTRY("d.f.g.h", "false", FILE_FLAG, 3);
-    CHECK_ENTRY("i", "x,y", FILE_TEXT, 4);
+    CHECK_ENTRY("i", "x,y", FILE_LIST, 4);
     TEST_CHECK(strcmp(file.entries[0].path, "x.json") == 0 && file.files_count == 1);
 }
 

@@ -125,6 +125,18 @@ static void test_refusals_name_the_place(void)
     TEST_CHECK_(strncmp(text, "COPPICE_HTTP_LISTEN is 'nowhere'; ", 34) == 0, "%s", text);
 }
 
+static void test_lists_are_for_what_may_be_several(void)
+{
+    CHECK_TAKEN("{\"http.listen\": [\"127.0.0.1:1\", \"127.0.0.1:2\"]}", CHECK());
+    TEST_CHECK(strcmp(options.http_listen, "127.0.0.1:1,127.0.0.1:2") == 0);
+    CHECK_TAKEN("{\"adapters\": [\"clock\"], \"http.csp.script_src\": [\"'self'\"]}", CHECK());
+    CHECK_REFUSED("{\"store.dir\": [\"a\", \"b\"]}", CHECK(),
+                  "x.json:1: store.dir is a list; it must be a text");
+    CHECK_REFUSED("{\"auth.issuer\": [\"a\"]}", CHECK(), "auth.issuer is a list; it must be a text");
+    CHECK_REFUSED("{\"schedulers\": [\"2\"]}", CHECK(), "schedulers is a list; it must be a number");
+    CHECK_REFUSED("{\"log.level\": [\"info\"]}", CHECK(), "log.level is a list; it must be a text");
+}
+
 static void test_an_address_is_listened_at_once(void)
 {
     CHECK_REFUSED("{}", CHECK("--http-listen", "127.0.0.1:7070"),
@@ -276,7 +288,10 @@ static void test_job_447_quotas_of_single_clients(void)
                 "\"clients\": {\"018f5c8e-0000-7000-8000-000000000001\": {\"requests_per_minute\": 7}}}}",
                 ARGS("serve"));
     CHECK_REFUSED("{\"limits.clients.018f5c8e-0000-7000-8000-000000000001.requests_per_minute\": \"7\"}",
-                  ARGS("serve"), "it must be a whole number from 0 to 1000000");
+                  ARGS("serve"), "it must be a whole number from 1 to 1000000");
+    /* CTL-162: who is told to wait must have something to wait for */
+    CHECK_REFUSED("{\"limits.clients.018f5c8e-0000-7000-8000-000000000001.requests_per_minute\": 0}",
+                  ARGS("serve"), "is '0'; it must be a whole number from 1 to 1000000");
     CHECK_REFUSED("{\"limits.clients.somebody.requests_per_minute\": 7}", ARGS("serve"),
                   "there is no setting");
 }
@@ -453,6 +468,7 @@ static void test_the_schema_is_sound_and_names_every_setting(void)
 TEST_LIST
 = {
     {"refusals name the place", test_refusals_name_the_place},
+    {"lists are for what may be several", test_lists_are_for_what_may_be_several},
     {"an address is listened at once", test_an_address_is_listened_at_once},
     {"flags over environment over file over defaults", test_flags_over_environment_over_file_over_defaults},
     {"JOB-454 keys of the file", test_keys_of_the_file},

@@ -321,6 +321,7 @@ static enum actor_step refuse(struct connection *c, enum error_kind kind, const 
     struct turn *t = c->turn;
     response_for(c, &t->q);
     t->r.keep_alive = false;
+    t->q.address = span_of(c->address, c->address_size);
     front_refuse(c->front, &t->q, &t->plan, &t->r, kind, why);
     return linger(c);
 }
@@ -915,10 +916,10 @@ static void close_tls(void *arg)
 /* Too many of this address: told, and closed. Over TLS it would take a handshake to say so. */
 _Noreturn static void turn_away(struct connection *c, bool tls)
 {
-    static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
-                               "Connection: close\r\n\r\n";
-    if (!tls)
-        (void)!send(c->fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    char text[RESPONSE_LAST_MAX];
+    size_t size = tls ? 0 : front_turn_away(c->front, span_of(c->address, c->address_size), text);
+    if (size)
+        (void)!send(c->fd, text, size, MSG_NOSIGNAL | MSG_DONTWAIT);
     TELEMETRY(HTTP_REFUSED, 1, DIM(REASON, "peer"));
     actor_refuse(reason_error(CONNECTION_PEER_FULL));
 }
@@ -957,9 +958,9 @@ static enum actor_step connection_init(void *state, const void *args, size_t arg
         actor_refuse(reason_error(ENOMEM));
     }
     c->peer = PEER_NONE;
+    c->address_size = (uint8_t)peers_key(&from, c->address);
     if (!peers_enter(&from, limits_of(c)->peer_max, &c->peer))
         turn_away(c, a.tls);
-    c->address_size = (uint8_t)peers_key(&from, c->address);
     atomic_fetch_add_explicit(&c->front->connections, 1, memory_order_relaxed);
     if (!actor_own(leave, c)) {
         leave(c);

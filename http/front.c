@@ -846,3 +846,23 @@ void front_refuse(struct front *front, struct request *q, const struct front_pla
     response_end(r);
     observe(front, q, r);
 }
+
+size_t front_turn_away(struct front *front, struct span address, char text[RESPONSE_LAST_MAX])
+{
+    const struct span nothing = {NULL, 0};
+    struct request q;
+    struct response r;
+    memset(&q, 0, offsetof(struct request, fields));
+    memset(&r, 0, offsetof(struct response, headers));
+    q.method = METHOD_UNKNOWN;
+    q.address = address;
+    request_clear(front, &q);
+    trace_begin(&q.trace, nothing, nothing, nothing);
+    r.request = &q;
+    r.surface = routes_surface(front->routes);
+    r.error = catalogue_code(r.surface, ERROR_KIND_OVERLOADED);
+    size_t size = response_turn_away(&r, front, text);
+    if (front->log)
+        front->log(&q, &r, 0);
+    return size;
+}

@@ -94,6 +94,10 @@ void front_refuse(struct front *front, struct request *q, const struct front_pla
  * whatever the client has heard of it. By the connection, from what is released when its actor has ended. */
 void front_crashed(struct front *front, struct request *q, struct response *r);
 
+/* The answer to a connection that there is no room for, of which nothing is read: its bytes, and their size; logged. From an actor.
+ * `address`: as of a request. */
+size_t front_turn_away(struct front *front, struct span address, char text[RESPONSE_LAST_MAX]);
+
 /* By a handler whose route takes credentials in its body: the refusal counts against the address, as those do that the
  * front finds. */
 void front_refuse_credentials(const struct request *q, struct response *r, enum error_code code,

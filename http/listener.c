@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "http/connection.h"
+#include "http/peers.h"
 #include "runtime/supervisor.h"
 #include "runtime/telemetry.h"
 
@@ -90,11 +91,20 @@ static void turned_keep(struct listener *l, int fd)
         close(fd);
 }
 
+static void say_full(const struct listener *l, int fd)
+{
+    char text[RESPONSE_LAST_MAX];
+    uint8_t address[8];
+    struct sockaddr_storage from = {0};
+    socklen_t size = sizeof(from);
+    (void)getpeername(fd, (struct sockaddr *)&from, &size);
+    struct span key = span_of(address, peers_key(&from, address));
+    (void)!send(fd, text, front_turn_away(l->args.front, key, text), MSG_NOSIGNAL);
+}
+
 /* Accepts one and tells it to come back. False: there is nobody, or no way to say so. */
 static bool turn_away(struct listener *l)
 {
-    static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
-                               "Connection: close\r\n\r\n";
     int fd = accept_anyway(l);
     if (fd < 0) {
         if (errno != EAGAIN && errno != EWOULDBLOCK) /* who is waiting there doesn't announce itself again */
@@ -104,7 +114,7 @@ static bool turn_away(struct listener *l)
     }
     observe(l, "turned_away");
     if (!l->args.tls)
-        (void)!send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL);
+        say_full(l, fd);
     shutdown(fd, SHUT_WR);
     turned_keep(l, fd);
     take_spares(l);

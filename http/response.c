@@ -466,14 +466,13 @@ void response_error(struct response *r, enum error_code code, const char *format
 
 /* ---- the last words ---- */
 
-/* 600 bytes of a head with ids, 1024 of a body, RESPONSE_LAST_OURS, and the policy for scripts. */
-size_t response_last_words(struct response *r, char text[RESPONSE_LAST_MAX])
+/* 600 bytes of a head with ids, 1024 of a body, RESPONSE_LAST_OURS, and the policy for scripts. `ours`: lines of the front. */
+static size_t write_last(struct response *r, const struct front *front, const struct detail *d,
+                         struct span ours, char text[RESPONSE_LAST_MAX])
 {
     STATIC_ASSERT(HEAD_MAX >= RESPONSE_LAST_MAX &&
                       RESPONSE_LAST_MAX >= 600 + 1024 + RESPONSE_LAST_OURS + FRONT_CSP_MAX,
                   "last words fit");
-    const struct catalogue_row *row = catalogue_row(catalogue_code(r->surface, ERROR_KIND_INTERNAL));
-    const struct detail d = {.row = row, .text = "a fault of the server ended this request"};
     bool envelope = surface_shape(r->surface) == SHAPE_ENVELOPE;
     char body[1024], room[HEAD_MAX];
     struct head h = {.text = room, .room = sizeof(room)};
@@ -482,10 +481,10 @@ size_t response_last_words(struct response *r, char text[RESPONSE_LAST_MAX])
     json_sink_init(&sink, body, sizeof(body), NULL, NULL);
     json_init(&json, &sink);
     if (envelope)
-        write_envelope(&json, r, &d);
+        write_envelope(&json, r, d);
     else
-        write_problem(&json, r, &d);
-    put_status(&h, row->status);
+        write_problem(&json, r, d);
+    put_status(&h, d->row->status);
     put_date(&h);
     PUT(&h, "Content-Type: ");
     put_text(&h, envelope ? RESPONSE_JSON : "application/problem+json");
@@ -493,13 +492,30 @@ size_t response_last_words(struct response *r, char text[RESPONSE_LAST_MAX])
     put_number(&h, sink.length);
     PUT(&h, "\r\n");
     put_ids(&h, r->request);
-    put(&h, r->headers, r->headers_ours <= RESPONSE_LAST_OURS ? r->headers_ours : 0);
+    put(&h, ours.bytes, ours.size);
     PUT(&h, "Cache-Control: no-store\r\n");
-    put_security(&h, connection_front(r->connection));
+    put_security(&h, front);
     PUT(&h, "Connection: close\r\n\r\n");
     r->sent_bytes = r->bodyless ? 0 : sink.length;
     put(&h, body, r->sent_bytes);
     ASSERT(h.length <= RESPONSE_LAST_MAX);
     memcpy(text, h.text, h.length);
     return h.length;
+}
+
+size_t response_last_words(struct response *r, char text[RESPONSE_LAST_MAX])
+{
+    const struct catalogue_row *row = catalogue_row(catalogue_code(r->surface, ERROR_KIND_INTERNAL));
+    const struct detail d = {.row = row, .text = "a fault of the server ended this request"};
+    struct span ours = span_of(r->headers, r->headers_ours <= RESPONSE_LAST_OURS ? r->headers_ours : 0);
+    return write_last(r, connection_front(r->connection), &d, ours, text);
+}
+
+size_t response_turn_away(struct response *r, const struct front *front, char text[RESPONSE_LAST_MAX])
+{
+    const struct catalogue_row *row = catalogue_row(r->error);
+    const struct detail d = {.row = row,
+                             .text = "there is no room for this connection; nothing of it was read"};
+    r->status = row->status;
+    return write_last(r, front, &d, span_text("Retry-After: 1\r\n"), text);
 }

@@ -22,6 +22,7 @@
 #include "runtime/json.h"
 
 struct connection;
+struct front;
 struct request;
 
 #define RESPONSE_BODY_MAX    8192u
@@ -80,5 +81,9 @@ const char *response_title(int status);
 #define RESPONSE_LAST_MAX  2816u
 #define RESPONSE_LAST_OURS 512u /* of the front's headers; more are left out */
 size_t response_last_words(struct response *r, char text[RESPONSE_LAST_MAX]);
+
+/* By the front, for a connection that there is no room for: with the surface, the code and the ids that are in the response already,
+ * the bytes that tell it so. Their size. */
+size_t response_turn_away(struct response *r, const struct front *front, char text[RESPONSE_LAST_MAX]);
 
 #endif

@@ -92,6 +92,21 @@ static void serve_crashes(const struct request *q, struct response *r)
     json_object_end(&json);
 }
 
+static _Atomic uint32_t turned_away_logged;
+
+static void log_turned_away(const struct request *q, const struct response *r, uint64_t took)
+{
+    if (r->error == ERROR_OPS_503_OVERLOADED && q->trace.request_id_length && q->address.size == 4 && !took)
+        atomic_fetch_add(&turned_away_logged, 1);
+}
+
+static void serve_turned_away(const struct request *q, struct response *r)
+{
+    (void)q;
+    response_begin(r, 200, RESPONSE_JSON);
+    json_sink_text(&r->sink, atomic_load(&turned_away_logged) == 2 ? "{\"two\":1}" : "{}");
+}
+
 static void serve_failing(const struct request *q, struct response *r)
 {
     (void)q;
@@ -111,6 +126,7 @@ static const struct route routes[] = {
     ROUTE(GET, "/failing", PUBLIC, failing),
     ROUTE(GET, "/crash", PUBLIC, crash),
     ROUTE(GET, "/crashes", PUBLIC, crashes),
+    ROUTE(GET, "/turned-away", PUBLIC, turned_away),
     ROUTE(GET, "/dlq/crash", CONTROL, crash),
     ROUTE(GET, "/v1/things/crash", JOBS, crash),
     ROUTE(POST, "/v1/things/crash", JOBS, crash, .body_max = FRONT_BODY_MAX),
@@ -351,6 +367,50 @@ static void test_CTL_251_request_ids_and_trace_context(void)
     struct heard a = ask("GET", "/hello", fields, NULL);
     TEST_CHECK(strlen(heard_field(&a, "X-Request-Id")) == 36);
     stop();
+}
+
+static struct store *prepare_turned_away(struct routes *compiled)
+{
+    (void)compiled;
+    front_find("client")->log = log_turned_away;
+    return NULL;
+}
+
+/* All the connections that there may be, or all that one address may have: the next one is told so as anybody is told anything. */
+static void test_CTL_150_CTL_246_CTL_251_who_is_turned_away_is_told_as_everybody(void)
+{
+    static const struct testserver_options full[] = {{.connections = 2}, {.limits = {.peer_max = 2}}};
+    for (size_t i = 0; i < sizeof full / sizeof *full; i++) {
+        struct talk in[2], out;
+        struct heard a;
+        start_as(full[i], prepare_turned_away);
+        for (int k = 0; k < 2; k++) {
+            talk_begin(&in[k], &server);
+            TEST_CHECK(talk_say_text(&in[k], "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"));
+            TEST_CHECK(talk_hear(&in[k]).status == 200);
+        }
+        char ids[2][64];
+        for (int k = 0; k < 2; k++) {
+            talk_begin(&out, &server);
+            snprintf(text, sizeof text, "a connection of too many");
+            a = talk_hear(&out);
+            has_what_all_have(&a, 503);
+            is_refused(&a, 503, "OPS_503_OVERLOADED");
+            field_is(&a, "Content-Type", "application/problem+json");
+            field_is(&a, "Retry-After", "1");
+            TEST_CHECK(a.close && talk_ended(&out));
+            snprintf(ids[k], sizeof ids[k], "%s", heard_field(&a, "X-Request-Id"));
+            TEST_CHECK(heard_has(&a, ids[k]));
+            talk_end(&out);
+        }
+        TEST_CHECK(strcmp(ids[0], ids[1]) != 0);
+        TEST_CHECK(talk_say_text(&in[0], "GET /turned-away HTTP/1.1\r\nHost: a\r\n\r\n"));
+        a = talk_hear(&in[0]);
+        TEST_CHECK_(heard_has(&a, "{\"two\":1}"), "the log has both");
+        for (int k = 0; k < 2; k++)
+            talk_end(&in[k]);
+        stop();
+    }
 }
 
 /* ---- errors ---- */
@@ -1194,6 +1254,8 @@ TEST_LIST
     {"CTL-251 request ids and trace context", test_CTL_251_request_ids_and_trace_context},
     {"CTL-283 JOB-361 JOB-105 JOB-115 JOB-125 JOB-135 a crash is answered 500",
      test_CTL_283_JOB_361_a_crash_is_answered},
+    {"CTL-150 CTL-246 CTL-251 who is turned away is told as everybody",
+     test_CTL_150_CTL_246_CTL_251_who_is_turned_away_is_told_as_everybody},
     {"CTL-246 to CTL-253 envelopes", test_CTL_246_to_CTL_253_envelopes},
     {"JOB-342 to JOB-345 problems", test_JOB_342_to_JOB_345_problems},
     {"what is refused before a body is refused alike behind it",

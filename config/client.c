@@ -85,7 +85,7 @@ static bool read_token(struct client *c, const char *path, bool named, char *why
 bool client_open(struct client *ret, const struct options *o, char *why, size_t why_size)
 {
     struct client c = {.host = "localhost"};
-    char text[256], path[1100];
+    char text[256], path[1100], place[OPTION_PLACE_SIZE];
     bool local = strncmp(o->url, "unix:", 5) == 0;
     const char *where = *o->url ? o->url : o->operator_listen;
     snprintf(c.named, sizeof(c.named), "%s", where);
@@ -93,7 +93,8 @@ bool client_open(struct client *ret, const struct options *o, char *why, size_t 
         if (!parse_url(&c, o->url, why, why_size))
             return false;
     } else if (!address_parse(where, &c.address, text, sizeof(text))) {
-        snprintf(why, why_size, "%s is %s", local ? "--url" : "--operator-listen", text);
+        option_place(local ? OPTION_url : OPTION_operator_listen, o, place);
+        snprintf(why, why_size, "%s is %s", place, text);
         return false;
     }
     const char *named = *o->token_file ? o->token_file : o->operator_token;

@@ -148,7 +148,10 @@ void option_place(enum option_position position, const struct options *options, 
         snprintf(text, OPTION_PLACE_SIZE, "%s:%u: %s", source->file, source->line, o->key);
         return;
     }
-    (source->kind == SOURCE_ENVIRONMENT ? option_variable : option_flag)(o, name);
+    if (source->kind == SOURCE_ENVIRONMENT)
+        option_variable(o, name);
+    else
+        option_flag(o, name);
     snprintf(text, OPTION_PLACE_SIZE, "%s", name);
 }
 

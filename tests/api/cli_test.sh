@@ -35,6 +35,9 @@ check "a bad value" runs 78 serve --slice 7
 check "a bad value is named" err "--slice is '7'; it must be a duration from 100us to 1s, such as 1ms"
 check "a public address" runs 78 serve --operator-listen 0.0.0.0:7070
 check "a public address is refused with the reason" err "for this machine only"
+echo '{"operator": {"listen": "0.0.0.0:7070"}}' >"$tmp/public.json"
+check "one of the file" runs 78 tree --config "$tmp/public.json"
+check "is refused with its place" err "$tmp/public.json:1: operator.listen is '0.0.0.0:7070'; it must be"
 check "a host name" runs 78 serve --operator-listen example.org:80
 check "a bad port" runs 78 serve --operator-listen 127.0.0.1:65536
 check "a relative path" runs 78 serve --operator-listen unix:x

@@ -439,6 +439,10 @@ static enum jwt_stage verify_whole(struct keyring *k, struct span token, const u
     }
     if ((*ret_why = jwt_check_claims(jwt, &policy, algorithm, now_s)) != NULL)
         return JWT_STAGE_CLAIMS;
+    if (!role_of(jwt->role)) {
+        *ret_why = "its role is none of ours";
+        return JWT_STAGE_CLAIMS;
+    }
     enum jwt_stage stage = use ? check_replay(k, jwt, digest, ret_why) : JWT_STAGE_OK;
     if (stage)
         return stage;

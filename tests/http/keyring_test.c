@@ -316,6 +316,16 @@ RINGED(test_CTL_090_a_token_of_a_key_set)
     EXPECT(verify_made(KEY_C, &(struct claims){.jti = "three"}) == JWT_STAGE_SIGNATURE); /* not in the set */
 }
 
+RINGED(test_AMB_22_a_role_that_there_is_none_of_is_no_claim)
+{
+    static const char *const none[] = {"king", "Owner", "owner ", "owner,agent"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        EXPECT(verify_made(KEY_A, &(struct claims){.jti = none[i], .role = none[i]}) == JWT_STAGE_CLAIMS);
+        EXPECT(verify() == JWT_STAGE_CLAIMS); /* nor is it remembered */
+    }
+    EXPECT(verify_made(KEY_A, &(struct claims){.jti = "v", .role = "viewer"}) == JWT_STAGE_OK);
+}
+
 RINGED(test_CTL_089_what_is_remembered_needs_no_signature_and_says_the_same)
 {
     uint64_t before = signatures();
@@ -1374,6 +1384,8 @@ TEST_LIST
      test_CTL_089_a_revocation_counts_even_when_the_store_cant_keep_it},
     {"keyring: CTL-110 a revoked key takes all that it signed with it",
      test_CTL_110_a_revoked_key_takes_all_that_it_signed_with_it},
+    {"keyring: AMB-22 a role that there is none of is no claim",
+     test_AMB_22_a_role_that_there_is_none_of_is_no_claim},
     {"keyring: CTL-110 a revocation of a key whose end nobody knows counts",
      test_CTL_110_a_revocation_of_a_key_whose_end_nobody_knows_counts},
     {"keyring: CTL-110 a key set with our kid does not shield our key",

@@ -75,6 +75,7 @@ struct connection {
     bool serving;                /* a handler may be running */
     bool stirred : 1;            /* something came while an answer waited for its next event */
     bool shaking : 1;            /* hands: TLS isn't there yet */
+    bool cut_off : 1;            /* counted as too slow */
     uint8_t empty_lines : 4;     /* taken off since the last request */
     uint8_t address_size;
     uint8_t address[8];
@@ -133,6 +134,14 @@ bool connection_shed(void)
     return pid != 0;
 }
 
+/* It was too slow: with its head, its body, the handshake, or with taking an answer. */
+static void cut_off(struct connection *c)
+{
+    if (!c->cut_off)
+        TELEMETRY(HTTP_CONNECTION, 1, DIM(LISTENER, c->front->name), DIM(OUTCOME, "cut_off"));
+    c->cut_off = true;
+}
+
 /* ---- sending ---- */
 
 /* One descriptor can be armed once: the connection's own watch gives way to the writer's and comes back after it. */
@@ -140,9 +149,11 @@ static bool wait_until_writable(struct connection *c, uint64_t deadline)
 {
     actor_unwatch(c->watch);
     c->watch = 0;
-    bool writable = actor_wait_fd(c->fd, WATCH_WRITE, deadline) == OK;
+    enum error e = actor_wait_fd(c->fd, WATCH_WRITE, deadline);
     c->watch = actor_watch(c->fd, WATCH_READ);
-    return writable && c->watch;
+    if (e == ERR_TIMEOUT)
+        cut_off(c);
+    return e == OK && c->watch;
 }
 
 static bool send_raw(struct connection *c, struct iovec *pieces, size_t count, uint64_t deadline)
@@ -727,16 +738,19 @@ static enum actor_step drop_all(struct connection *c)
 }
 
 /* Its time is over, and there is no request that could be answered. */
-static bool over(const struct connection *c)
+static bool over(struct connection *c)
 {
-    if (c->shaking)
+    if (c->shaking) {
         TELEMETRY(HTTP_REFUSED, 1, DIM(REASON, "handshake"));
+        cut_off(c);
+    }
     return c->phase == PHASE_CLOSING || !c->began;
 }
 
 static enum actor_step too_slow(struct connection *c)
 {
     static const char why[] = "the request did not arrive in time";
+    cut_off(c);
     if (c->phase == PHASE_HEAD)
         return refuse_head(c, c->carry ? c->carry->bytes : "", c->carry ? c->carry->length : 0,
                            ERROR_KIND_REQUEST_TIMEOUT, why);

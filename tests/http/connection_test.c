@@ -74,6 +74,15 @@ static void serve_handshakes(const struct request *q, struct response *r)
         telemetry_counter_label(runtime_telemetry(runtime_self()), TELEMETRY_HTTP_REFUSED, "handshake"));
 }
 
+/* How many connections were too slow. */
+static void serve_cut_off(const struct request *q, struct response *r)
+{
+    (void)q;
+    answer_number(
+        r, "cut_off",
+        telemetry_counter_label(runtime_telemetry(runtime_self()), TELEMETRY_HTTP_CONNECTION, "cut_off"));
+}
+
 static void serve_large(const struct request *q, struct response *r)
 {
     (void)q;
@@ -132,12 +141,19 @@ static void serve_crash(const struct request *q, struct response *r)
         .body_max = most, .serve = serve_echo                                                \
     }
 static const struct route routes[] = {
-    GET("/hello", serve_hello),      GET("/rooms", serve_rooms),
-    GET("/work", serve_work),        GET("/handshakes", serve_handshakes),
-    GET("/large", serve_large),      GET("/wait", serve_wait),
-    GET("/waiting", serve_waiting),  GET("/go", serve_go),
-    GET("/none", serve_nothing),     GET("/crash", serve_crash),
-    POST("/echo", PUBLIC, 1u << 20), POST("/control", CONTROL, 5000),
+    GET("/hello", serve_hello),
+    GET("/rooms", serve_rooms),
+    GET("/work", serve_work),
+    GET("/handshakes", serve_handshakes),
+    GET("/cut_off", serve_cut_off),
+    GET("/large", serve_large),
+    GET("/wait", serve_wait),
+    GET("/waiting", serve_waiting),
+    GET("/go", serve_go),
+    GET("/none", serve_nothing),
+    GET("/crash", serve_crash),
+    POST("/echo", PUBLIC, 1u << 20),
+    POST("/control", CONTROL, 5000),
     POST("/jobs", JOBS, 5000),
 };
 
@@ -412,6 +428,45 @@ static void test_CTL_251_a_slow_body_is_told_with_its_ids(void)
     expect_refusal("/echo", "Content-Length: 10\r\n", "{", 1, 408, "OPS_408_REQUEST_TIMEOUT");
     expect_refusal("/control", "Content-Length: 10\r\n", "{", 1, 400, "REQ_400_INVALID_SCHEMA");
     expect_refusal("/jobs", "Transfer-Encoding: chunked\r\n", "5\r\n{", 4, 400, "RFA_REQUEST_MALFORMED");
+    stop();
+}
+
+static uint64_t cut_off_so_far(void)
+{
+    struct heard a = talk_once(&server, "GET /cut_off HTTP/1.1\r\nHost: a\r\n\r\n");
+    const char *colon = memchr(a.body, ':', a.body_size);
+    TEST_ASSERT(a.status == 200 && colon);
+    return strtoull(colon + 1, NULL, 10);
+}
+
+/* A head, a body, an answer that isn't taken; not who was idle, nor who is refused for something else. */
+static void test_who_is_too_slow_is_counted_as_cut_off(void)
+{
+    struct testserver_options o = {.limits = {.head_ns = 20 * NS_PER_MS,
+                                              .idle_ns = 60 * NS_PER_MS,
+                                              .body_grace_ns = 20 * NS_PER_MS,
+                                              .body_rate = 1u << 30,
+                                              .write_ns = 50 * NS_PER_MS}};
+    struct talk t;
+    start(o);
+    talk_begin(&t, &server);
+    TEST_CHECK(talk_ended(&t)); /* idle */
+    talk_end(&t);
+    TEST_CHECK(talk_once(&server, "nonsense\r\n\r\n").status == 400);
+    TEST_CHECK(cut_off_so_far() == 0);
+    TEST_CHECK(talk_once(&server, "GET /hel").status == 408);
+    TEST_CHECK(cut_off_so_far() == 1);
+    TEST_CHECK(talk_once(&server, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                                  "Content-Length: 5\r\n\r\n{")
+                   .status == 408);
+    TEST_CHECK(cut_off_so_far() == 2);
+    talk_begin(&t, &server);
+    TEST_CHECK(talk_say_text(&t, "GET /large HTTP/1.1\r\nHost: a\r\n\r\n"));
+    struct pollfd nothing = {.fd = -1};
+    for (int i = 0; i < 200 && cut_off_so_far() == 2; i++)
+        (void)poll(&nothing, 1, 10);
+    TEST_CHECK(cut_off_so_far() == 3);
+    talk_end(&t);
     stop();
 }
 
@@ -786,6 +841,7 @@ TEST_LIST
      test_CTL_251_bytes_that_are_no_request_are_answered_with_ids},
     {"H3 who has closed his side gets the last answer whole",
      test_H3_who_has_closed_his_side_gets_the_last_answer_whole},
+    {"who is too slow is counted as cut off", test_who_is_too_slow_is_counted_as_cut_off},
     {"answers without a body", test_answers_without_a_body},
     {"HTTP/1.0", test_HTTP_1_0},
     {"a slow client that goes on gets all of an answer",

@@ -374,7 +374,11 @@ static void write_ids(struct json *json, const struct request *q)
         trace_write_id(&q->trace, trace);
     json_key(json, "request_id");
     json_string_n(json, q ? q->trace.request_id : "", q ? q->trace.request_id_length : 0);
-    JSON_MEMBER(json, "trace_id", string, trace);
+    json_key(json, "trace_id");
+    if (q && q->trace.trace_text_length) /* as the client wrote it (CTL-251) */
+        json_string_n(json, q->trace.trace_text, q->trace.trace_text_length);
+    else
+        json_string(json, trace);
 }
 
 /* {"error": {...}} of the control contract (CTL-246). */

@@ -188,6 +188,7 @@ void trace_begin(struct trace *trace, struct span traceparent, struct span trace
     uint64_t words[5]; /* two of the trace's id, one of the span's, two of the request's */
     bool given = trace_parse(traceparent, trace);
     draw(words, 5);
+    trace->trace_text_length = 0;
     trace->state = given ? kept_state(tracestate) : span_of(NULL, 0);
     if (!given) {
         memcpy(trace->trace_id, words, sizeof(trace->trace_id));
@@ -211,6 +212,10 @@ void trace_adopt(struct trace *trace, struct span request_id, struct span trace_
     if (sound_request_id(request_id)) {
         trace->request_id_length = (uint8_t)request_id.size;
         memcpy(trace->request_id, request_id.bytes, request_id.size);
+    }
+    if (sound_request_id(trace_id)) {
+        trace->trace_text_length = (uint8_t)trace_id.size;
+        memcpy(trace->trace_text, trace_id.bytes, trace_id.size);
     }
     if (trace_id.size != TRACE_ID_TEXT)
         return;

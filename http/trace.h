@@ -30,7 +30,10 @@ struct trace {
     uint8_t flags;        /* bit 0: sampled */
     uint8_t request_id_length;
     char request_id[TRACE_REQUEST_MAX]; /* the client's, or a UUIDv7 */
-    struct span state;                  /* tracestate as it came, at most TRACE_STATE_MAX; borrowed */
+    uint8_t trace_text_length;          /* 0: none */
+    char trace_text
+        [TRACE_REQUEST_MAX]; /* what the client calls the trace, when that is no trace id: for its errors */
+    struct span state;       /* tracestate as it came, at most TRACE_STATE_MAX; borrowed */
 };
 
 /* A traceparent by itself: trace id, parent and flags, or false. Version 00 is read exactly, ff is refused, later ones are
@@ -39,8 +42,8 @@ bool trace_parse(struct span traceparent, struct trace *ret);
 /* From the header values (bytes NULL: absent). From an actor. */
 void trace_begin(struct trace *trace, struct span traceparent, struct span tracestate,
                  struct span request_id);
-/* Ids that came in the body: a request id that could have been a header's, a trace id of 32 hex digits. Others (bytes NULL:
- * none) leave what there is. */
+/* Ids that came in the body: a request id that could have been a header's, a trace id of 32 hex digits, or a text for one that could
+ * have been a request id. Others (bytes NULL: none) leave what there is. */
 void trace_adopt(struct trace *trace, struct span request_id, struct span trace_id);
 /* A child of `parent` for something done on its behalf. */
 void trace_child(struct trace *child, const struct trace *parent);

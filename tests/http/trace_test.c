@@ -229,6 +229,25 @@ INSIDE(test_CTL_251_request_ids_of_clients_are_kept)
     TEST_CHECK(request_id_is(most, most));
 }
 
+static void test_CTL_251_a_text_for_a_trace_id_is_kept_beside_ours(void)
+{
+    static const char *const kept[] = {"t1", "1AF7651916CD43DD8448EB211C80319C",
+                                       "1af7651916cd43dd8448eb211c80319c"};
+    static const char *const dropped[] = {"", "a b", "a\"b", "a\x7f"};
+    struct trace trace = {.trace_id = {1}};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        trace_adopt(&trace, span_of(NULL, 0), span_text(kept[i]));
+        TEST_CHECK_(span_equal(span_of(trace.trace_text, trace.trace_text_length), span_text(kept[i])), "%s",
+                    kept[i]);
+    }
+    TEST_CHECK(trace.trace_id[0] == 0x1a); /* the last one is a trace id */
+    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++) {
+        trace.trace_text_length = 0;
+        trace_adopt(&trace, span_of(NULL, 0), span_text(dropped[i]));
+        TEST_CHECK_(trace.trace_text_length == 0, "%s", dropped[i]);
+    }
+}
+
 static bool adopts(const char *request_id, const char *trace_id, const char *want_request,
                    const char *want_trace)
 {
@@ -389,6 +408,8 @@ INSIDE(test_a_commit_is_a_span_below_its_request)
 
 TEST_LIST
 = {
+    {"CTL-251 a text for a trace id is kept beside ours",
+     test_CTL_251_a_text_for_a_trace_id_is_kept_beside_ours},
     {"parents that are meant", test_parents_that_are_meant},
     {"parents that are none", test_parents_that_are_none},
     {"a trace goes on", test_a_trace_goes_on},

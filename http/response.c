@@ -436,6 +436,48 @@ static void write_problem(struct json *json, const struct response *r, const str
     json_object_end(json);
 }
 
+/* RFC 6750, 3: a credential was shown. */
+static bool shows_bearer(const struct request *q)
+{
+    struct span value = q ? q->known[HEADER_AUTHORIZATION] : span_of(NULL, 0);
+    return value.size > 7 && strncasecmp(value.bytes, "bearer ", 7) == 0;
+}
+
+/* The roles of the route, or nothing when any will do. */
+static void write_scope(const struct route *route, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = 0;
+    for (unsigned i = 0; route && i < ROLE_COUNT; i++)
+        if (route->roles & 1u << i)
+            length += (size_t)snprintf(text + length, size - length, "%s%s", length ? " " : ", scope=\"",
+                                       role_name((enum role)(1u << i)));
+    if (length)
+        snprintf(text + length, size - length, "\"");
+}
+
+static bool is_about_scope(enum error_code code)
+{
+    return code == ERROR_AUTH_403_ROLE || code == ERROR_AUTH_403_SCOPE || code == ERROR_OPS_403_FORBIDDEN ||
+           code == ERROR_RFA_AUTH_FORBIDDEN;
+}
+
+static void challenge(struct response *r, enum error_code code)
+{
+    const struct request *q = r->request;
+    char scope[160]; /* all the roles and their frame are 90 bytes */
+    if (has_header(r, "WWW-Authenticate"))
+        return;
+    if (catalogue_row(code)->status == 401) {
+        response_header(r, "WWW-Authenticate", "Bearer realm=\"coppice\"%s",
+                        shows_bearer(q) ? ", error=\"invalid_token\"" : "");
+    } else if (is_about_scope(code) && shows_bearer(q) && !q->cross_site) {
+        write_scope(code == ERROR_AUTH_403_ROLE ? q->route : NULL, scope, sizeof(scope));
+        response_header(r, "WWW-Authenticate", "Bearer realm=\"coppice\", error=\"insufficient_scope\"%s",
+                        scope);
+    }
+}
+
 void response_error_with(struct response *r, enum error_code code, const char *detail,
                          void (*write)(struct json *json, void *context), void *context)
 {
@@ -447,8 +489,8 @@ void response_error_with(struct response *r, enum error_code code, const char *d
     r->error = code;
     if ((row->status == 503 || row->status == 429) && !has_header(r, "Retry-After"))
         response_header(r, "Retry-After", "1");
-    if (row->status == 401 && !has_header(r, "WWW-Authenticate"))
-        response_header(r, "WWW-Authenticate", "Bearer realm=\"coppice\"");
+    if (row->status == 401 || row->status == 403)
+        challenge(r, code);
     response_begin(r, row->status, envelope ? RESPONSE_JSON : "application/problem+json");
     json_init(&json, &r->sink);
     if (envelope)

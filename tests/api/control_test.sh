@@ -257,6 +257,7 @@ check "AMB-07 are all listed" is "$(wrong_ones)" 'idempotency_key meta.trace_id 
 check "AMB-07 several that are empty" refuses REQ_400_INVALID_SCHEMA $here "$(cancel | with idempotency_key '""' | with trace_id '""')" meta.trace_id
 check "AMB-07 are all listed" is "$(wrong_ones)" 'idempotency_key meta.trace_id '
 check "AMB-08 the schema comes before the project" refuses REQ_400_INVALID_SCHEMA $here "$(cancel | with project_id '"p9"' | with reason 7)" reason
+check "CTL-251 the text of meta.trace_id comes back" is "$(post /jobs:submit "$(submit | with risk_tier '"X"')" >/dev/null; value request_id)$(value trace_id)" rt
 check "AMB-08 the role comes before the schema" answers 403 AUTH_403_ROLE POST "/jobs/$none:decision" -H "$json" -H "Authorization: Bearer $bearer" -d '{'
 check "AMB-08 the token comes before the schema" answers 401 AUTH_401_INVALID_TOKEN POST $here -H "$json" -H 'Authorization: Bearer a.b.c' -d '{'
 
@@ -457,6 +458,7 @@ check "CTL-248 nor a value" refuses REQ_400_INVALID_SCHEMA "/jobs/$none:cancel" 
 check "CTL-248 nor a word of an enumeration" refuses REQ_400_INVALID_SCHEMA "/jobs/$none:decision" "$(decision $secret)"
 check "CTL-248 nor what is no JSON" refuses REQ_400_INVALID_SCHEMA "/jobs/$none:cancel" "{$secret"
 check "CTL-248 nor an actor" takes 403 AUTH_403_ROLE "/jobs/$none:cancel" "$(cancel | with actor_id "\"$secret\"")"
+check "RFC 6750 that is no scope of this token" header 'WWW-Authenticate: Bearer realm="coppice", error="insufficient_scope".*'
 check "CTL-248 nor a project" takes 403 AUTH_403_SCOPE "/jobs/$none:cancel" "$(cancel | with project_id "\"$secret\"")"
 check "CTL-248 nor a version" takes 409 CONTRACT_409_VERSION_MISMATCH "/jobs/$none:cancel" "$(cancel | with schema_version "\"$secret\"")"
 
@@ -465,6 +467,7 @@ from=127.0.0.7
 for role in approver operator submitter viewer service agent; do
     as "r-$role" $role
     check "CTL-121 $role and the dead letters" answers 403 AUTH_403_ROLE GET /dlq/items -H "Authorization: Bearer $bearer"
+    check "RFC 6750 and which roles may" header 'WWW-Authenticate: Bearer realm="coppice", error="insufficient_scope", scope="owner infra-approver"'
     check "CTL-121 $role and a reprocess" answers 403 AUTH_403_ROLE POST "/dlq/items/$none:reprocess" -H "$json" -H "Authorization: Bearer $bearer" -d "$(reprocess)"
     check "CTL-121 $role and many" answers 403 AUTH_403_ROLE POST /dlq/items:reprocess-bulk -H "$json" -H "Authorization: Bearer $bearer" -d "$(bulk "\"$none\"")"
     check "AMB-23 $role reads jobs" answers 404 JOB_404_NOT_FOUND GET "/jobs/$none" -H "Authorization: Bearer $bearer"

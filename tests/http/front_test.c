@@ -907,6 +907,24 @@ static void test_421_a_listener_of_this_machine_answers_for_no_other_name(void)
     stop();
 }
 
+/* RFC 6750: what is missing and what was refused are told apart. */
+static void test_401_says_whether_there_was_a_credential(void)
+{
+    static const char plain_text[] = "Bearer realm=\"coppice\"",
+                      refused[] = "Bearer realm=\"coppice\", error=\"invalid_token\"";
+    static const char *const targets[] = {"/dlq/token", "/v1/key"};
+    start();
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        struct heard a = ask("GET", targets[i], "", NULL);
+        field_is(&a, "WWW-Authenticate", plain_text);
+        a = ask("GET", targets[i], "Authorization: Basic c2VjcmV0\r\n", NULL);
+        field_is(&a, "WWW-Authenticate", plain_text);
+        a = ask("GET", targets[i], "Authorization: Bearer a.b.c\r\n", NULL);
+        field_is(&a, "WWW-Authenticate", refused);
+    }
+    stop();
+}
+
 static struct heard operate(const char *credential)
 {
     char fields[256];
@@ -1272,6 +1290,7 @@ TEST_LIST
     {"a page from elsewhere changes nothing", test_a_page_from_elsewhere_changes_nothing},
     {"421 a listener of this machine answers for no other name",
      test_421_a_listener_of_this_machine_answers_for_no_other_name},
+    {"401 says whether there was a credential", test_401_says_whether_there_was_a_credential},
     {"the operator's token", test_the_operators_token},
     {"JOB-345 too many requests", test_JOB_345_too_many_requests},
     {"refused credentials are counted", test_refused_credentials_are_counted},

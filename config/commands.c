@@ -323,6 +323,40 @@ int command_audit_list(const struct options *o)
 
 /* ---- what is done ---- */
 
+/* What was not contained, or of which nobody can tell, is no success. */
+static int contained(const struct json_text *json)
+{
+    static const char *const bad[] = {"asked", "ends_process", "not_recovered"};
+    const struct json_node *root = json_root(json),
+                           *outcome = root->kind == JSON_OBJECT ? json_member(json, root, "outcome") : NULL;
+    char text[32] = "";
+    if (outcome)
+        people_text(json, outcome, text, sizeof(text));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        if (strcmp(text, bad[i]) == 0)
+            return output_complain(EXIT_FAILURE, "kill: the outcome is", bad[i]);
+    return EXIT_SUCCESS;
+}
+
+static int show_kill(const struct options *o, const struct client_request *request)
+{
+    struct json_sink out = output_sink();
+    struct json_text json;
+    int status = command_ask(o, request, &json);
+    if (status)
+        return status;
+    const struct json_node *root = json_root(&json);
+    struct span raw = json_raw_of(&json, root);
+    if (o->json) {
+        json_sink_bytes(&out, raw.bytes, raw.size);
+        json_sink_text(&out, "\n");
+    } else {
+        people_write(&out, &json, root);
+    }
+    status = output_done(&out);
+    return status ? status : contained(&json);
+}
+
 static int kill_with(const struct options *o, bool dry)
 {
     char target[CLIENT_TARGET_MAX], body[BODY_MAX], reason[BODY_MAX / 2];
@@ -341,7 +375,7 @@ static int kill_with(const struct options *o, bool dry)
     if (json_end(&json) != JSON_OK)
         return too_long();
     body[sink.length] = 0;
-    return show(o, &(struct client_request){.method = "POST", .target = target, .body = body});
+    return show_kill(o, &(struct client_request){.method = "POST", .target = target, .body = body});
 }
 
 int command_kill(const struct options *o)

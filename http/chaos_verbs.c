@@ -15,6 +15,7 @@ enum {
     NAME_MAX_SHOWN = 64,
     DETAILS_MAX = 16384, /* of an audit entry */
     PAUSE_MAX_MS = 64,   /* between two looks at who has come back */
+    MESSAGE_LAST = 1,    /* to who ends it when the answer is gone */
 };
 
 enum verb { VERB_KILL, VERB_CRASH, VERB_SUSPEND, VERB_RESUME };
@@ -70,6 +71,7 @@ struct experiment {
     bool complete;
     bool ends_process; /* predicted: the escalation goes up to the root */
     bool takes_us;     /* predicted: this connection goes, too */
+    bool handed_over;  /* it is done when this connection has its answer */
     bool supervised;
     struct supervisor_info before, after; /* its supervisor */
 
@@ -202,6 +204,11 @@ static void predict(struct experiment *x)
         x->takes_us |= seen_at(x, i)->pid == actor_self() && seen_at(x, i)->cause;
 }
 
+static bool outlives_us(const struct experiment *x)
+{
+    return x->takes_us || x->ends_process;
+}
+
 /* Whether somebody will stand in this place again. */
 static bool comes_back(const struct experiment *x, const struct seen *s)
 {
@@ -253,6 +260,12 @@ __attribute__((noinline, no_sanitize("address", "undefined", "thread"))) static 
     *nowhere = 1;
 }
 
+static void refuse_trap(struct response *r)
+{
+    response_error(r, ERROR_OPS_409_CONFLICT,
+                   "containment is off: a trap would end the process, so nobody is told to");
+}
+
 /* False: it was not to be had, and that is the answer. */
 static bool end_it(struct experiment *x, struct response *r, uint64_t began)
 {
@@ -265,8 +278,7 @@ static bool end_it(struct experiment *x, struct response *r, uint64_t began)
         actor_kill(x->actor.pid);
     } else if (actor_crash(x->actor.pid, trap) != OK) {
         actor_demonitor(ref);
-        response_error(r, ERROR_OPS_409_CONFLICT,
-                       "containment is off: a trap would end the process, so nobody is told to");
+        refuse_trap(r);
         return false;
     }
     struct message *down = actor_receive(is_down_of, &ref, actor_deadline_ms(CHAOS_WAIT_MS));
@@ -283,6 +295,66 @@ static bool end_it(struct experiment *x, struct response *r, uint64_t began)
              text); /* without the backtrace */
     message_free(down);
     return true;
+}
+
+/* ---- an ending after which nobody may be left to answer ---- */
+
+static void audit(const struct experiment *x, const char *outcome);
+
+struct last {
+    actor_pid connection, target;
+    enum verb verb;
+};
+
+static enum actor_step last_init(void *state, const void *args, size_t args_size)
+{
+    struct last *l = state;
+    ASSERT(args_size == sizeof(*l));
+    memcpy(l, args, sizeof(*l));
+    bool timed = actor_timer(actor_deadline_ms(CHAOS_WAIT_MS), MESSAGE_LAST, 0) != 0;
+    if (!timed || !actor_monitor(l->connection, 0)) /* rather an answer lost than a promise */
+        actor_cast(actor_self(), MESSAGE_LAST, NULL, 0);
+    return ACTOR_CONTINUE;
+}
+
+static enum actor_step last_handle(void *state, struct message *m)
+{
+    const struct last *l = state;
+    if (m->type != MESSAGE_DOWN && m->type != MESSAGE_LAST) {
+        actor_unknown(m);
+        return ACTOR_CONTINUE;
+    }
+    if (l->verb == VERB_KILL)
+        actor_kill(l->target);
+    else
+        (void)actor_crash(l->target, trap); /* whether traps are contained was asked before */
+    return ACTOR_STOP;
+}
+
+/* Waits until the connection has sent the answer and gone, CHAOS_WAIT_MS at most; then ends the target. */
+static const struct actor_class last_class = {
+    .name = "chaos.last", .state_size = sizeof(struct last), .init = last_init, .handle = last_handle};
+
+/* False: it was not to be had, and that is the answer. */
+static bool hand_over(struct experiment *x, struct response *r)
+{
+    const struct last l = {.connection = actor_self(), .target = x->actor.pid, .verb = x->verb};
+    if (x->verb == VERB_CRASH && actor_crash(0, trap) != OK) { /* of nobody: whether traps are contained */
+        refuse_trap(r);
+        return false;
+    }
+    x->outcome = x->ends_process ? "ends_process" : "asked";
+    x->complete = false;
+    x->handed_over = true;
+    audit(x, x->outcome);
+    enum error e = actor_spawn(
+        &(struct spawn_options){
+            .class = &last_class, .args = &l, .args_size = sizeof(l), .scheduler = SPAWN_HERE},
+        NULL);
+    if (e != OK)
+        response_error(r, ERROR_OPS_503_OVERLOADED, "nobody can be started who would end it: %s",
+                       error_name(e));
+    return e == OK;
 }
 
 /* Until everybody who is to come back is there. */
@@ -436,7 +508,9 @@ static void audit(const struct experiment *x, const char *outcome)
 static void answer(const struct experiment *x, struct response *r)
 {
     struct json json;
-    response_begin(r, 200, RESPONSE_JSON);
+    response_begin(r, x->handed_over ? 202 : 200, RESPONSE_JSON);
+    if (x->handed_over) /* the connection's end is what it waits for */
+        r->keep_alive = false;
     json_init(&json, &r->sink);
     json_object_begin(&json);
     JSON_MEMBER(&json, "verb", string, verb_names[x->verb]);
@@ -508,10 +582,8 @@ static bool ending(struct experiment *x, struct response *r)
         x->outcome = "predicted";
         return true;
     }
-    if (x->takes_us || x->ends_process) {
-        x->outcome = "asked";
-        audit(x, x->outcome);
-    }
+    if (outlives_us(x))
+        return hand_over(x, r);
     uint64_t began = actor_clock();
     if (!end_it(x, r, began))
         return false;
@@ -551,7 +623,7 @@ static void serve(const struct request *q, struct response *r, enum verb verb)
         return;
     snprintf(status, sizeof(status), "%d", r->status);
     bool writes_no_more = verb == VERB_SUSPEND && done && x->actor.pid == actor_whereis(WRITER_NAME);
-    if (!writes_no_more)
+    if (!writes_no_more && !(x->handed_over && done))
         audit(x, done ? x->outcome : status);
     TELEMETRY(CHAOS_VERB, (int64_t)x->took_ns, DIM(OPERATION, verb_names[verb]), DIM(TARGET, x->target),
               DIM(OUTCOME, done ? x->outcome : status));

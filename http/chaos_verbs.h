@@ -11,8 +11,12 @@
  * prediction, who really ended, who stands in their places now, how many were untouched, how long that took, and what it
  * cost of the restart budget. It is answered when everybody who is to come back has, or after CHAOS_WAIT_MS.
  *
- * Each leaves an audit entry with the record as its details: afterwards, except where there may be no afterwards (a
- * suspension of the store's writer, or an ending that takes this connection along): then before, as "asked".
+ * Where nobody would be left to answer, there is no afterwards to tell of: an ending that takes this connection along
+ * ("asked"), or the process ("ends_process"), is answered 202 with the prediction, complete false and nothing counted. It
+ * happens when the answer is sent and the connection closed, after CHAOS_WAIT_MS at the latest.
+ *
+ * Each leaves an audit entry with the record as its details: afterwards, and in these cases, as with a suspension of the
+ * store's writer, before.
  *
  * Limits: of the tree CHAOS_SEEN_MAX actors are compared (`complete` says whether those were all), CHAOS_SHOWN_MAX of
  * a list are written out. Links between actors are counted and not predicted: who is at their other end, and whether it

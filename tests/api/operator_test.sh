@@ -152,7 +152,7 @@ while [ $n -lt 30 ]; do
     n=$((n + 1))
 done
 check "TOP-067 thirty kills are absorbed" is "$(pids | grep '^front ')" "$front"
-kill_actor front.operator >/dev/null 2>&1 # the connection goes with its domain
+check "an ending that takes the connection along is answered before" has "$(kill_actor front.operator)" '"outcome":"asked","complete":false'
 check "TOP-067 the next one is an escalation" await '"msg":"supervisor.escalation"'
 check "TOP-067 TOP-098 the domain is named" has "$line" '"domain":"front"'
 check "TOP-067 it is back" healthy
@@ -167,10 +167,19 @@ check "a server for the root's budget" start
 for n in 1 2 3; do
     check "TOP-030 kill $n of 3 is absorbed" has "$(kill_actor deduper)" '"successor":"0x'
 done
-kill_actor deduper >/dev/null 2>&1
+"$COPPICE" kill deduper --yes --json --reason 'a test' --operator-listen "$at" --store-dir "$tmp/store" >"$tmp/record" 2>"$tmp/err"
+check "TOP-029 a kill that ends the process is no success" is $? 1
+check "TOP-029 its record says what it does" has "$(cat "$tmp/record")" '"outcome":"ends_process","complete":false'
+check "TOP-029 and counts nobody" lacks "$(cat "$tmp/record")" died_count
 check "TOP-030 TOP-068 the fourth ends the process" await '"exit_status":70'
 check "TOP-068 the last words name the domain" has "$line" '"domain":"root"'
 check "TOP-030 TOP-068 with status 70" ends_with 70
+
+check "a server whose root is killed" start
+check "TOP-029 the entry of the one before it is as true" has "$(get '/stats/audits?limit=1')" '"outcome":"ends_process"'
+check "TOP-029 nor is it counted there" lacks "$(get '/stats/audits?limit=1')" died_count
+check "TOP-068 a kill of the root is accepted" is "$(status POST /chaos/actors/root:kill -H "$json" -d "$why")" 202
+check "TOP-068 and ends the process" ends_with 70
 
 # --- an adapter that fails ---
 check "a server whose machine will change" start --descriptors 128

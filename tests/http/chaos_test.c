@@ -114,6 +114,25 @@ static void test_escalation(void)
     operated_stop();
 }
 
+/* Nobody would be left to answer afterwards: the answer comes first, and so does the entry. */
+static void test_takes_us(void)
+{
+    char old[32];
+    operated_start(NULL);
+    snprintf(old, sizeof(old), "%s", pid_of("front.connections"));
+    TEST_CHECK(chaos("front.connections", "kill", WHY) == 202);
+    TEST_CHECK(operated_has("\"outcome\":\"ends_process\",\"complete\":false"));
+    TEST_CHECK(strstr(operated_body, "died_count") == NULL && strstr(operated_body, "missing") == NULL);
+    do /* its own root is nobody here, which would end a real process */
+        operated_get("/stats/audits?limit=2");
+    while (operated_status != 200);
+    TEST_CHECK(operated_has(
+        "\"target\":\"front.connections\",\"reason\":\"game day\",\"outcome\":\"ends_process\""));
+    TEST_CHECK(operated_has("\"next\":null")); /* one entry */
+    TEST_CHECK(strcmp(pid_of("front.connections"), old) != 0);
+    operated_stop();
+}
+
 static void test_suspend(void)
 {
     operated_start(NULL);
@@ -190,6 +209,7 @@ TEST_LIST
     {"what is below a supervisor", test_below},
     {"one_for_all and rest_for_one", test_strategies},
     {"one more than the budget", test_escalation},
+    {"an ending that takes the connection along", test_takes_us},
     {"suspended, and what waits for it", test_suspend},
     {"what can't be meant", test_refusals},
     {"audit entries", test_audits},

@@ -861,8 +861,8 @@ export interface components {
                 links: number;
             };
             /** @enum {string} */
-            outcome: "predicted" | "asked" | "recovered" | "not_recovered" | "gone" | "suspended" | "resumed";
-            /** @description Whether all of the tree was compared. */
+            outcome: "predicted" | "asked" | "ends_process" | "recovered" | "not_recovered" | "gone" | "suspended" | "resumed";
+            /** @description Whether all of the tree was compared, and afterwards, too. */
             complete: boolean;
             predicted?: {
                 ends: components["schemas"]["PredictedEnd"][];
@@ -1583,6 +1583,7 @@ export interface operations {
         requestBody?: components["requestBodies"]["Chaos"];
         responses: {
             200: components["responses"]["Containment"];
+            202: components["responses"]["Containment"];
             404: components["responses"]["Problem"];
             409: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
@@ -1646,6 +1647,7 @@ export interface operations {
         requestBody?: components["requestBodies"]["Chaos"];
         responses: {
             200: components["responses"]["Containment"];
+            202: components["responses"]["Containment"];
             404: components["responses"]["Problem"];
             409: components["responses"]["Problem"];
             default: components["responses"]["Problem"];

@@ -182,7 +182,7 @@ static void write_event(struct json_sink *out, const char *bytes, size_t size, b
     static struct json_node nodes[256];
     struct json_text json = {.nodes = nodes, .nodes_max = sizeof(nodes) / sizeof(*nodes)};
     struct json_error error;
-    char name[128] = "-";
+    char name[128] = "-", at[64] = "-";
     if (as_json || !json_text_read(&json, span_of(bytes, size), NULL, &error) ||
         json_root(&json)->kind != JSON_OBJECT) {
         json_sink_bytes(out, bytes, size);
@@ -190,8 +190,13 @@ static void write_event(struct json_sink *out, const char *bytes, size_t size, b
         return;
     }
     const struct json_node *event = json_member(&json, json_root(&json), "event");
+    const struct json_node *when = json_member(&json, json_root(&json), "at");
     if (event)
         people_text(&json, event, name, sizeof(name));
+    if (when)
+        people_text(&json, when, at, sizeof(at));
+    json_sink_text(out, at);
+    json_sink_text(out, " ");
     json_sink_text(out, name);
     write_dimensions(out, &json, json_member(&json, json_root(&json), "measurement"));
     write_dimensions(out, &json, json_member(&json, json_root(&json), "dimensions"));

@@ -293,10 +293,8 @@ static bool emit(enum log_level level, const char *line, size_t size)
 }
 
 /* 2026-01-31T23:59:59.123Z */
-static void timestamp(char text[32])
+static void timestamp_of(uint64_t wall, char text[32])
 {
-    struct env *env = env_real();
-    uint64_t wall = env->wall(env);
     time_t seconds = (time_t)(wall / NS_PER_S);
     struct tm t;
     gmtime_r(&seconds, &t);
@@ -305,6 +303,12 @@ static void timestamp(char text[32])
     const char rest[] = {'.', (char)('0' + ms / 100), (char)('0' + ms / 10 % 10), (char)('0' + ms % 10), 'Z',
                          0};
     memcpy(text + length, rest, sizeof(rest));
+}
+
+static void timestamp(char text[32])
+{
+    struct env *env = env_real();
+    timestamp_of(env->wall(env), text);
 }
 
 static void line_begin(struct json *json, enum log_level level, const char *logger, const char *message)
@@ -469,7 +473,7 @@ static enum log_level level_of_record(const struct telemetry_record *record)
 
 static void follow(void *context, const struct telemetry_record *record)
 {
-    char line[LOG_LINE_MAX];
+    char line[LOG_LINE_MAX], at[32];
     struct json_sink sink;
     struct json json;
     enum telemetry_event event = (enum telemetry_event)record->event;
@@ -481,7 +485,8 @@ static void follow(void *context, const struct telemetry_record *record)
     json_init(&json, &sink);
     line_begin(&json, level, "telemetry", telemetry_event_name(event));
     json_key(&json, "event");
-    telemetry_record_write(record, &json);
+    timestamp_of(record->wall, at);
+    telemetry_record_write(followed, record, at, &json);
     line_end(&json, level, "telemetry", telemetry_event_name(event));
 }
 

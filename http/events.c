@@ -1,18 +1,17 @@
 #define _GNU_SOURCE /* memmem */
 #include "http/events.h"
 
-#include <errno.h>
 #include <stdatomic.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "http/front.h"
 #include "http/parameter.h"
+#include "http/timestamp.h"
 #include "runtime/runtime.h"
 #include "runtime/telemetry.h"
 
 enum {
-    POSITION_MAX = 3 * 20 + 3, /* "<time>-<shard>-<n>" and its 0 */
     EVENT_NAME_MAX = 48,
     /* Schedulers stamp events with clocks that are up to a slice old, so one that is written now may belong before one
      * that was read already. What is younger than this waits for the next look. */
@@ -51,35 +50,9 @@ static bool wanted_read(const struct request *q, struct response *r, struct want
 
 /* ---- places in their order ---- */
 
-static bool position_read(const char *text, struct telemetry_position *ret)
+static size_t sequence_write(const struct telemetry_position *p, char text[TELEMETRY_SEQUENCE_MAX])
 {
-    uint64_t parts[3];
-    char *end;
-    for (int i = 0; i < 3; i++) {
-        if (*text < '0' || *text > '9')
-            return false;
-        errno = 0;
-        parts[i] = strtoull(text, &end, 10);
-        if (errno || *end != (i < 2 ? '-' : 0))
-            return false;
-        text = end + 1;
-    }
-    if (parts[1] > TELEMETRY_SHARDS_MAX)
-        return false;
-    *ret = (struct telemetry_position){.time = parts[0], .shard = (uint32_t)parts[1], .n = parts[2]};
-    return true;
-}
-
-static size_t position_write(const struct telemetry_position *p, char text[POSITION_MAX])
-{
-    struct json_sink sink;
-    json_sink_init(&sink, text, POSITION_MAX, NULL, NULL);
-    json_sink_uint(&sink, p->time);
-    json_sink_text(&sink, "-");
-    json_sink_uint(&sink, p->shard);
-    json_sink_text(&sink, "-");
-    json_sink_uint(&sink, p->n);
-    return sink.length;
+    return telemetry_sequence_write(runtime_telemetry(runtime_self()), p, text);
 }
 
 static struct telemetry_position position_of(const struct telemetry_record *record)
@@ -87,25 +60,42 @@ static struct telemetry_position position_of(const struct telemetry_record *reco
     return (struct telemetry_position){.time = record->time, .n = record->n, .shard = record->shard};
 }
 
+/* What is no place in our events starts at the oldest one that is kept: a sequence of another process, one from the
+ * future; and whatever a stream comes back with, because a browser that is refused then never comes again. */
+static bool is_ahead(const struct telemetry_position *p)
+{
+    return p->time > actor_clock();
+}
+
 /* The client's place, or none. False: it is none of ours, and that is the answer. */
 static bool place_read(const struct request *q, struct response *r, struct telemetry_position *ret,
                        bool *ret_given)
 {
-    char text[POSITION_MAX];
+    const struct telemetry *telemetry = runtime_telemetry(runtime_self());
+    char text[TELEMETRY_SEQUENCE_MAX];
     const struct span last = q->known[HEADER_LAST_EVENT_ID];
+    bool again = last.bytes && last.size; /* a reconnecting stream is further than its address */
     if (!parameter_text(q, r, "since", text, sizeof(text)))
         return false;
-    if (last.bytes && last.size &&
-        last.size < sizeof(text)) { /* a reconnecting stream is further than its address */
-        memcpy(text, last.bytes, last.size);
-        text[last.size] = 0;
-    }
+    if (again)
+        snprintf(text, sizeof(text), "%.*s", (int)last.size, (const char *)last.bytes);
     *ret_given = text[0] != 0;
-    if (text[0] == 0 || position_read(text, ret))
-        return true;
-    response_error(r, ERROR_OPS_400_INVALID,
-                   "since is '%s'; it must be the next or the sequence of an earlier answer", text);
-    return false;
+    enum error e = text[0] ? telemetry_sequence_read(telemetry, text, ret) : OK;
+    if (e == ERR_INVALID && !again) {
+        response_error(r, ERROR_OPS_400_INVALID,
+                       "since is '%s'; it must be the next or the sequence of an earlier answer", text);
+        return false;
+    }
+    if (e || is_ahead(ret))
+        *ret = (struct telemetry_position){0};
+    return true;
+}
+
+static void record_write(const struct telemetry_record *record, struct json *json)
+{
+    char at[TIMESTAMP_SIZE];
+    timestamp_format(record->wall, at);
+    telemetry_record_write(runtime_telemetry(runtime_self()), record, at, json);
 }
 
 /* ---- as a list ---- */
@@ -123,7 +113,7 @@ static bool list_add(void *context, const struct telemetry_record *record)
     l->next = position_of(record);
     if (!wants(l->wanted, record->event))
         return true;
-    telemetry_record_write(record, l->json);
+    record_write(record, l->json);
     return --l->left > 0;
 }
 
@@ -132,7 +122,7 @@ static void serve_list(const struct request *q, struct response *r, const struct
     struct json json;
     struct list l = {.json = &json, .wanted = wanted};
     bool given;
-    char next[POSITION_MAX];
+    char next[TELEMETRY_SEQUENCE_MAX];
     if (!place_read(q, r, &l.next, &given) ||
         !parameter_number(q, r, "limit", EVENTS_DEFAULT, EVENTS_MAX, &l.left))
         return;
@@ -144,7 +134,7 @@ static void serve_list(const struct request *q, struct response *r, const struct
     json_array_begin(&json);
     telemetry_recent(runtime_telemetry(runtime_self()), given ? &after : NULL, list_add, &l);
     json_array_end(&json);
-    JSON_MEMBER(&json, "next", string_n, next, position_write(&l.next, next));
+    JSON_MEMBER(&json, "next", string_n, next, sequence_write(&l.next, next));
     json_object_end(&json);
     json_sink_text(&r->sink, "\n");
 }
@@ -173,7 +163,7 @@ static bool stream_add(void *context, const struct telemetry_record *record)
     struct stream *s = context;
     struct json_sink *sink = &s->r->sink;
     struct json json;
-    char id[POSITION_MAX];
+    char id[TELEMETRY_SEQUENCE_MAX];
     if (record->time > s->settled) {
         s->unsettled = true;
         return false;
@@ -182,12 +172,12 @@ static bool stream_add(void *context, const struct telemetry_record *record)
     if (!wants(s->wanted, record->event))
         return true;
     json_sink_text(sink, "id: ");
-    json_sink_bytes(sink, id, position_write(&s->place, id));
+    json_sink_bytes(sink, id, sequence_write(&s->place, id));
     json_sink_text(sink, "\nevent: ");
     json_sink_text(sink, telemetry_event_name(record->event));
     json_sink_text(sink, "\ndata: ");
     json_init(&json, sink);
-    telemetry_record_write(record, &json);
+    record_write(record, &json);
     json_sink_text(sink, "\n\n");
     s->wrote = true;
     return sink->status == JSON_OK;

@@ -5,7 +5,8 @@
  * A client that accepts text/event-stream gets a stream (server-sent events): first what is kept behind `since` or
  * Last-Event-ID (neither: only what happens from now on), then every event as it comes, `id:` its sequence, so that a
  * reconnecting browser goes on where it was; ":" each EVENTS_KEEP_ALIVE_MS of silence. Anybody else gets
- * {"events": [...], "next": S}, oldest first. `event` is a name, or a family as "actor.*".
+ * {"events": [...], "next": S}, oldest first. A sequence has its process in it: one of another process or from the future,
+ * and a Last-Event-ID that is none, start at the oldest event kept. `event` is a name, or a family as "actor.*".
  *
  * Telemetry keeps a bounded number of events and waits for nobody: a client that is slower misses some, one that takes
  * nothing for the front's write_ns is cut off. At most streams_max of the front's limits at a time, then 503. An event

@@ -100,6 +100,12 @@ static uint64_t telemetry_clock(void *context)
     return s ? s->now : env->now(env);
 }
 
+static uint64_t telemetry_wall(void *context)
+{
+    struct env *env = context;
+    return env->wall(env);
+}
+
 static bool make_shared(struct runtime *rt)
 {
     for (uint32_t i = 0; i < MESSAGE_BLOCKS; i++)
@@ -112,7 +118,7 @@ static bool make_shared(struct runtime *rt)
     rt->names = names_create_keyed(rt->options.names_max, &key);
     rt->groups = groups_create(65536, rt->options.names_max);
     rt->telemetry = telemetry_create(&(struct telemetry_options){
-        .shards = rt->schedulers_count, .now = telemetry_clock, .context = rt->env});
+        .shards = rt->schedulers_count, .now = telemetry_clock, .wall = telemetry_wall, .context = rt->env});
     if (!rt->chunk_depot || !rt->names || !rt->groups || !rt->telemetry)
         return false;
     telemetry_install(rt->telemetry);

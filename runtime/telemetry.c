@@ -10,8 +10,13 @@
  */
 #include "runtime/telemetry.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -197,6 +202,7 @@ struct telemetry_shard {
     uint32_t index;
     /* Written by the shard's thread only. */
     _Alignas(64) _Atomic uint64_t next; /* n of the next record */
+    uint64_t asked, ahead;              /* when the wall clock was asked, and by how much it was ahead then */
     _Atomic uint64_t counts[TELEMETRY_EVENT_COUNT][TELEMETRY_LABELS_MAX];
     struct histogram histograms[HISTOGRAM_COUNT];
     struct slice slices[TELEMETRY_SLO_COUNT][SLICE_COUNT];
@@ -212,8 +218,10 @@ struct subscriber {
 
 struct telemetry {
     uint64_t (*now)(void *context);
+    uint64_t (*wall)(void *context);
     void *context;
-    size_t size; /* of the whole mapping */
+    uint64_t process; /* tells it from another one */
+    size_t size;      /* of the whole mapping */
     uint32_t shard_count;
     struct telemetry_threshold thresholds[TELEMETRY_SLO_COUNT];
     pthread_mutex_t lock;        /* growing labels, taking subscriber places */
@@ -434,7 +442,9 @@ struct telemetry *telemetry_create(const struct telemetry_options *options)
     if (t == MAP_FAILED)
         return NULL;
     t->now = options->now;
+    t->wall = options->wall ? options->wall : options->now;
     t->context = options->context;
+    t->process = t->wall(t->context);
     t->size = size;
     t->shard_count = options->shards;
     memcpy(t->thresholds, thresholds, sizeof(thresholds));
@@ -710,6 +720,17 @@ static void shard_count(struct telemetry_shard *shard, enum telemetry_event even
         histogram_record(&shard->histograms[histogram_of[event] - 1], (uint64_t)measurement);
 }
 
+static uint64_t wall_of(struct telemetry_shard *shard, uint64_t time)
+{
+    const struct telemetry *t = shard->telemetry;
+
+    if (time < shard->asked || time - shard->asked >= TELEMETRY_WALL_STALE_NS || shard->asked == 0) {
+        shard->ahead = t->wall(t->context) - time;
+        shard->asked = time;
+    }
+    return time + shard->ahead;
+}
+
 static void shard_take(struct telemetry_shard *shard, struct telemetry_record *record)
 {
     struct telemetry *t = shard->telemetry;
@@ -725,6 +746,7 @@ static void shard_take(struct telemetry_shard *shard, struct telemetry_record *r
         slo_record(shard, slo_of[event] - 1u, record->time, record->measurement);
     if (frequent[event])
         return;
+    record->wall = wall_of(shard, record->time);
     slot_write(&shard->ring[record->n % TELEMETRY_RING_SIZE], record);
     atomic_store_explicit(&shard->next, record->n + 1, memory_order_release);
 }
@@ -1052,22 +1074,53 @@ static void measurement_write(struct json *json, enum telemetry_event event, int
     }
 }
 
-void telemetry_record_write(const struct telemetry_record *record, struct json *json)
+size_t telemetry_sequence_write(const struct telemetry *telemetry, const struct telemetry_position *position,
+                                char text[TELEMETRY_SEQUENCE_MAX])
 {
-    char text[3 * 20 + 2];
-    struct json_sink sink;
-    size_t at = 0;
+    int length = snprintf(text, TELEMETRY_SEQUENCE_MAX, "%016" PRIx64 "-%" PRIu64 "-%" PRIu32 "-%" PRIu64,
+                          telemetry->process, position->time, position->shard, position->n);
+    return (size_t)length;
+}
 
-    json_sink_init(&sink, text, sizeof(text), NULL, NULL);
-    json_sink_uint(&sink, record->time);
-    json_sink_text(&sink, "-");
-    json_sink_uint(&sink, record->shard);
-    json_sink_text(&sink, "-");
-    json_sink_uint(&sink, record->n);
+/* A number without sign or blanks, and what follows it. */
+static bool number_read(const char **text, char follows, int base, uint64_t *ret)
+{
+    char *end;
+
+    if (!isxdigit((unsigned char)**text))
+        return false;
+    errno = 0;
+    *ret = strtoull(*text, &end, base);
+    if (errno != 0 || *end != follows)
+        return false;
+    *text = end + 1;
+    return true;
+}
+
+enum error telemetry_sequence_read(const struct telemetry *telemetry, const char *text,
+                                   struct telemetry_position *ret)
+{
+    uint64_t process, time, shard, n;
+
+    if (!number_read(&text, '-', 16, &process) || !number_read(&text, '-', 10, &time) ||
+        !number_read(&text, '-', 10, &shard) || !number_read(&text, 0, 10, &n) ||
+        shard > TELEMETRY_SHARDS_MAX)
+        return ERR_INVALID;
+    *ret = (struct telemetry_position){.time = time, .shard = (uint32_t)shard, .n = n};
+    return process == telemetry->process ? OK : ERR_NOT_FOUND;
+}
+
+void telemetry_record_write(const struct telemetry *telemetry, const struct telemetry_record *record,
+                            const char *at, struct json *json)
+{
+    const struct telemetry_position position = {.time = record->time, .n = record->n, .shard = record->shard};
+    char text[TELEMETRY_SEQUENCE_MAX];
+    size_t length = telemetry_sequence_write(telemetry, &position, text), from = 0;
 
     json_object_begin(json);
+    JSON_MEMBER(json, "at", string, at);
     JSON_MEMBER(json, "event", string, events[record->event].name);
-    JSON_MEMBER(json, "sequence", string_n, text, sink.length);
+    JSON_MEMBER(json, "sequence", string_n, text, length);
     json_key(json, "measurement");
     json_object_begin(json);
     measurement_write(json, record->event, record->measurement);
@@ -1075,11 +1128,11 @@ void telemetry_record_write(const struct telemetry_record *record, struct json *
     json_key(json, "dimensions");
     json_object_begin(json);
     for (uint8_t i = 0; i < record->dims; i++) {
-        size_t length = (unsigned char)record->text[at + 1];
+        size_t size = (unsigned char)record->text[from + 1];
 
-        json_key(json, dimension_names[(unsigned char)record->text[at]]);
-        json_string_n(json, record->text + at + 2, length);
-        at += length + 3;
+        json_key(json, dimension_names[(unsigned char)record->text[from]]);
+        json_string_n(json, record->text + from + 2, size);
+        from += size + 3;
     }
     json_object_end(json);
     json_object_end(json);

@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/error.h"
 #include "runtime/telemetry_names.h"
 
 struct histogram;
@@ -98,7 +99,10 @@ struct telemetry_threshold {
 struct telemetry_options {
     uint32_t shards;                /* 1..TELEMETRY_SHARDS_MAX */
     uint64_t (*now)(void *context); /* ns, never going back within a thread */
-    void *context;                  /* borrowed */
+    /* ns since 1970, asked for now and then; it may be set. NULL: `now` is. At the creation it also tells this telemetry
+     * from that of another process. */
+    uint64_t (*wall)(void *context);
+    void *context; /* borrowed */
     struct telemetry_threshold slo[TELEMETRY_SLO_COUNT];
 };
 
@@ -158,7 +162,9 @@ void telemetry_gauge_each(const struct telemetry *telemetry, enum telemetry_gaug
 
 struct telemetry_record {
     uint64_t time; /* (time, shard, n) is the order of all records */
-    uint64_t n;    /* 0, 1, 2, ... within its shard */
+    uint64_t
+        wall; /* what the wall clock said then, up to TELEMETRY_WALL_STALE_NS before carried on by the other one */
+    uint64_t n; /* 0, 1, 2, ... within its shard */
     int64_t measurement;
     uint16_t event;
     uint16_t shard;
@@ -170,9 +176,11 @@ struct telemetry_record {
 
 /* The value of a dimension, or NULL. Borrowed from the record. */
 const char *telemetry_record_value(const struct telemetry_record *record, enum telemetry_dimension dimension);
-/* {"event":"actor.exit","sequence":"<time>-<shard>-<n>","measurement":{"count":1},"dimensions":{"class":"room",...}}
- */
-void telemetry_record_write(const struct telemetry_record *record, struct json *json);
+#define TELEMETRY_WALL_STALE_NS UINT64_C(100000000)
+/* {"at":"2026-11-18T17:31:58.188Z","event":"actor.exit","sequence":"<process>-<time>-<shard>-<n>",
+ * "measurement":{"count":1},"dimensions":{"class":"room",...}}; `at`: record->wall as the caller writes times. */
+void telemetry_record_write(const struct telemetry *telemetry, const struct telemetry_record *record,
+                            const char *at, struct json *json);
 
 /* Subscribers. */
 
@@ -214,6 +222,14 @@ struct telemetry_position {
     uint64_t n;
     uint32_t shard;
 };
+
+/* A position as text, with the process that it is of: 16 digits, the numbers, 3 "-" and a 0. */
+#define TELEMETRY_SEQUENCE_MAX (16 + 3 * 20 + 4)
+size_t telemetry_sequence_write(const struct telemetry *telemetry, const struct telemetry_position *position,
+                                char text[TELEMETRY_SEQUENCE_MAX]);
+/* ERR_INVALID: no sequence at all. ERR_NOT_FOUND: of another process. */
+enum error telemetry_sequence_read(const struct telemetry *telemetry, const char *text,
+                                   struct telemetry_position *ret);
 
 /* Returns false to stop. The record is the reader's copy, valid during the call. */
 typedef bool (*telemetry_visitor)(void *context, const struct telemetry_record *record);

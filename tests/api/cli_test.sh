@@ -182,6 +182,7 @@ check "CTL-118 the first key is" out "key.bootstrapped"
 check "the kill is not" lacks "$(cat "$tmp/stdout")" actor.kill
 check "events so far" ask 0 events --no-follow
 check "events say what happened" out "supervisor.restart"
+check "and when" sh -c 'grep -q "^20..-..-..T..:..:..\....Z supervisor.restart " "$1"' sh "$tmp/stdout"
 check "events as JSON" ask 0 events --no-follow --json
 check "a line each" sh -c '! grep -v "^{\"event\":" "$1"' sh "$tmp/stdout"
 check "keys list" ask 0 keys list

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "http/events.h"
+#include "http/timestamp.h"
 #include "runtime/env.h"
 #include "runtime/telemetry.h"
 #include "tests/support/operated.h"
@@ -47,11 +48,54 @@ static void test_refusals(void)
                operated_has("there is none of that name"));
     TEST_CHECK(operated_get("/stats/events?event=act.*") == 400);
     TEST_CHECK(operated_get("/stats/events?since=yesterday") == 400 && operated_has("since is 'yesterday'"));
-    TEST_CHECK(operated_get("/stats/events?since=1-99-1") == 400);
-    TEST_CHECK(operated_get("/stats/events?since=99999999999999999999999-1-1") == 400);
+    TEST_CHECK(operated_get("/stats/events?since=1-1-99-1") == 400);
+    TEST_CHECK(operated_get("/stats/events?since=1-99999999999999999999999-1-1") == 400);
     TEST_CHECK(operated_get("/stats/events?limit=0") == 400);
     TEST_CHECK(operated_get("/stats/events?limit=100001") == 400);
     TEST_CHECK(operated_has("OPS_400_INVALID"));
+    operated_stop();
+}
+
+/* As a client has it after a restart, a reboot or an upgrade. */
+static void test_sequences_of_others(void)
+{
+    static const char *const since[] = {"0123456789abcdef-1-0-0",
+                                        "0123456789abcdef-18446744073709551615-0-0"};
+    char path[256], next[128], header[256];
+    operated_start(NULL);
+    operated_grow();
+    TEST_CHECK(operated_post("/test/mail/one/5", NULL) == 204);
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "/stats/events?event=actor.start&since=%s", since[i]);
+        TEST_CHECK(operated_get(path) == 200 && count(operated_body, "\"event\":") == 5);
+    }
+    snprintf(next, sizeof(next), "%s", operated_member("next"));
+    snprintf(path, sizeof(path), "/stats/events?event=actor.start&since=%.16s-18446744073709551615-0-0",
+             next);
+    TEST_CHECK(operated_get(path) == 200 && count(operated_body, "\"event\":") == 5); /* ours, not yet */
+    static const char *const last[] = {"99999999999999999-0-1", "yesterday",
+                                       "0123456789abcdef-9999999999999999-0-0"};
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(header, sizeof(header), STREAM "Last-Event-ID: %s\r\n", last[i]);
+        int fd = operated_open("/stats/events?event=actor.start", header);
+        TEST_CHECK(operated_await(fd, "\"attempt\":\"4\""));
+        close(fd);
+    }
+    operated_stop();
+}
+
+/* What happened can be laid beside the log and the audit. */
+static void test_times(void)
+{
+    char before[TIMESTAMP_SIZE], after[TIMESTAMP_SIZE];
+    operated_start(NULL);
+    operated_grow();
+    timestamp_format(env_real()->wall(env_real()) - NS_PER_S, before);
+    TEST_CHECK(operated_post("/test/mail/one/1", NULL) == 204);
+    TEST_CHECK(operated_get("/stats/events?event=actor.start") == 200);
+    timestamp_format(env_real()->wall(env_real()) + NS_PER_S, after);
+    const char *at = operated_member("at");
+    TEST_CHECK(strlen(at) == TIMESTAMP_SIZE - 1 && strcmp(before, at) <= 0 && strcmp(at, after) <= 0);
     operated_stop();
 }
 
@@ -76,7 +120,7 @@ static void test_stream(void)
     TEST_CHECK(strstr(operated_seen, "X-Accel-Buffering: no") != NULL);
     TEST_CHECK(operated_post("/test/mail/two/3", NULL) == 204);
     TEST_CHECK(operated_await(fd, "\"attempt\":\"2\""));
-    TEST_CHECK(count(operated_seen, "\nevent: actor.start\ndata: {\"event\":\"actor.start\"") == 3);
+    TEST_CHECK(count(operated_seen, "\nevent: actor.start\ndata: {\"at\":\"2") == 3);
     TEST_CHECK(strstr(operated_seen, "\"class\":\"one\"") == NULL);
     last_id(id);
     close(fd);
@@ -136,6 +180,8 @@ TEST_LIST
 = {
     {"a list, and where it goes on", test_list},
     {"what can't be meant", test_refusals},
+    {"a sequence of another process", test_sequences_of_others},
+    {"when it happened", test_times},
     {"a stream, and where it goes on", test_stream},
     {"as many streams as may be", test_as_many_as_may_be},
     {"a stream ends with the server", test_drain},

@@ -968,7 +968,8 @@ static void test_every_metrics_line_is_well_formed(void)
 static void test_a_record_as_json(void)
 {
     static const char expected[] =
-        "{\"event\":\"ingest.completed\",\"sequence\":\"1000000000000-0-0\",\"measurement\":{\"ingest_"
+        "{\"at\":\"then\",\"event\":\"ingest.completed\",\"sequence\":\"000000e8d4a51000-1000000000000-0-0\","
+        "\"measurement\":{\"ingest_"
         "latency_ms\":75.9},"
         "\"dimensions\":{\"instance_id\":\"i-1\",\"channel\":\"http\",\"outcome\":\"a \\\"b\\\"\\n\"}}";
     struct telemetry_record record;
@@ -981,7 +982,7 @@ static void test_a_record_as_json(void)
     record = newest();
     json_sink_init(&sink, text_out, sizeof(text_out), NULL, NULL);
     json_init(&json, &sink);
-    telemetry_record_write(&record, &json);
+    telemetry_record_write(telemetry, &record, "then", &json);
     TEST_CHECK(json_end(&json) == JSON_OK);
     TEST_CHECK(sink.length == sizeof(expected) - 1 && memcmp(text_out, expected, sink.length) == 0);
     TEST_MSG("%.*s", (int)sink.length, text_out);

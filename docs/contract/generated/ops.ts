@@ -813,6 +813,8 @@ export interface components {
             next: string;
         };
         Event: {
+            /** Format: date-time */
+            at: string;
             event: string;
             sequence: string;
             measurement: {
@@ -1515,7 +1517,7 @@ export interface operations {
     listEvents: {
         parameters: {
             query?: {
-                /** @description The `next` of an earlier answer, or a `sequence`. */
+                /** @description The `next` of an earlier answer, or a `sequence`. One of another process starts at the oldest event kept. */
                 since?: string;
                 /** @description Only events of this name, or of a family, as `supervisor.*`. */
                 event?: string;

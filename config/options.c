@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config/file.h"
-#include "config/nearest.h"
+#include "http/nearest.h"
 #include "config/sockets.h"
 #include "http/front.h"
 #include "runtime/assert.h"

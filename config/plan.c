@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "actors/deduper.h"
-#include "config/nearest.h"
+#include "http/nearest.h"
 #include "http/keyring.h"
 #include "http/listener.h"
 #include "http/otlp.h"

@@ -8,6 +8,7 @@
 #include "http/api_key_auth.h"
 #include "http/body.h"
 #include "http/metrics.h"
+#include "http/nearest.h"
 #include "http/operator_token.h"
 #include "http/url.h"
 #include "runtime/telemetry.h"
@@ -596,10 +597,54 @@ static bool refuse_parameter(struct response *r, const char *name, const struct 
     return false;
 }
 
+/* "" when it can't be a name of ours. */
+static void parameter_name(struct span sent, char name[NEAREST_LENGTH_MAX + 1])
+{
+    size_t size = 0;
+    if (!url_decode(sent, name, NEAREST_LENGTH_MAX, &size))
+        size = 0;
+    name[size] = 0;
+}
+
+/* Whether the operation has it; else the nearest that it has is offered. */
+static bool is_parameter(const struct contract_operation *operation, struct nearest *nearest)
+{
+    for (uint32_t i = 0; i < operation->parameters_count; i++) {
+        if (operation->parameters[i].in != PARAMETER_QUERY)
+            continue;
+        if (strcmp(operation->parameters[i].name, nearest->word) == 0)
+            return true;
+        nearest_offer(nearest, operation->parameters[i].name);
+    }
+    return false;
+}
+
+/* An operator who mistypes a filter must not take the whole list for what it filters. Clients of other versions may send more than
+ * we know of: there it is passed over. False: answered. */
+static bool check_query(const struct request *q, struct response *r,
+                        const struct contract_operation *operation)
+{
+    struct span rest = q->query, sent, value;
+    char name[NEAREST_LENGTH_MAX + 1];
+    while (url_query_next(&rest, &sent, &value)) {
+        struct schema_defect defect = {.what = "is no parameter of this path"};
+        struct nearest nearest = {.word = name};
+        parameter_name(sent, name);
+        if (is_parameter(operation, &nearest))
+            continue;
+        if (nearest.best)
+            snprintf(defect.what, sizeof(defect.what), "is no parameter of this path; '%s' is", nearest.best);
+        return refuse_parameter(r, name[0] ? name : "what the query has", &defect);
+    }
+    return true;
+}
+
 /* False: answered. */
 static bool check_parameters(const struct request *q, struct response *r,
                              const struct contract_operation *operation)
 {
+    if (q->query.size && operation && r->surface == SURFACE_OPERATOR && !check_query(q, r, operation))
+        return false;
     for (uint32_t i = 0; operation && i < operation->parameters_count; i++) {
         const struct contract_parameter *p = &operation->parameters[i];
         struct schema_defect defect = {.kind = DEFECT_MISSING, .what = "is needed"};

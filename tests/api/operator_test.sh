@@ -216,6 +216,13 @@ check "a number too large" is "$(status GET '/stats/tree?children=201')" 400
 check "a bad format" is "$(status GET '/stats/tree?format=dance')" 400
 check "a format that begins well" is "$(status GET '/stats/tree?format=text-or-more')" 400
 check "a number that is too long, whatever it is" is "$(status GET "/stats/tree?children=$(printf '%020d' 7)")" 400
+check "a parameter that there is none of" is "$(status GET '/stats/tree?nam=deduper')" 400
+check "it is named, and the nearest" has "$(cat "$tmp/body")" "nam is no parameter of this path; 'name' is"
+check "one that is like no other" is "$(status GET '/keys/history?limit=1&elsewhere')" 400
+check "it is named alone" has "$(cat "$tmp/body")" '"detail":"elsewhere is no parameter of this path"'
+check "one that can't be read" is "$(status GET "/keys/history?$(printf '%0100d' 7)=%01")" 400
+check "where there are none" is "$(status GET '/stats/actors/bus?x=1')" 400
+check "clients may say more than is known" is "$(curl -s -o /dev/null -w '%{http_code}' "http://$client/healthz?x=1")" 200
 check "a position that is too long" is "$(status GET "/stats/events?since=$(printf '%080d' 0)-0-0")" 400
 check "a bad position" is "$(status GET '/stats/events?since=yesterday')" 400
 check "a page from elsewhere may not kill" is "$(status POST /chaos/actors/bus:kill -H 'Origin: http://evil.example')" 403

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "config/nearest.h"
+#include "http/nearest.h"
 
 static void test_distance(void)
 {

@@ -1,6 +1,6 @@
 /* The known word that a mistyped one was probably meant to be. Pure; any thread. */
-#ifndef COPPICE_CONFIG_NEAREST_H
-#define COPPICE_CONFIG_NEAREST_H
+#ifndef COPPICE_HTTP_NEAREST_H
+#define COPPICE_HTTP_NEAREST_H
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "config/nearest.h"
+#include "http/nearest.h"
 
 #include <string.h>
 

@@ -563,6 +563,41 @@ static void test_JOB_342_to_JOB_345_problems(void)
                                            "Accept: text/html\r\nAccept: application/json\r\n"};
         TEST_CHECK_(ask("GET", "/v1/things", fine[i], NULL).status == 200, "%s", fine[i]);
     }
+    for (int i = 0; i < 7; i++) {
+        static const char *const none[] = {"application/json;q=0",
+                                           "application/json ; Q=0.000, */*",
+                                           "*/*, application/json;q=0.0",
+                                           "application/*;q=0, */*;q=1",
+                                           "*/*;q=0",
+                                           "text/html;q=1, application/jsonp",
+                                           "text/html, x/application/json"};
+        char line[128];
+        snprintf(line, sizeof line, "Accept: %s\r\n", none[i]);
+        a = ask("GET", "/v1/things", line, NULL);
+        TEST_CHECK_(a.status == 406, "%s: %d", none[i], a.status);
+    }
+    for (int i = 0; i < 5; i++) {
+        static const char *const fine[] = {"application/json;q=0.001", "*/*;q=0, application/json",
+                                           "application/problem+json", "text/html, */*;q=0.01", ""};
+        char line[128];
+        snprintf(line, sizeof line, "Accept: %s\r\n", fine[i]);
+        TEST_CHECK_(ask("GET", "/v1/things", line, NULL).status == 200, "%s", fine[i]);
+    }
+    static const struct {
+        const char *fields;
+        int status;
+    } types[] = {{"Content-Type: application/json;charset=latin1\r\n", 415},
+                 {"Content-Type: application/json; a=b; charset=\"iso-8859-1\"\r\n", 415},
+                 {"Content-Type: application/json;charset=\"UTF-8\"\r\n", 200},
+                 {"Content-Type: application/json;version=1\r\n", 200},
+                 {"Content-Type: application/jsonp\r\n", 415},
+                 {JSON "Content-Encoding: gzip\r\n", 415},
+                 {JSON "Content-Encoding: \r\n", 415},
+                 {JSON "Content-Encoding: Identity\r\n", 200}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        a = ask("POST", "/v1/things", types[i].fields, "{}");
+        TEST_CHECK_(a.status == types[i].status, "%s: %d", types[i].fields, a.status);
+    }
     char body[102];
     snprintf(body, sizeof body, "{}%99s", "");
     a = ask("POST", "/v1/things", JSON, body);

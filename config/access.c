@@ -1,10 +1,55 @@
 #include "config/access.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "config/log.h"
+
+enum { PEER_TEXT = 40, SECRET_MIN = 12 /* characters behind its prefix: fewer are no secret */ };
+
+/* As it is counted: of IPv6 the first half. */
+static void write_peer(struct span address, char text[PEER_TEXT])
+{
+    const uint8_t *at = address.bytes;
+    text[0] = 0;
+    if (address.size == 4)
+        snprintf(text, PEER_TEXT, "%u.%u.%u.%u", at[0], at[1], at[2], at[3]);
+    else if (address.size == 8)
+        snprintf(text, PEER_TEXT, "%x:%x:%x:%x::/64", at[0] << 8 | at[1], at[2] << 8 | at[3],
+                 at[4] << 8 | at[5], at[6] << 8 | at[7]);
+}
+
+static bool in_secret(char c, bool dots)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '-' || (dots && c == '.');
+}
+
+/* What has the form of one of our keys ("cop_...") or of a JWT ("eyJ..."), wherever somebody has put it by mistake. */
+static void mask_credentials(char *text)
+{
+    char *out = text;
+    for (const char *at = text; *at;) {
+        bool key = strncmp(at, "cop_", 4) == 0, token = strncmp(at, "eyJ", 3) == 0;
+        size_t prefix = key ? 4 : 3, length = prefix;
+        while ((key || token) && in_secret(at[length], token))
+            length++;
+        if (length < prefix + SECRET_MIN) {
+            *out++ = *at++;
+            continue;
+        }
+        memcpy(out, at, prefix);
+        memcpy(out + prefix, "***", 3);
+        out += prefix + 3;
+        at += length;
+    }
+    *out = 0;
+}
 
 void access_log(const struct request *q, const struct response *r, uint64_t took_ns)
 {
-    char trace[TRACE_ID_TEXT + 1], span[TRACE_SPAN_TEXT + 1], id[TRACE_REQUEST_MAX + 1], path[257], who[129];
+    char trace[TRACE_ID_TEXT + 1], span[TRACE_SPAN_TEXT + 1], id[TRACE_REQUEST_MAX + 1], path[257], who[129],
+        peer[PEER_TEXT];
     enum log_level level = q->route && q->route->quiet ? LOG_DEBUG : LOG_INFO;
     if (level < log_level_here())
         return;
@@ -20,10 +65,13 @@ void access_log(const struct request *q, const struct response *r, uint64_t took
     if (who_size)
         memcpy(who, q->identity.subject.bytes, who_size);
     who[who_size] = 0;
+    mask_credentials(path);
+    mask_credentials(id);
+    write_peer(q->address, peer);
     LOG(level, "http", "request", {"method", method_name(q->method), 0}, {"path", path, 0},
         {"status", NULL, r->status}, {"bytes", NULL, (int64_t)r->sent_bytes},
         {"took_us", NULL, (int64_t)(took_ns / NS_PER_US)},
         {"listener", q->front ? ((const struct front *)q->front)->name : "", 0}, {"who", who, 0},
-        {"request_id", id, 0}, {"trace_id", trace, 0}, {"span_id", span, 0},
+        {"peer", peer, 0}, {"request_id", id, 0}, {"trace_id", trace, 0}, {"span_id", span, 0},
         {"code", r->error == ERROR_NONE ? "" : catalogue_row(r->error)->code, 0});
 }

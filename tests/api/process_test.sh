@@ -17,6 +17,9 @@ check "down to its last row" await '"logger":"tree","msg":"└─ notify'
 # --- secrets ---
 secret=hunter2hunter2
 curl -sS -m 20 -o /dev/null -H "Authorization: Bearer $secret" "http://$at/stats?token=$secret"
+key=cop_8uTzhunter2hunter2hunter2hunter2hunter2hunter2hunter2 jwt=eyJhbhunter2hunter2.eyJzdhunter2hunter2.AAhunter2hunter2
+curl -sS -m 20 -o /dev/null -H "X-Request-Id: a-$key" "http://$client/v1/jobs/$key:x"
+curl -sS -m 20 -o /dev/null -H "X-Request-Id: $jwt" "http://$client/jobs/$jwt/cop_short"
 kill -USR1 "$server"
 secrets() {
     while read -r line <&9; do
@@ -30,6 +33,13 @@ secrets() {
     done
 }
 check "no secret of a request is in the log" secrets
+curl -sS -m 20 -o /dev/null -H "X-Request-Id: a-$key" "http://$client/v1/jobs/$key:x"
+check "a key is masked wherever it stands" await '"path":"/v1/jobs/cop_***:x"'
+check "also in the request's id" has "$line" '"request_id":"a-cop_***"'
+check "the line says who asked" has "$line" '"peer":"127.0.0.1"'
+curl -sS -m 20 -o /dev/null -H "X-Request-Id: $jwt" "http://$client/jobs/$jwt/cop_short"
+check "so is a token, and no word that is like a key" await '"path":"/jobs/eyJ***/cop_short"'
+check "also in the request's id" has "$line" '"request_id":"eyJ***"'
 check "SIGTERM ends it with 0" stop
 
 # --- libraries that a start doesn't need: its store has a signing key by now ---

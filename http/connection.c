@@ -902,6 +902,7 @@ static void mourn(struct connection *c)
         t->q.path = t->q.route ? span_text(t->q.route->path) : span_of(NULL, 0);
         t->q.identity.subject = span_of(NULL, 0);
     }
+    t->q.trace.state = span_of(NULL, 0);
     char *room = t->r.body;
     t->q.path = keep_apart(t->q.path, room, sizeof(t->r.body) / 2);
     t->q.identity.subject =

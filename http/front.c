@@ -829,6 +829,7 @@ static void observe(const struct front *front, const struct request *q, const st
         trace_record(&(struct trace_span){.trace = &q->trace,
                                           .kind = TRACE_SERVER,
                                           .status = r->status >= 500 ? TRACE_ERROR : TRACE_UNSET,
+                                          .method = method,
                                           .name = path,
                                           .began_ns = q->began_ns,
                                           .ended_ns = now,

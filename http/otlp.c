@@ -270,8 +270,9 @@ bool otlp_options_parse(struct otlp_options *ret, char *const environment[], cha
 enum { FLUSH = 1 };
 
 /* Ids, times and names of keys, and four texts of 63 bytes that are escaped as six each; and what ends the document. */
-#define SPAN_JSON_MAX 2560u
-STATIC_ASSERT(SPAN_JSON_MAX > 900 + TRACE_ATTRIBUTES_MAX * TRACE_TEXT_MAX * 6, "a span fits");
+#define SPAN_JSON_MAX 3584u
+STATIC_ASSERT(SPAN_JSON_MAX > 900 + TRACE_ATTRIBUTES_MAX * TRACE_TEXT_MAX * 6 + TRACE_STATE_MAX * 2,
+              "a span fits"); /* in a tracestate there is nothing that \u is needed for */
 #define ANSWER_MAX  4096u
 #define RETRY_MAX_S 300u
 
@@ -344,6 +345,15 @@ static void write_attributes(struct json *json, const struct trace_recorded *spa
     json_array_end(json);
 }
 
+/* "GET /v1/jobs" */
+static void write_name(struct json *json, const struct trace_recorded *span)
+{
+    char name[160]; /* a path of a route is no longer than a line of its table */
+    snprintf(name, sizeof(name), "%s%s%s", span->method ? span->method : "", span->method ? " " : "",
+             span->name);
+    JSON_MEMBER(json, "name", string, name);
+}
+
 /* Enums as numbers, ids in hex, 64 bits as strings: OTLP's own JSON. `wall`: what the wall clock is ahead by. */
 static void write_span(struct json *json, const struct trace_recorded *span, uint64_t wall)
 {
@@ -353,8 +363,12 @@ static void write_span(struct json *json, const struct trace_recorded *span, uin
     write_id(json, "spanId", span->span_id, sizeof(span->span_id));
     if (memcmp(span->parent_id, none, sizeof(none)) != 0)
         write_id(json, "parentSpanId", span->parent_id, sizeof(span->parent_id));
+    if (span->state_size) {
+        json_key(json, "traceState");
+        json_string_n(json, span->state, span->state_size);
+    }
     JSON_MEMBER(json, "flags", uint, span->flags);
-    JSON_MEMBER(json, "name", string, span->name);
+    write_name(json, span);
     JSON_MEMBER(json, "kind", uint, span->kind);
     JSON_MEMBER(json, "startTimeUnixNano", uint_string, span->began_ns + wall);
     JSON_MEMBER(json, "endTimeUnixNano", uint_string, span->ended_ns + wall);

@@ -296,7 +296,12 @@ static void fill(const struct trace_span *span, struct trace_recorded *slot)
     slot->flags = trace->flags;
     slot->kind = (uint8_t)span->kind;
     slot->status = (uint8_t)span->status;
+    slot->method = span->method;
     slot->name = span->name;
+    /* What a child has of it is borrowed from a request that may be over. */
+    slot->state_size = span->kind == TRACE_SERVER ? (uint16_t)trace->state.size : 0;
+    if (slot->state_size)
+        memcpy(slot->state, trace->state.bytes, slot->state_size);
     slot->began_ns = span->began_ns;
     slot->ended_ns = span->ended_ns;
     copy_attributes(span, slot);

@@ -59,7 +59,8 @@ struct trace_span {
     const struct trace *trace;
     enum trace_kind kind;
     enum trace_status status;
-    const char *name;            /* static: "POST /v1/jobs", "store.commit" */
+    const char *method;          /* static, of a request: stands before the name; or NULL */
+    const char *name;            /* static: "/v1/jobs", "store.commit" */
     uint64_t began_ns, ended_ns; /* monotonic, as actor_now */
     /* Up to four attributes; keys are static, texts copied up to 63 bytes, NULL text: the number. */
     struct {
@@ -74,7 +75,7 @@ bool trace_exporting(void);
 
 /* ---- for the exporter ---- */
 
-#define TRACE_RING           1024u /* spans of one scheduler; 416 bytes each, touched when they are used */
+#define TRACE_RING           1024u /* spans of one scheduler; 936 bytes each, touched when they are used */
 #define TRACE_ATTRIBUTES_MAX 4u
 #define TRACE_TEXT_MAX       63u
 
@@ -82,6 +83,9 @@ bool trace_exporting(void);
 struct trace_recorded {
     uint8_t trace_id[16], span_id[8], parent_id[8];
     uint8_t flags, kind, status;
+    uint16_t state_size;
+    char state[TRACE_STATE_MAX]; /* of a request's span: its tracestate */
+    const char *method;          /* NULL: none */
     const char *name;
     uint64_t began_ns, ended_ns;
     struct {

@@ -66,6 +66,8 @@ check "the collector gets the span" posted "\"spanId\":\"$own\""
 check "of the service" has "$post" '{"key":"service.name","value":{"stringValue":"traced"}}'
 one=$(span "\"spanId\":\"$own\"")
 check "below the client's" has "$one" "{\"traceId\":\"$id\",\"spanId\":\"$own\",\"parentSpanId\":\"$parent\""
+check "with what others keep of it" has "$one" '"traceState":"a=b"'
+check "named after its method and its route" has "$one" '"name":"GET /stats"'
 check "a server's" has "$one" '"kind":2,'
 check "times are texts" matches "$one" '"startTimeUnixNano":"[0-9]{19}","endTimeUnixNano":"[0-9]{19}"'
 check "with its status" has "$one" '{"key":"http.response.status_code","value":{"intValue":"200"}}'

@@ -8,6 +8,7 @@
 #include "config/log.h"
 #include "config/notify.h"
 #include "config/outside.h"
+#include "http/timestamp.h"
 #include "http/tls.h"
 #include "runtime/actor.h"
 
@@ -79,6 +80,17 @@ static bool templates_same(const struct settings *a, const struct settings *b)
 {
     return a->templates_count == b->templates_count &&
            memcmp(a->templates, b->templates, a->templates_count * sizeof(a->templates[0])) == 0;
+}
+
+/* The file has the same name and is another one. */
+static void note_certificate(const struct tls_context *tls, struct reload_report *r)
+{
+    char until[TIMESTAMP_SIZE], text[64];
+    int64_t until_s = tls_context_validity(tls).until_s;
+    timestamp_format(until_s > 0 ? (uint64_t)until_s * NS_PER_S : 0, until);
+    snprintf(text, sizeof(text), "tls.certificate (until %s)", until);
+    r->applied++;
+    note(r->applied_keys, sizeof(r->applied_keys), text);
 }
 
 static void compare(const struct settings *before, const struct settings *next, struct reload_report *r)
@@ -153,6 +165,8 @@ void reload_now(struct reload_report *ret)
     if (status != 0 || !prepare(&next->options, &tls, ret->why, sizeof(ret->why)))
         return;
     compare(before, next, ret);
+    if (tls && tls_context_differs(tls))
+        note_certificate(tls, ret);
     apply(before, next, tls);
     state.next = (state.next + 1) % SLOTS;
     ret->done = true;

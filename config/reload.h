@@ -18,7 +18,9 @@ struct reload_report {
     uint32_t applied; /* settings that have changed */
     uint32_t restart; /* settings that will, at the next start */
     char why[512];
-    char applied_keys[512]; /* "log.level, http.idle"; what doesn't fit is left out */
+    /* "log.level, http.idle, tls.certificate (until 2027-01-01T00:00:00.000Z)", the last one when it is another certificate,
+     * whatever its file is called; what doesn't fit is left out */
+    char applied_keys[512];
     char restart_keys[512];
 };
 

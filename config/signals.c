@@ -12,10 +12,12 @@
 #include "config/log.h"
 #include "config/notify.h"
 #include "config/reload.h"
+#include "http/audits.h"
 #include "http/front.h"
 #include "http/living.h"
+#include "store/store.h"
 
-enum { MESSAGE_STOP = 0x100 };
+enum { MESSAGE_STOP = 0x100, AUDIT_MS = 1000 };
 
 static struct runtime *volatile running;
 static int ends[2] = {-1, -1};
@@ -130,6 +132,20 @@ static void reload(struct reload_report *report)
                              : "READY=1\nSTATUS=serving; the last reload was refused, see the log");
 }
 
+/* Nobody waits for this one: it is told, and kept, here. A store that hangs doesn't keep a drain waiting for long. */
+static void reload_by_signal(void)
+{
+    struct reload_report report;
+    reload(&report);
+    if (store_here())
+        (void)audits_note_by("signal",
+                             &(struct audits_entry){.verb = "config.reload",
+                                                    .target = "settings",
+                                                    .reason = span_text("SIGHUP"),
+                                                    .outcome = report.done ? "reloaded" : "refused"},
+                             actor_deadline_ms(AUDIT_MS));
+}
+
 /* ---- SIGUSR1 ---- */
 
 struct dump {
@@ -186,7 +202,6 @@ static void read_pipe(void)
 {
     char bytes[64];
     ssize_t n;
-    struct reload_report report;
     while ((n = read(ends[0], bytes, sizeof(bytes))) > 0)
         for (ssize_t i = 0; i < n; i++)
             switch (bytes[i]) {
@@ -194,7 +209,7 @@ static void read_pipe(void)
                 drain();
                 break;
             case 'H':
-                reload(&report);
+                reload_by_signal();
                 break;
             case 'U':
                 dump();

@@ -151,7 +151,7 @@ static struct span cut(struct span text, size_t most)
     return span_of(bytes, most);
 }
 
-static enum error append(struct audit_append *entry)
+static enum error append(struct audit_append *entry, uint64_t deadline)
 {
     struct store *store = store_here();
     struct uuid_source source;
@@ -160,7 +160,6 @@ static enum error append(struct audit_append *entry)
     uuid_source_init(&source, store->env);
     entry->id = uuid_v7(&source);
     /* A verb may have ended the writer itself: the entry waits for the next one. The same id again is the same entry. */
-    uint64_t deadline = actor_deadline_ms(SUBMIT_MS);
     for (;;) {
         enum error e = store_submit(&audit_append_class, entry, NULL, 0, NULL, deadline);
         if (e == ERR_EXISTS)
@@ -171,20 +170,32 @@ static enum error append(struct audit_append *entry)
     }
 }
 
-bool audits_note(const struct request *q, const struct audits_entry *entry)
+static bool note(struct span who, struct span request_id, const struct audits_entry *entry, uint64_t deadline)
 {
-    struct span who = q->identity.subject;
     struct audit_append append_entry = {
-        .who = cut(who.size ? who : span_text("operator"), AUDIT_WHO_MAX),
+        .who = cut(who, AUDIT_WHO_MAX),
         .verb = span_text(entry->verb),
         .target = cut(span_text(entry->target), TARGET_MAX),
         .reason = cut(entry->reason, AUDITS_REASON_MAX),
         .outcome = span_text(entry->outcome),
-        .request_id = span_of(q->trace.request_id, q->trace.request_id_length),
+        .request_id = request_id,
         .details = entry->details,
     };
-    enum error e = append(&append_entry);
+    enum error e = append(&append_entry, deadline);
     if (e)
         tell_unwritten(&append_entry, e);
     return e == OK;
+}
+
+bool audits_note(const struct request *q, const struct audits_entry *entry)
+{
+    struct span who = q->identity.subject;
+    return note(who.size ? who : span_text("operator"),
+                span_of(q->trace.request_id, q->trace.request_id_length), entry,
+                actor_deadline_ms(SUBMIT_MS));
+}
+
+bool audits_note_by(const char *who, const struct audits_entry *entry, uint64_t deadline)
+{
+    return note(span_text(who), span_of(NULL, 0), entry, deadline);
 }

@@ -23,6 +23,9 @@ struct audits_entry {
  * whether it was; a line of the log says which entry and why. */
 bool audits_note(const struct request *q, const struct audits_entry *entry);
 
+/* The same by somebody who has sent no request, such as a signal. Until the deadline. */
+bool audits_note_by(const char *who, const struct audits_entry *entry, uint64_t deadline);
+
 /* GET /stats/audits?after=TOKEN&limit=N: {"audits": [...], "next": token or null}, newest first. */
 void audits_serve(const struct request *q, struct response *r);
 

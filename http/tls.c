@@ -252,6 +252,15 @@ struct tls_validity tls_context_validity(const struct tls_context *context)
     return context->validity;
 }
 
+bool tls_context_differs(const struct tls_context *context)
+{
+    struct tls_context *here = tls_context_here();
+    bool same = here && crypto.X509_cmp(ssl.SSL_CTX_get0_certificate(here->ssl),
+                                        ssl.SSL_CTX_get0_certificate(context->ssl)) == 0;
+    tls_context_release(here);
+    return !same;
+}
+
 bool tls_validity_here(struct tls_validity *ret_validity)
 {
     struct tls_context *context = tls_context_here();

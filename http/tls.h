@@ -36,6 +36,8 @@ struct tls_validity {
     int64_t from_s, until_s;
 };
 struct tls_validity tls_context_validity(const struct tls_context *context);
+/* Whether it is another certificate than the one in use; true as well when none is. Any thread. */
+bool tls_context_differs(const struct tls_context *context);
 /* Of the one in use; false: none is. Any thread. */
 bool tls_validity_here(struct tls_validity *ret_validity);
 

@@ -87,6 +87,7 @@
     X(OSSL_PARAM_BLD_push_utf8_string)  \
     X(OSSL_PARAM_BLD_to_param)          \
     X(OSSL_PARAM_free)                  \
+    X(X509_cmp)                         \
     X(X509_get0_notAfter)               \
     X(X509_get0_notBefore)              \
     X(d2i_ECDSA_SIG)

@@ -146,6 +146,10 @@ use second
 check "is used until the reload" is "$(serial)" 1001
 check "a reload" reload 'settings reloaded'
 check "new connections see the new one" is "$(serial)" 1002
+check "the log says that it is another one" has "$line" '"applied":"tls.certificate (until 20'
+check "a reload that brings the same one" reload 'settings reloaded'
+check "applies nothing" has "$line" '"applied":""'
+check "signals leave entries, too" has "$(get '/stats/audits?limit=100')" '"who":"signal","verb":"config.reload","target":"settings","reason":"SIGHUP","outcome":"reloaded"'
 check "the old connection goes on" is "$(asks_again)" 200
 printf 'nothing' >"$tmp/server.crt"
 check "a broken certificate is refused" reload "can't be used"

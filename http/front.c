@@ -293,8 +293,10 @@ static enum error_code by_token(struct front *front, struct request *q, struct s
         *ret_why = "this listener takes no tokens";
         return kind_code(q, ERROR_KIND_BAD_CREDENTIALS);
     }
-    enum jwt_stage stage = early ? keyring_look(front->keyring, credential, &q->identity, &why)
-                                 : keyring_verify(front->keyring, credential, &q->identity, &why);
+    enum jwt_stage stage =
+        early ? keyring_look(front->keyring, credential, &q->identity, &why)
+              : keyring_verify(front->keyring, credential,
+                               span_of(q->trace.request_id, q->trace.request_id_length), &q->identity, &why);
     if (stage == JWT_STAGE_OK)
         return ERROR_NONE;
     if (stage == JWT_STAGE_STORE) {
@@ -390,8 +392,8 @@ static void write_limit(struct json *json, void *context)
 static void throttle(struct response *r, enum limit limit, const struct limit_result *result)
 {
     char detail[96];
-    snprintf(detail, sizeof(detail), "more than %u requests in %u s; again in %u s", result->quota,
-             result->window_s, result->reset_s);
+    snprintf(detail, sizeof(detail), "more than %u %s in %u s; again in %u s", result->quota,
+             limit == LIMIT_FAILURES ? "refused credentials" : "requests", result->window_s, result->reset_s);
     response_error_with(r, catalogue_code(r->surface, ERROR_KIND_THROTTLED), detail,
                         r->surface == SURFACE_JOBS ? write_limit : NULL, &limit);
 }

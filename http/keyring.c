@@ -326,7 +326,7 @@ static bool policy_for(const struct keyring *k, const struct jwt *jwt, struct jw
 
 /* ---- step 4: replays ---- */
 
-static void audit_replay(const struct jwt *jwt, const uint8_t digest[DIGEST_SIZE])
+static void audit_replay(const struct jwt *jwt, struct span request_id, const uint8_t digest[DIGEST_SIZE])
 {
     struct uuid_source source;
     char key[2 * DIGEST_SIZE + 1];
@@ -340,6 +340,7 @@ static void audit_replay(const struct jwt *jwt, const uint8_t digest[DIGEST_SIZE
         .verb = span_text("token.replayed"),
         .target = jwt->jti,
         .outcome = span_text("refused"),
+        .request_id = request_id,
         .details = span_text("{\"severity\":\"SEV2\"}")};
     (void)store_submit(&audit_append_class, &entry, NULL, 0, NULL, actor_deadline_ms(STORE_MS));
 }
@@ -361,7 +362,7 @@ static enum error look_up(struct keyring *k, const struct jwt *jwt, const uint8_
     return e;
 }
 
-static enum jwt_stage check_replay(struct keyring *k, const struct jwt *jwt,
+static enum jwt_stage check_replay(struct keyring *k, const struct jwt *jwt, struct span request_id,
                                    const uint8_t digest[DIGEST_SIZE], const char **ret_why)
 {
     struct seen_token_put put = {.issuer = jwt->issuer,
@@ -381,7 +382,7 @@ static enum jwt_stage check_replay(struct keyring *k, const struct jwt *jwt,
     case OK:
         return JWT_STAGE_OK;
     case ERR_CONFLICT:
-        audit_replay(jwt, digest);
+        audit_replay(jwt, request_id, digest);
         *ret_why = "a replay: its jti came with another token, or came before";
         return JWT_STAGE_REPLAY;
     case ERR_EXPIRED:
@@ -417,7 +418,8 @@ static uint64_t issued_s(const struct keyring *k, const struct jwt *jwt)
 }
 
 static enum jwt_stage verify_whole(struct keyring *k, struct span token, const uint8_t digest[DIGEST_SIZE],
-                                   uint64_t now_s, bool use, struct identity *ret_who, const char **ret_why)
+                                   uint64_t now_s, const struct span *use, struct identity *ret_who,
+                                   const char **ret_why)
 {
     struct jwt *jwt = actor_alloc(sizeof(*jwt));
     struct cached_token *cached = actor_alloc(sizeof(*cached));
@@ -443,7 +445,7 @@ static enum jwt_stage verify_whole(struct keyring *k, struct span token, const u
         *ret_why = "its role is none of ours";
         return JWT_STAGE_CLAIMS;
     }
-    enum jwt_stage stage = use ? check_replay(k, jwt, digest, ret_why) : JWT_STAGE_OK;
+    enum jwt_stage stage = use ? check_replay(k, jwt, *use, digest, ret_why) : JWT_STAGE_OK;
     if (stage)
         return stage;
     if ((*ret_why = stopped(k, cached)) != NULL) /* revoked while the store was asked */
@@ -476,8 +478,9 @@ static bool verify_again(struct keyring *k, const uint8_t digest[DIGEST_SIZE], u
     return true;
 }
 
-static enum jwt_stage verify(struct keyring *keyring, struct span token, bool use, struct identity *ret_who,
-                             const char **ret_why)
+/* use: the id of the request in which it is used; NULL: it is only looked at. */
+static enum jwt_stage verify(struct keyring *keyring, struct span token, const struct span *use,
+                             struct identity *ret_who, const char **ret_why)
 {
     uint8_t digest[DIGEST_SIZE];
     char unprepared[200];
@@ -501,16 +504,16 @@ static enum jwt_stage verify(struct keyring *keyring, struct span token, bool us
     return stage;
 }
 
-enum jwt_stage keyring_verify(struct keyring *keyring, struct span token, struct identity *ret_who,
-                              const char **ret_why)
+enum jwt_stage keyring_verify(struct keyring *keyring, struct span token, struct span request_id,
+                              struct identity *ret_who, const char **ret_why)
 {
-    return verify(keyring, token, true, ret_who, ret_why);
+    return verify(keyring, token, &request_id, ret_who, ret_why);
 }
 
 enum jwt_stage keyring_look(struct keyring *keyring, struct span token, struct identity *ret_who,
                             const char **ret_why)
 {
-    return verify(keyring, token, false, ret_who, ret_why);
+    return verify(keyring, token, NULL, ret_who, ret_why);
 }
 
 /* ---- what others may see ---- */

@@ -69,9 +69,10 @@ void keyring_destroy(struct keyring *keyring); /* accepts NULL; when no actor ru
 /* From the connection's actor: the steps in their order. JWT_STAGE_OK: *ret_who is filled, and borrows from the actor's
  * arena, so it is good until the request's end. Else *ret_why is a static text for the log. May wait for the store, the
  * first time a token is seen; JWT_STAGE_STORE: that could not be done, so nobody knows whether it is good (503). Emits
- * auth.rejected for each refusal, auth.signature for each signature looked at. */
-enum jwt_stage keyring_verify(struct keyring *keyring, struct span token, struct identity *ret_who,
-                              const char **ret_why);
+ * auth.rejected for each refusal, auth.signature for each signature looked at. `request_id`: for the audit entry of a
+ * replay. */
+enum jwt_stage keyring_verify(struct keyring *keyring, struct span token, struct span request_id,
+                              struct identity *ret_who, const char **ret_why);
 
 /* The same without counting as the token's use, and without a look at whether it is a replay: for deciding whether a body
  * is waited for. Who lets somebody in asks keyring_verify as well. */

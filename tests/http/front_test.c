@@ -1050,6 +1050,7 @@ static void test_refused_credentials_are_counted(void)
         struct heard a = talk_hear(&t);
         TEST_CHECK_(a.status == (i < 4 ? 401 : 429), "refusal %d: %d", i, a.status);
         TEST_CHECK(i < 4 || heard_count(&a, "Retry-After") == 1);
+        TEST_CHECK(i < 4 || strstr(a.body, "more than 4 refused credentials in 60 s"));
         talk_end(&t);
     }
     TEST_CHECK(get("/hello").status == 200);

@@ -196,7 +196,7 @@ static enum jwt_stage verify(void)
         actor_arena_reset(mark);
     mark = actor_arena_mark();
     marked = true;
-    return keyring_verify(ring, span_of(token, token_size), &who, &why);
+    return keyring_verify(ring, span_of(token, token_size), span_text("request-9"), &who, &why);
 }
 
 /* Of the same token. */
@@ -281,6 +281,8 @@ static size_t audits(const char *verb, const char *from, const char *part)
         snprintf(details, sizeof(details), "%.*s", (int)audit.details.size,
                  (const char *)audit.details.bytes);
         EXPECT(span_equal(audit.who, span_text(from)) && strstr(details, part) && audit.at_us > 0);
+        if (strcmp(verb, "token.replayed") == 0)
+            EXPECT(span_equal(audit.request_id, span_text("request-9")));
     }
     EXPECT(scan_end(&scan) == OK);
     view_close(view);
@@ -1167,7 +1169,8 @@ static void verify_on(void *arg)
     while (after < AFTER) {
         struct arena_mark start = actor_arena_mark();
         bool before = atomic_load(&revoked_now);
-        enum jwt_stage stage = keyring_verify(ring, span_of(shared, shared_size), &me, &reason);
+        enum jwt_stage stage =
+            keyring_verify(ring, span_of(shared, shared_size), span_text("request-9"), &me, &reason);
         EXPECT(before ? stage == JWT_STAGE_BLOCKLIST : stage == JWT_STAGE_OK || stage == JWT_STAGE_BLOCKLIST);
         EXPECT(stage != JWT_STAGE_OK || (span_equal(me.subject, span_text("u1")) && me.projects_count == 1));
         actor_arena_reset(start);

@@ -825,7 +825,8 @@ int contract_command_check(const struct surface_tables *listenings, size_t count
     check_errors(contracts, &r);
     check_schemas(contracts, &r);
     bool compared = !base || compare_base(contracts, base, &r, ret_why, why_size);
-    report_end(&r);
+    if (compared)
+        report_end(&r);
     contracts_destroy(contracts);
     return !compared ? EXIT_USAGE : r.findings > 0;
 }

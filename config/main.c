@@ -227,6 +227,8 @@ static int contract_check(const struct options *o)
         listenings[i] = surface_tables((enum listening)i);
     int status = contract_command_check(listenings, LISTENING_COUNT, *o->base ? o->base : NULL, o->json,
                                         &sink, why, sizeof(why));
+    if (status == EXIT_USAGE) /* nothing was compared: what there is of a report is none */
+        return output_complain(status, "", why);
     int written = output_done(&sink);
     if (*why)
         output_complain(status, "", why);

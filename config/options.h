@@ -59,7 +59,7 @@ struct intensity {
     X(KEYS_ROTATE, "keys rotate", "", "make a new signing key now; the old one stays valid for a while")    \
     X(KEYS_REVOKE, "keys revoke", "KID", "declare a signing key invalid, with all that it signed, at once") \
     X(KEYS_BOOTSTRAP, "keys bootstrap", "", "make the first signing key")                                   \
-    X(KEYS_HISTORY, "keys history", "", "print the keys that were rotated out or revoked")                  \
+    X(KEYS_HISTORY, "keys history", "", "print the signing keys of the forensic window, newest first")      \
     X(KEYS_ISSUE, "keys issue", "", "give a client that lost its API key a new one")                        \
     X(TOKEN_ISSUE, "token issue", "", "print a new token of the built-in issuer")                           \
     X(TOKEN_REVOKE, "token revoke", "JTI", "declare a token invalid at once")                               \

@@ -75,6 +75,7 @@ expect 'CTL-026 a version of paths goes too early' leaves 1 'v0 is gone in relea
 sed 's/"deprecated_in_release":1/"deprecated_in_release":-1/' "$base/ops.openapi.json" >"$base/never.json"
 expect 'CTL-026 one that was never deprecated' leaves 1 'v0 is gone, and was never deprecated' check --base "$base/never.json"
 expect 'check --base with nothing' leaves 64 'there is no such file' check --base "$tmp/nothing.json"
+expect 'and prints nothing else' sh -c '! "$0" contract check --base "$1" 2>/dev/null | grep -q .' "$program" "$tmp/nothing.json"
 expect 'check --base with YAML' leaves 64 'its JSON form is meant' check --base docs/contract/control.openapi.yaml
 
 echo "$passed passed, $failed failed"

@@ -184,7 +184,7 @@ check "events so far" ask 0 events --no-follow
 check "events say what happened" out "supervisor.restart"
 check "and when" sh -c 'grep -q "^20..-..-..T..:..:..\....Z supervisor.restart " "$1"' sh "$tmp/stdout"
 check "events as JSON" ask 0 events --no-follow --json
-check "a line each" sh -c '! grep -v "^{\"event\":" "$1"' sh "$tmp/stdout"
+check "a line each" sh -c '! grep -v "^{\"at\":" "$1"' sh "$tmp/stdout"
 check "keys list" ask 0 keys list
 check "CTL-119 it says when the next rotation is" out "next rotation at"
 check "keys rotate" ask 0 keys rotate --reason x --json

@@ -294,9 +294,10 @@ enum { LOOSE_MAX = 64 /* longer than any literal */ };
 /* Behind "http://host" of an absolute URL, up to the query. */
 static struct span loose_path(struct span target)
 {
-    const char *at = target.bytes, *end = at + target.size;
-    const char *query = target.size ? memchr(at, '?', target.size) : NULL;
-    end = query ? query : end;
+    if (target.size == 0)
+        return target;
+    const char *at = target.bytes, *query = memchr(at, '?', target.size);
+    const char *end = query ? query : at + target.size;
     const char *host = at < end && *at != '/' ? memmem(at, (size_t)(end - at), "://", 3) : NULL;
     if (host)
         at = memchr(host + 3, '/', (size_t)(end - host - 3));
@@ -306,10 +307,11 @@ static struct span loose_path(struct span target)
 /* The segment behind the '/' at the front of `path`, decoded where it can be, as far as `room` goes; false: there is none. */
 static bool take_loosely(struct span *path, char room[LOOSE_MAX], struct span *ret_segment)
 {
-    const char *at = path->bytes, *end = at + path->size;
+    const char *at = path->bytes;
     size_t length = 0;
     if (path->size == 0 || *at != '/')
         return false;
+    const char *end = at + path->size;
     for (at++; at < end && *at != '/' && length < LOOSE_MAX; length++) {
         size_t one = 0;
         size_t size =

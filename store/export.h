@@ -1,6 +1,6 @@
 /* Export: every row of a store as one line of JSON, for people and for other programs.
  *
- *     {"table":"audits","key":"0193...","version":1,"record":{"id":"...","at_us":"2026-11-18T13:04:51.123456Z",...}}
+ *     {"table":"audits","key":"0193...","version":1,"record":{"id":"...","at":"2026-11-18T13:04:51.123456Z",...}}
  *
  * Tables in the order of the schema, rows in the order of their keys; key is in hex, record has the members of the
  * table's record in the order of its fields. The rows that make up a store's secret are among them: what is exported

@@ -364,10 +364,26 @@ static void write_value(struct json *json, const struct record_field *field, con
     }
 }
 
+/* A time is a number of microseconds in the record and a text here: expires_us is expires_at, at_us is at. */
+static void write_name(struct json *json, const struct record_field *field)
+{
+    char name[64];
+    size_t length = strlen(field->name);
+    bool time = field->type == FIELD_TIME && length > 3 && length < sizeof(name) &&
+                strcmp(field->name + length - 3, "_us") == 0;
+    if (!time) {
+        json_key(json, field->name);
+        return;
+    }
+    memcpy(name, field->name, length - 2);
+    memcpy(name + length - 2, "at", 3);
+    json_key(json, strcmp(name, "at_at") == 0 ? "at" : name);
+}
+
 void record_write_json(const struct record_class *class, const void *record, struct json *json)
 {
     for (size_t i = 0; i < class->count; i++) {
-        json_key(json, class->fields[i].name);
+        write_name(json, &class->fields[i]);
         write_value(json, &class->fields[i], record);
     }
 }

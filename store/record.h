@@ -29,17 +29,17 @@ struct digest {
 };
 
 /* X(TYPE, C type, bytes when fixed or 0) */
-#define FIELD_TYPES(X)                                                                             \
-    X(U8, uint8_t, 1)                                                                              \
-    X(U16, uint16_t, 2)                                                                            \
-    X(U32, uint32_t, 4)                                                                            \
-    X(U64, uint64_t, 8)          /* JSON: a number up to 2^53, a string above */                   \
-    X(I64, int64_t, 8)           /* JSON: a string beyond 2^53 in either direction */              \
-    X(TIME, uint64_t, 8)         /* microseconds since 1970; JSON: RFC 3339 with Z, null when 0 */ \
-    X(UUID, struct uuid, 16)     /* JSON: canonical text; all zero: null */                        \
-    X(DIGEST, struct digest, 32) /* JSON: 64 hex digits */                                         \
-    X(TEXT, struct span, 0)      /* UTF-8 without NUL */                                           \
-    X(BYTES, struct span, 0)     /* JSON: base64 */                                                \
+#define FIELD_TYPES(X)                                                                                     \
+    X(U8, uint8_t, 1)                                                                                      \
+    X(U16, uint16_t, 2)                                                                                    \
+    X(U32, uint32_t, 4)                                                                                    \
+    X(U64, uint64_t, 8)      /* JSON: a number up to 2^53, a string above */                               \
+    X(I64, int64_t, 8)       /* JSON: a string beyond 2^53 in either direction */                          \
+    X(TIME, uint64_t, 8)     /* microseconds since 1970; JSON: RFC 3339 with Z, null when 0; x_us: x_at */ \
+    X(UUID, struct uuid, 16) /* JSON: canonical text; all zero: null */                                    \
+    X(DIGEST, struct digest, 32) /* JSON: 64 hex digits */                                                 \
+    X(TEXT, struct span, 0)      /* UTF-8 without NUL */                                                   \
+    X(BYTES, struct span, 0)     /* JSON: base64 */                                                        \
     X(JSON, struct span, 0)      /* a JSON value as text, checked when it came in; JSON: as it is, \
                                     in one line; null when empty */
 

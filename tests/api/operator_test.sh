@@ -72,6 +72,7 @@ check "nothing is newer" is "$(get "/stats/events?since=$next")" "{\"events\":[]
 kill_actor bus >/dev/null
 check "what is newer is shown alone" lacks "$(get "/stats/events?since=$next")" '"child":"deduper"'
 check "what is newer is shown" has "$(get "/stats/events?since=$next")" '"child":"bus"'
+check "C.1 a time in text is no number of microseconds" has "$(get '/stats/audits?limit=1')" '"at":"20'
 check "as many as asked for" is "$(get '/stats/events?limit=1' | grep -o '"event":' | wc -l)" 1
 check "the restart is counted in metrics" has "$(get /metrics)" 'coppice_actor_restarts_total{supervisor="root"} 2'
 pid=$(pids | sed -n 's/^telemetry //p')

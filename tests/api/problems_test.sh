@@ -148,7 +148,7 @@ check "both" chaos resume bus
 check "ready" is "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "http://$client/readyz")" 200
 check "it stops" stop
 check "JOB-384 the record of a revoked key stays, and says when it ended" has \
-    "$("$COPPICE" export --jsonl --store-dir "$tmp/store" | grep '"table":"api_keys"' | grep "\"id\":\"$key_id\"")" '"ended_us":"2'
+    "$("$COPPICE" export --jsonl --store-dir "$tmp/store" | grep '"table":"api_keys"' | grep "\"id\":\"$key_id\"")" '"ended_at":"2'
 
 check "a server that drains" start --http-shutdown-delay 1h
 kill -TERM "$server"

@@ -135,7 +135,7 @@ static void test_a_record_has_its_members(void)
     TEST_CHECK_(
         strstr(taken.bytes,
                "{\"table\":\"audits\",\"key\":\"010203ab000000000000000000000000\",\"version\":1,\"record\":{"
-               "\"id\":\"010203ab-0000-0000-0000-000000000000\",\"at_us\":\"2023-11-14T22:13:20.123456Z\","
+               "\"id\":\"010203ab-0000-0000-0000-000000000000\",\"at\":\"2023-11-14T22:13:20.123456Z\","
                "\"who\":\"\\\"me\\\"\\n\",\"verb\":\"look\"") != NULL,
         "%s", taken.bytes);
     TEST_CHECK(strstr(taken.bytes, "\"details\":{\"a\":[1,2]}}}\n") != NULL);

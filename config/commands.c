@@ -82,6 +82,27 @@ static int show(const struct options *o, const struct client_request *request)
     return output_done(&out);
 }
 
+/* The same, and then what the answer means for the exit status. */
+static int show_and_look(const struct options *o, const struct client_request *request,
+                         int (*look)(const struct json_text *answer))
+{
+    struct json_sink out = output_sink();
+    struct json_text json;
+    int status = command_ask(o, request, &json);
+    if (status)
+        return status;
+    const struct json_node *root = json_root(&json);
+    struct span raw = json_raw_of(&json, root);
+    if (o->json) {
+        json_sink_bytes(&out, raw.bytes, raw.size);
+        json_sink_text(&out, "\n");
+    } else {
+        people_write(&out, &json, root);
+    }
+    status = output_done(&out);
+    return status ? status : look(&json);
+}
+
 /* A JSON object of texts: name, value, name, value, ..., NULL. Empty values are left out. */
 static bool body_of(char *body, size_t size, ...)
 {
@@ -264,7 +285,7 @@ static int pages(const struct options *o, const char *path, const char *member,
     struct json_sink all, out = output_sink();
     char head[128], after[600] = "", target[CLIENT_TARGET_MAX];
     uint64_t left = o->limit;
-    bool more = true, first = true;
+    bool more = true, left_over = false, first = true;
     json_sink_init(&all, collected, sizeof(collected), NULL, NULL);
     json_sink_text(&all, "[");
     while (more && left > 0) {
@@ -288,15 +309,19 @@ static int pages(const struct options *o, const char *path, const char *member,
             first = false;
             left--;
         }
+        left_over = e != NULL;
         more = next && next->kind == JSON_STRING;
         if (more)
             people_text(&json, next, after, sizeof(after));
     }
     json_sink_text(&all, "]");
+    more |= left_over;
     struct json_text json = {.nodes = nodes, .nodes_max = NODES_MAX};
     struct json_error error;
     if (all.status != JSON_OK || !json_text_read(&json, span_of(collected, all.length), NULL, &error))
         return output_complain(EXIT_FAILURE, "", "that is more than can be printed; --limit makes it less");
+    if (more)
+        fprintf(stderr, "coppice: there may be more; --limit says how many are printed\n");
     if (!o->json) {
         people_write(&out, &json, json_root(&json));
         return output_done(&out);
@@ -305,7 +330,7 @@ static int pages(const struct options *o, const char *path, const char *member,
     json_sink_text(&out, member);
     json_sink_text(&out, "\":");
     json_sink_bytes(&out, collected, all.length);
-    json_sink_text(&out, "}\n");
+    json_sink_text(&out, more ? ",\"more\":true}\n" : ",\"more\":false}\n");
     return output_done(&out);
 }
 
@@ -343,25 +368,6 @@ static int contained(const struct json_text *json)
     return EXIT_SUCCESS;
 }
 
-static int show_kill(const struct options *o, const struct client_request *request)
-{
-    struct json_sink out = output_sink();
-    struct json_text json;
-    int status = command_ask(o, request, &json);
-    if (status)
-        return status;
-    const struct json_node *root = json_root(&json);
-    struct span raw = json_raw_of(&json, root);
-    if (o->json) {
-        json_sink_bytes(&out, raw.bytes, raw.size);
-        json_sink_text(&out, "\n");
-    } else {
-        people_write(&out, &json, root);
-    }
-    status = output_done(&out);
-    return status ? status : contained(&json);
-}
-
 static int kill_with(const struct options *o, bool dry)
 {
     char target[CLIENT_TARGET_MAX], body[BODY_MAX], reason[BODY_MAX / 2];
@@ -380,7 +386,8 @@ static int kill_with(const struct options *o, bool dry)
     if (json_end(&json) != JSON_OK)
         return too_long();
     body[sink.length] = 0;
-    return show_kill(o, &(struct client_request){.method = "POST", .target = target, .body = body});
+    return show_and_look(o, &(struct client_request){.method = "POST", .target = target, .body = body},
+                         contained);
 }
 
 int command_kill(const struct options *o)
@@ -398,12 +405,19 @@ int command_kill(const struct options *o)
     return sure(o, question, &status) ? kill_with(o, false) : status;
 }
 
-static int change(const struct options *o, const char *target)
+static int change_and_look(const struct options *o, const char *target,
+                           int (*look)(const struct json_text *answer))
 {
     char body[BODY_MAX];
     if (!body_of(body, sizeof(body), "reason", o->reason, (const char *)NULL))
         return too_long();
-    return show(o, &(struct client_request){.method = "POST", .target = target, .body = body});
+    const struct client_request request = {.method = "POST", .target = target, .body = body};
+    return look ? show_and_look(o, &request, look) : show(o, &request);
+}
+
+static int change(const struct options *o, const char *target)
+{
+    return change_and_look(o, target, NULL);
 }
 
 int command_reload(const struct options *o)
@@ -449,25 +463,37 @@ int command_keys_bootstrap(const struct options *o)
     return change(o, "/keys:bootstrap");
 }
 
+static int warn_unseen(const struct json_text *json)
+{
+    const struct json_node *root = json_root(json),
+                           *seen = root->kind == JSON_OBJECT ? json_member(json, root, "seen") : NULL;
+    if (seen && seen->kind == JSON_FALSE)
+        (void)output_complain(
+            0, "warning:", "no token of that id has come here so far; is it the one you mean?");
+    return EXIT_SUCCESS;
+}
+
 /* kind: what is declared invalid, for the question. */
-static int revoke(const struct options *o, const char *head, const char *tail, const char *kind)
+static int revoke(const struct options *o, const char *head, const char *tail, const char *kind,
+                  int (*look)(const struct json_text *answer))
 {
     char target[CLIENT_TARGET_MAX], question[CLIENT_TARGET_MAX + 64];
     int status;
     if (!target_of(target, head, o->argument, tail))
         return too_long();
     snprintf(question, sizeof(question), "Declare the %s %.900s invalid for ever?", kind, o->argument);
-    return sure(o, question, &status) ? change(o, target) : status;
+    return sure(o, question, &status) ? change_and_look(o, target, look) : status;
 }
 
 int command_keys_revoke(const struct options *o)
 {
-    return revoke(o, "/keys/", ":revoke", "key");
+    return revoke(o, "/keys/", ":revoke", "key", NULL);
 }
 
+/* An id that nobody has is revoked as any other. That looks like success, and may be a slip of the hand. */
 int command_token_revoke(const struct options *o)
 {
-    return revoke(o, "/tokens/", ":revoke", "token");
+    return revoke(o, "/tokens/", ":revoke", "token", warn_unseen);
 }
 
 int command_keys_issue(const struct options *o)

@@ -7,6 +7,7 @@
 #include "http/parameter.h"
 #include "http/timestamp.h"
 #include "store/audit.h"
+#include "store/seen_token.h"
 #include "store/signing_key.h"
 #include "store/token.h"
 #include "store/view.h"
@@ -510,6 +511,22 @@ static const char *take_target(const struct request *q, struct target *ret)
     return count == 1 ? NULL : "one of token, jti, session_id and subject must be given";
 }
 
+/* Whether a token of that id has come here. One that was issued and not used yet has not. */
+static bool seen(const struct keyring *keyring, const struct target *target)
+{
+    struct store *store = store_here();
+    struct view *view = store ? view_open(store) : NULL;
+    struct seen_token row;
+    if (!view)
+        return false;
+    struct span issuer = target->issuer.size ? target->issuer : span_text(keyring_issuer(keyring));
+    struct uuid id = seen_token_id(store, issuer, target->value);
+    struct key key = key_of_uuid(&id);
+    enum error e = txn_read(&view->txn, TABLE_SEEN_TOKENS, key_span(&key), &row);
+    view_close(view);
+    return e == OK;
+}
+
 static void revoke_target(const struct request *q, struct response *r, const struct target *target)
 {
     const struct keyring_order order = order_of(q);
@@ -525,6 +542,8 @@ static void revoke_target(const struct request *q, struct response *r, const str
     json_object_begin(&json);
     JSON_MEMBER(&json, "revoked", string, revocation_kind_name((uint8_t)target->kind));
     write_text(&json, "value", target->value);
+    if (target->kind == REVOCATION_TOKEN)
+        JSON_MEMBER(&json, "seen", bool, seen(q->front->keyring, target));
     json_object_end(&json);
 }
 

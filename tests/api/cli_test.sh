@@ -191,6 +191,9 @@ check "keys rotate" ask 0 keys rotate --reason x --json
 check "CTL-112 without a private half" lacks "$(cat "$tmp/stdout")" '"d":'
 check "keys history" ask 0 keys history
 check "it shows the retired one" out retiring
+check "less of it" ask 0 keys history --limit 1 --json
+check "says that there is more" out '"more":true'
+check "to people as well" err "there may be more"
 check "token issue" ask 0 token issue --subject me --role owner
 check "CTL-104 a token, alone, with a kid" sh -c 'cut -d. -f1 "$1" | tr -d "\n" | base64 -d 2>/dev/null | grep -q "\"kid\":\""' sh "$tmp/stdout"
 check "token issue without a subject" ask 64 token issue --role owner

@@ -114,6 +114,8 @@ check "CTL-110 CTL-113 its tokens are refused at once" refused "$alice"
 check "CTL-089 by the blocklist" is "$(metric 'auth_rejected_total{stage="blocklist"}')" $((stops + 1))
 check "CTL-089 before any cryptography" is "$(metric 'auth_signatures_total{outcome="good"}')" "$signatures"
 check "CTL-110 others aren't" is "$(with "$bob")" 200
+check "a token that nobody has" has "$(keys token revoke nope --yes --reason x --json 2>"$tmp/warned")" '"seen":false'
+check "is revoked with a warning" has "$(cat "$tmp/warned")" 'no token of that id has come here'
 check "CTL-111 history has it" has "$(keys keys history --json)" "\"kid\":\"$first\",\"state\":\"revoked\""
 check "CTL-110 it was audited" has "$(curl -s -H "$bearer" "http://$at/stats/audits?limit=100")" '"verb":"key.revoked"'
 jti=$(payload "$bob" 2 | sed 's/.*"jti":"\([^"]*\)".*/\1/')

@@ -831,6 +831,8 @@ export interface components {
         Audit: {
             /** Format: uuid */
             id: string;
+            /** Format: date-time */
+            at: string;
             who: string;
             verb: string;
             target: string;
@@ -1166,6 +1168,8 @@ export interface components {
         TokenRevoked: {
             /** @enum {string} */
             revoked: "token" | "session" | "subject";
+            /** @description Of a token, whether one of that id has come here. One that was issued and not used yet has not. */
+            seen?: boolean;
             value: string;
         };
         PublicKey: {

@@ -87,11 +87,12 @@ check "export beside a server" runs 0 export --jsonl --store-dir "$store"
 check "export has the audit entries" is "$(grep -c '^{"table":"audits","key":"[0-9a-f]\{32\}","version":1,"record":{.*}}$' "$tmp/stdout")" 4
 check "export has nothing but rows" is "$(grep -cv '^{"table":"[a-z_]*","key":"[0-9a-f]*","version":[0-9]*,"record":{.*}}$' "$tmp/stdout")" 0
 check "what an audit entry says" out '"verb":"actor.kill"'
-sed 1q "$tmp/stdout" >"$tmp/first"
+row='1!d;s/"record".*//' # the keeper may commit in between, and the first row is the commit's stamp
+sed "$row" "$tmp/stdout" >"$tmp/first"
 {
     "$COPPICE" export --jsonl --store-dir "$store" 2>"$tmp/stderr"
     echo $? >"$tmp/status"
-} | sed 1q >"$tmp/stdout"
+} | sed 1q | sed "$row" >"$tmp/stdout"
 check "export into a reader that goes" sh -c 'case $(cat "$1") in 0 | 141) ;; *) exit 1 ;; esac' sh "$tmp/status"
 check "export into a reader that goes is quiet" silent
 check "its first line is the first line" cmp "$tmp/first" "$tmp/stdout"

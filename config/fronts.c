@@ -142,6 +142,8 @@ static void front_for(struct fronts *f, struct front *front, const char *name, c
     front->secure = strcmp(o->environment, "dev") != 0 || o->tls_certificate[0] || o->tls_terminated_by_proxy;
     front->embeddable = strcmp(o->http_frame_options, "SAMEORIGIN") == 0;
     front_allow_scripts(front, o->http_csp_script_src);
+    front->security_contact = *o->security_contact ? o->security_contact : NULL;
+    front->security_validity_ns = o->security_validity;
     front->log = o->http_access_log ? access_log : NULL;
 }
 
@@ -234,6 +236,8 @@ void fronts_porch(struct fronts *f, enum listening listening, struct front *ret)
                           .check_answers = like->check_answers,
                           .secure = like->secure,
                           .embeddable = like->embeddable,
+                          .security_contact = like->security_contact,
+                          .security_validity_ns = like->security_validity_ns,
                           .csp_length = like->csp_length,
                           .log = like->log,
                           .opening = true};

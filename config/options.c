@@ -921,6 +921,18 @@ static bool lists(const char *list, const char *word, size_t length)
     return false;
 }
 
+/* What RFC 9116 takes as a contact, in one line. */
+static bool is_contact(const char *text)
+{
+    static const char *const schemes[] = {"mailto:", "https://", "tel:"};
+    bool good = *text == 0;
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
+        good |= strncmp(text, schemes[i], strlen(schemes[i])) == 0 && text[strlen(schemes[i])];
+    for (; *text; text++)
+        good &= (unsigned char)*text > ' ' && (unsigned char)*text < 0x7f;
+    return good;
+}
+
 /* CTL-149 and CTL-151: what the headers of answers may allow. */
 static int check_headers(struct parse *p)
 {
@@ -929,6 +941,11 @@ static int check_headers(struct parse *p)
     if (*o->http_cors_origin && !is_origin(o->http_cors_origin, strlen(o->http_cors_origin)))
         return refuse(p, EXIT_CONFIG, "%s is '%.*s'; it must be one origin, such as https://app.example.com",
                       place(p, OPTION_http_cors_origin), VALUE_SHOWN_MAX, o->http_cors_origin);
+    if (!is_contact(o->security_contact))
+        return refuse(p, EXIT_CONFIG,
+                      "%s is '%.*s'; it must be a URI, such as mailto:security@example.com or "
+                      "https://example.com/security",
+                      place(p, OPTION_security_contact), VALUE_SHOWN_MAX, o->security_contact);
     const char *cdns = o->http_csp_approved_cdns;
     for (const char *w = next_word(cdns, &length); w; w = next_word(w + length, &length))
         if (!is_origin(w, length) || memcmp(w, "https:", 6) != 0)

@@ -204,6 +204,10 @@ enum option_mark {
       "DENY|SAMEORIGIN", "whether pages may be embedded; SAMEORIGIN needs an approved use case")             \
     X(frame_embedding_approved_use_case, "frame_embedding.approved_use_case", TEXT, FOR_SERVER, 0, 0,        \
       MARK_RESTART, "", "words", "what embedding was approved for")                                          \
+    X(security_contact, "security.contact", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "", "URI",                 \
+      "whom to tell of a weakness, such as mailto:security@example.com; none: there is no security.txt")     \
+    X(security_validity, "security.validity", DURATION, FOR_SERVER, 1 * DAY, 365 * DAY, MARK_RESTART,        \
+      "180d", "time", "how long security.txt is good for, from the day on which it is asked for")            \
     X(http_shutdown_delay, "http.shutdown_delay", DURATION, FOR_SERVER, 0, 3600 * S, MARK_RELOAD, "0s",      \
       "time", "between SIGTERM, when readiness goes, and the end of accepting, so that balancers notice")    \
     X(http_drain, "http.drain", DURATION, FOR_SERVER, 0, 3600 * S, MARK_RESTART, "25s", "time",              \

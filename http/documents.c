@@ -5,6 +5,11 @@
 #include <string.h>
 
 #include "http/contract.h"
+#include "http/front.h"
+#include "http/json_text.h"
+#include "http/schema.h"
+#include "http/timestamp.h"
+#include "runtime/actor.h"
 
 static void serve_document(const struct request *q, struct response *r, enum contract contract, bool yaml)
 {
@@ -37,12 +42,138 @@ static void serve_document(const struct request *q, struct response *r, enum con
 CONTRACTS(X)
 #undef X
 
+/* ---- all of them in one ---- */
+
+enum { NAME_MAX = 256 };
+
+/* A JSON pointer in the fragment of a URI (RFC 6901): '~' is ~0, '/' is ~1, braces are %7B and %7D. */
+static void write_pointer(struct json_sink *sink, const char *name)
+{
+    for (; *name; name++) {
+        const char *escaped = *name == '~'   ? "~0"
+                              : *name == '/' ? "~1"
+                              : *name == '{' ? "%7B"
+                              : *name == '}' ? "%7D"
+                                             : NULL;
+        if (escaped)
+            json_sink_text(sink, escaped);
+        else
+            json_sink_bytes(sink, name, 1);
+    }
+}
+
+static bool text_at(const struct json_text *json, const struct json_node *node, char text[NAME_MAX])
+{
+    struct span value;
+    if (!node || node->kind != JSON_STRING || !json_string_of(json, node, text, NAME_MAX - 1, &value) ||
+        value.size >= NAME_MAX)
+        return false;
+    memmove(text, value.bytes, value.size);
+    text[value.size] = 0;
+    return true;
+}
+
+/* What stands before the contract's paths here: the path of its first server, when that is one of ours. */
+static void prefix_of(const struct json_text *json, char prefix[NAME_MAX])
+{
+    const struct json_node *servers = json_member(json, json_root(json), "servers");
+    const struct json_node *first = servers && servers->kind == JSON_ARRAY ? json_first(json, servers) : NULL;
+    const struct json_node *url =
+        first && first->kind == JSON_OBJECT ? json_member(json, first, "url") : NULL;
+    if (!text_at(json, url, prefix) || prefix[0] != '/' || prefix[1] == 0)
+        prefix[0] = 0;
+}
+
+static void write_references(struct json *j, const struct json_text *json, const char *file,
+                             const char *member, const char *prefix)
+{
+    const struct json_node *all = json_member(json, json_root(json), member);
+    char name[NAME_MAX], whole[2 * NAME_MAX], reference[4 * NAME_MAX];
+    if (!all || all->kind != JSON_OBJECT)
+        return;
+    for (const struct json_node *n = json_first(json, all); n; n = json_after(json, all, n)) {
+        struct json_sink to;
+        if (!text_at(json, n, name))
+            continue;
+        snprintf(whole, sizeof(whole), "%s%s", prefix, name);
+        json_sink_init(&to, reference, sizeof(reference), NULL, NULL);
+        json_sink_text(&to, "openapi/");
+        json_sink_text(&to, file);
+        json_sink_text(&to, ".json#/");
+        json_sink_text(&to, member);
+        json_sink_text(&to, "/");
+        write_pointer(&to, name);
+        json_key(j, whole);
+        json_object_begin(j);
+        JSON_MEMBER(j, "$ref", string_n, reference, to.length);
+        json_object_end(j);
+    }
+}
+
+static void write_all(struct json *j, const struct front *front, const char *member)
+{
+    char prefix[NAME_MAX] = "";
+    json_key(j, member);
+    json_object_begin(j);
+    for (enum contract c = 0; c < CONTRACT_COUNT; c++) {
+        if (contract_kind(c) != CONTRACT_OPENAPI)
+            continue;
+        const struct json_text *json = schemas_document(contracts_schemas(front->contracts, c));
+        if (strcmp(member, "paths") == 0)
+            prefix_of(json, prefix);
+        write_references(j, json, contract_name(c), member, prefix);
+    }
+    json_object_end(j);
+}
+
+/* One document whose paths refer to those of the three. JSON is YAML as well. */
+static void serve_all(const struct request *q, struct response *r, const char *type)
+{
+    struct json json;
+    response_header(r, "Cache-Control", "no-cache");
+    response_begin(r, 200, type);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "openapi", string, "3.1.0");
+    json_key(&json, "info");
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "title", string, "Coppice");
+    JSON_MEMBER(&json, "version", string, q->front->version);
+    json_object_end(&json);
+    write_all(&json, q->front, "paths");
+    write_all(&json, q->front, "webhooks");
+    json_object_end(&json);
+    json_sink_text(&r->sink, "\n");
+}
+
+static void serve_all_json(const struct request *q, struct response *r)
+{
+    serve_all(q, r, RESPONSE_JSON);
+}
+
+static void serve_all_yaml(const struct request *q, struct response *r)
+{
+    serve_all(q, r, "application/yaml");
+}
+
+/* ---- whom to tell ---- */
+
+/* RFC 9116. It expires a while after the day on which it was asked for, so that it is never out of date. */
 static void serve_security(const struct request *q, struct response *r)
 {
-    (void)q;
+    const uint64_t day = UINT64_C(86400) * NS_PER_S;
+    char until[TIMESTAMP_SIZE];
+    if (!q->front->security_contact) {
+        response_error(r, catalogue_code(SURFACE_PUBLIC, ERROR_KIND_NO_ROUTE), "security.contact isn't set");
+        return;
+    }
+    timestamp_format((actor_wall_now() / day) * day + q->front->security_validity_ns, until);
     response_begin(r, 200, RESPONSE_TEXT);
-    json_sink_text(&r->sink, "Contact: mailto:security@localhost\nExpires: 2027-11-18T00:00:00Z\n"
-                             "Preferred-Languages: en\n");
+    json_sink_text(&r->sink, "Contact: ");
+    json_sink_text(&r->sink, q->front->security_contact);
+    json_sink_text(&r->sink, "\nExpires: ");
+    json_sink_text(&r->sink, until);
+    json_sink_text(&r->sink, "\nPreferred-Languages: en\n");
 }
 
 #define PATH_OPENAPI(name)  "/openapi/" name
@@ -61,10 +192,19 @@ const struct route document_routes[] = {
          .serve = serve_##id##_yaml},
     CONTRACTS(X)
 #undef X
-        {.method = METHOD_GET,
-         .path = "/.well-known/security.txt",
-         .surface = SURFACE_PUBLIC,
-         .undocumented = true,
-         .serve = serve_security},
+#define ALSO(path_, serve_)                                                                   \
+    {                                                                                         \
+        .method = METHOD_GET, .path = path_, .surface = SURFACE_PUBLIC, .undocumented = true, \
+        .serve = serve_                                                                       \
+    }
+        ALSO("/openapi.json", serve_all_json),
+    ALSO("/openapi.yaml", serve_all_yaml),
+    ALSO("/asyncapi.json", serve_EVENTS_json),
+    ALSO("/asyncapi.yaml", serve_EVENTS_yaml),
+    {.method = METHOD_GET,
+     .path = "/.well-known/security.txt",
+     .surface = SURFACE_PUBLIC,
+     .undocumented = true,
+     .serve = serve_security},
 };
 const size_t document_routes_count = sizeof(document_routes) / sizeof(*document_routes);

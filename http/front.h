@@ -47,6 +47,8 @@ struct front {
     struct limiter *limiter;
     const char *operator_token_hash; /* hex SHA-256; NULL: this listener asks for none */
     const char *cors_origin;         /* NULL: CORS is off */
+    const char *security_contact;    /* of security.txt; NULL: there is none */
+    uint64_t security_validity_ns;   /* how long it is good for */
     const struct living_rows *rows;
     bool loopback_only; /* Host must name this machine */
     bool secure;        /* TLS here or at the proxy in front: HSTS */

@@ -336,7 +336,22 @@ check "which is known" is "$(status GET /openapi/ops.json -H "If-None-Match: $et
 check "and not the YAML form's" is "$(status GET /openapi/ops.yaml -H "If-None-Match: $etag")" 200
 check "any will do" is "$(status GET /openapi/ops.yaml -H 'If-None-Match: *')" 304
 check "another won't" is "$(status GET /openapi/ops.json -H 'If-None-Match: "0123"')" 200
+for where in "$at" "$client"; do
+    curl -s "http://$where/openapi.json" >"$tmp/all.json"
+    check "C.1 one document for all" has "$(cat "$tmp/all.json")" '"/v1/jobs/{job_id}":{"$ref":"openapi/jobs.json#/paths/~1jobs~1%7Bjob_id%7D"}'
+    check "C.1 with the webhooks" has "$(cat "$tmp/all.json")" '"webhooks":{"jobEvent":{"$ref":"openapi/jobs.json#/webhooks/jobEvent"}}'
+    check "C.1 YAML of it" is "$(curl -s "http://$where/openapi.yaml" | cksum)" "$(cksum <"$tmp/all.json")"
+    check "C.1 the events" is "$(curl -s "http://$where/asyncapi.yaml" | cksum)" "$(cksum <docs/contract/control.asyncapi.yaml)"
+done
+check "whom to tell isn't known" is "$(status GET /.well-known/security.txt)" 404
 check "contracts: the end" stop
+check "a server with somebody to tell" start --security-contact mailto:security@example.com --security-validity 2d
+told=$(get /.well-known/security.txt)
+check "RFC 9116 whom" has "$told" 'Contact: mailto:security@example.com'
+expires=$(printf '%s\n' "$told" | sed -n 's/^Expires: //p')
+check "RFC 9116 it is good for as long as was said" test "$(($(date -d "$expires" +%s) - $(date +%s)))" -gt 86000
+check "it can be stopped" stop
+check "a contact that is none" sh -c '"$1" config check --security-contact somebody 2>&1 | grep -q "it must be a URI"' sh "$COPPICE"
 
 
 # --- a unix socket ---

@@ -66,20 +66,59 @@ int command_ask(const struct options *o, const struct client_request *request, s
     return 0;
 }
 
+/* ---- in which form ---- */
+
+static bool as_json(const struct options *o)
+{
+    return o->json || strncmp(o->output, "json", 4) == 0;
+}
+
+static void print(const struct options *o, struct json_sink *out, const struct json_text *json)
+{
+    struct span raw = json_raw_of(json, json_root(json));
+    if (as_json(o)) {
+        json_sink_bytes(out, raw.bytes, raw.size);
+        json_sink_text(out, "\n");
+    } else if (strcmp(o->output, "wide") == 0) {
+        people_write_wide(out, json, json_root(json));
+    } else {
+        people_write(out, json, json_root(json));
+    }
+}
+
+/* Once, or as --watch says. */
+static int again_and_again(const struct options *o, int (*once)(const struct options *o))
+{
+    int status = once(o);
+    while (status == 0 && o->watch && output_pause(o->watch))
+        status = once(o);
+    return status;
+}
+
 /* As it came, or for people. */
 static int show(const struct options *o, const struct client_request *request)
 {
     struct json_sink out = output_sink();
     struct json_text json;
-    if (o->json) {
+    if (as_json(o)) { /* however large it is */
         int status = call(o, request, &out);
         return status ? status : output_done(&out);
     }
     int status = command_ask(o, request, &json);
     if (status)
         return status;
-    people_write(&out, &json, json_root(&json));
+    print(o, &out, &json);
     return output_done(&out);
+}
+
+static int warn_unseen(const struct json_text *json)
+{
+    const struct json_node *root = json_root(json),
+                           *seen = root->kind == JSON_OBJECT ? json_member(json, root, "seen") : NULL;
+    if (seen && seen->kind == JSON_FALSE)
+        (void)output_complain(
+            0, "warning:", "no token of that id has come here so far; is it the one you mean?");
+    return EXIT_SUCCESS;
 }
 
 /* The same, and then what the answer means for the exit status. */
@@ -91,16 +130,9 @@ static int show_and_look(const struct options *o, const struct client_request *r
     int status = command_ask(o, request, &json);
     if (status)
         return status;
-    const struct json_node *root = json_root(&json);
-    struct span raw = json_raw_of(&json, root);
-    if (o->json) {
-        json_sink_bytes(&out, raw.bytes, raw.size);
-        json_sink_text(&out, "\n");
-    } else {
-        people_write(&out, &json, root);
-    }
+    print(o, &out, &json);
     status = output_done(&out);
-    return status ? status : look(&json);
+    return status || (o->quiet && look == warn_unseen) ? status : look(&json);
 }
 
 /* A JSON object of texts: name, value, name, value, ..., NULL. Empty values are left out. */
@@ -145,7 +177,7 @@ static bool sure(const struct options *o, const char *question, int *ret_status)
 {
     if (o->yes)
         return true;
-    if (!output_interactive()) {
+    if (!o->input || !output_interactive()) {
         *ret_status =
             output_complain(EXIT_USAGE, command_name(o->command), "needs --yes where nobody can be asked");
         return false;
@@ -156,7 +188,7 @@ static bool sure(const struct options *o, const char *question, int *ret_status)
 
 /* ---- what there is ---- */
 
-int command_tree(const struct options *o)
+static int tree(const struct options *o)
 {
     struct json_sink out = output_sink();
     char target[64];
@@ -166,9 +198,25 @@ int command_tree(const struct options *o)
     return status ? status : output_done(&out);
 }
 
-int command_stats(const struct options *o)
+int command_tree(const struct options *o)
+{
+    return again_and_again(o, tree);
+}
+
+static int stats(const struct options *o)
 {
     return show(o, &(struct client_request){.method = "GET", .target = "/stats"});
+}
+
+int command_stats(const struct options *o)
+{
+    return again_and_again(o, stats);
+}
+
+/* What top shows, as it is at this moment: those with the fullest mailboxes first. */
+int command_top_json(const struct options *o)
+{
+    return show(o, &(struct client_request){.method = "GET", .target = "/stats/tree?top=mailbox&n=100"});
 }
 
 /* ---- what happens ---- */
@@ -275,6 +323,16 @@ int command_events(const struct options *o)
     return status ? status : output_done(&out);
 }
 
+static void print_lines(struct json_sink *out, const struct json_text *json)
+{
+    const struct json_node *list = json_root(json);
+    for (const struct json_node *e = json_first(json, list); e; e = json_after(json, list, e)) {
+        struct span raw = json_raw_of(json, e);
+        json_sink_bytes(out, raw.bytes, raw.size);
+        json_sink_text(out, "\n");
+    }
+}
+
 /* Entries of a list that comes in pages: as many as --limit, those that `wanted` takes. */
 static int pages(const struct options *o, const char *path, const char *member,
                  bool (*wanted)(const struct options *o, const struct json_text *json,
@@ -320,10 +378,14 @@ static int pages(const struct options *o, const char *path, const char *member,
     struct json_error error;
     if (all.status != JSON_OK || !json_text_read(&json, span_of(collected, all.length), NULL, &error))
         return output_complain(EXIT_FAILURE, "", "that is more than can be printed; --limit makes it less");
-    if (more)
+    if (more && !o->quiet)
         fprintf(stderr, "coppice: there may be more; --limit says how many are printed\n");
-    if (!o->json) {
-        people_write(&out, &json, json_root(&json));
+    if (strcmp(o->output, "jsonl") == 0 && !o->json) {
+        print_lines(&out, &json);
+        return output_done(&out);
+    }
+    if (!as_json(o)) {
+        print(o, &out, &json);
         return output_done(&out);
     }
     json_sink_text(&out, "{\"");
@@ -346,9 +408,14 @@ static bool is_severe(const struct options *o, const struct json_text *json, con
     return !*o->severity || strcmp(text, o->severity) == 0;
 }
 
-int command_audit_list(const struct options *o)
+static int audit_list(const struct options *o)
 {
     return pages(o, "/stats/audits", "audits", is_severe);
+}
+
+int command_audit_list(const struct options *o)
+{
+    return again_and_again(o, audit_list);
 }
 
 /* ---- what is done ---- */
@@ -399,7 +466,7 @@ int command_kill(const struct options *o)
     if (!*o->reason)
         return output_complain(EXIT_USAGE, "kill",
                                "needs --reason, for the audit log; --dry-run shows what would be hit");
-    if (!o->yes && output_interactive() && (status = kill_with(o, true)) != 0)
+    if (!o->yes && o->input && output_interactive() && (status = kill_with(o, true)) != 0)
         return status;
     snprintf(question, sizeof(question), "End %.900s?", o->argument);
     return sure(o, question, &status) ? kill_with(o, false) : status;
@@ -443,14 +510,24 @@ int command_clock_advance(const struct options *o)
 
 /* ---- keys and tokens ---- */
 
-int command_keys_list(const struct options *o)
+static int keys_list(const struct options *o)
 {
     return show(o, &(struct client_request){.method = "GET", .target = "/keys"});
 }
 
-int command_keys_history(const struct options *o)
+int command_keys_list(const struct options *o)
+{
+    return again_and_again(o, keys_list);
+}
+
+static int keys_history(const struct options *o)
 {
     return pages(o, "/keys/history", "keys", NULL);
+}
+
+int command_keys_history(const struct options *o)
+{
+    return again_and_again(o, keys_history);
 }
 
 int command_keys_rotate(const struct options *o)
@@ -461,16 +538,6 @@ int command_keys_rotate(const struct options *o)
 int command_keys_bootstrap(const struct options *o)
 {
     return change(o, "/keys:bootstrap");
-}
-
-static int warn_unseen(const struct json_text *json)
-{
-    const struct json_node *root = json_root(json),
-                           *seen = root->kind == JSON_OBJECT ? json_member(json, root, "seen") : NULL;
-    if (seen && seen->kind == JSON_FALSE)
-        (void)output_complain(
-            0, "warning:", "no token of that id has come here so far; is it the one you mean?");
-    return EXIT_SUCCESS;
 }
 
 /* kind: what is declared invalid, for the question. */
@@ -563,9 +630,14 @@ int command_token_issue(const struct options *o)
 
 /* ---- principals ---- */
 
-int command_principal_list(const struct options *o)
+static int principal_list(const struct options *o)
 {
     return pages(o, "/principals", "principals", NULL);
+}
+
+int command_principal_list(const struct options *o)
+{
+    return again_and_again(o, principal_list);
 }
 
 static void write_given(struct json *json, const char *name, const char *value)

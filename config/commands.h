@@ -8,6 +8,7 @@
 #include "http/json_text.h"
 
 int command_tree(const struct options *o);
+int command_top_json(const struct options *o);
 int command_stats(const struct options *o);
 int command_events(const struct options *o);
 int command_kill(const struct options *o);

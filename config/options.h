@@ -147,6 +147,8 @@ enum option_mark {
 #define FOR_CLIENT                                                                               \
     (FOR_KEYS | FOR_CHANGE | FOR(TREE) | FOR(TOP) | FOR(STATS) | FOR(EVENTS) | FOR(AUDIT_LIST) | \
      FOR(PRINCIPAL_LIST))
+/* Those that print what a server has, and change nothing. */
+#define FOR_SHOWN (FOR(STATS) | FOR(KEYS_LIST) | FOR(KEYS_HISTORY) | FOR(AUDIT_LIST) | FOR(PRINCIPAL_LIST))
 /* Those that see the settings of the server. */
 #define FOR_SERVER (FOR(SERVE) | FOR(CONFIG_CHECK) | FOR(CONFIG_SHOW))
 #define FOR_FILE   (FOR_SERVER | FOR_CLIENT | FOR_DATA)
@@ -341,6 +343,16 @@ enum option_mark {
     X(yes, "yes", FLAG,                                                                                      \
       FOR(KILL) | FOR(KEYS_REVOKE) | FOR(TOKEN_REVOKE) | FOR(PRINCIPAL_ROTATE) | FOR(PRINCIPAL_REVOKE), 0,   \
       0, MARK_CALL, "false", "", "don't ask; needed where nobody can be asked (-y)")                         \
+    X(input, "input", FLAG,                                                                                  \
+      FOR(KILL) | FOR(KEYS_REVOKE) | FOR(TOKEN_REVOKE) | FOR(PRINCIPAL_ROTATE) | FOR(PRINCIPAL_REVOKE), 0,   \
+      0, MARK_CALL, "true", "", "ask where somebody can be asked; off: never, so that --yes is needed")      \
+    X(quiet, "quiet", FLAG, FOR_CLIENT, 0, 0, MARK_CALL, "false", "",                                        \
+      "say nothing beside the answer but what is wrong (-q)")                                                \
+    X(output, "output", CHOICE, FOR_SHOWN, 0, 0, MARK_CALL, "table", "table|wide|json|jsonl",                \
+      "how the answer is printed: for people, with long cells cut or whole; as JSON; as JSON with a line "   \
+      "for each entry")                                                                                      \
+    X(watch, "watch", DURATION, FOR_SHOWN | FOR(TREE), 0, 3600 * S, MARK_CALL, "0s", "time",                 \
+      "print it again and again, this much later each time, until interrupted; 0: once")                     \
     X(once, "once", FLAG, FOR(TOP), 0, 0, MARK_CALL, "false", "", "print one picture and end")               \
     X(follow, "follow", FLAG, FOR(EVENTS), 0, 0, MARK_CALL, "true", "",                                      \
       "go on until interrupted; off: print what there is and end")                                           \
@@ -374,8 +386,8 @@ enum option_mark {
     X(jsonl, "jsonl", FLAG, FOR(EXPORT), 0, 0, MARK_CALL, "false", "",                                       \
       "as JSON lines; must be given, because it is the only form there is so far")                           \
     X(json, "json", FLAG,                                                                                    \
-      (FOR_CLIENT & ~FOR(TOP)) | FOR(CONFIG_CHECK) | FOR(CONFIG_SHOW) | FOR(CONTRACT_CHECK) |                \
-          FOR(CONTRACT_SHOW) | FOR(ACL) | FOR(TOPOLOGY) | FOR(VERSION) | (FOR_DATA & ~FOR(EXPORT)),          \
+      FOR_CLIENT | FOR(CONFIG_CHECK) | FOR(CONFIG_SHOW) | FOR(CONTRACT_CHECK) | FOR(CONTRACT_SHOW) |         \
+          FOR(ACL) | FOR(TOPOLOGY) | FOR(VERSION) | (FOR_DATA & ~FOR(EXPORT)),                               \
       0, 0, MARK_CALL, "false", "", "print JSON")
 
 /* Keys of the file of which there is one per name, with a whole number each; no flags, no variables. A part in capitals

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +85,13 @@ bool output_drawable(void)
 bool output_interactive(void)
 {
     return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+bool output_pause(uint64_t ns)
+{
+    struct pollfd reader = {.fd = STDOUT_FILENO};
+    uint64_t ms = ns / 1000000;
+    return poll(&reader, 1, ms < INT_MAX ? (int)ms : INT_MAX) == 0;
 }
 
 bool output_ask(const char *question)

@@ -22,6 +22,8 @@ bool output_color(const struct options *o);
 bool output_drawable(void);    /* a terminal on both sides that knows the usual escapes */
 bool output_interactive(void); /* somebody can be asked: standard input and error are terminals */
 /* Asks, on standard error, and waits for a line: true for y or yes. */
+/* Lets this much time pass. False: standard output is gone, or a signal came. */
+bool output_pause(uint64_t ns);
 bool output_ask(const char *question);
 
 #endif

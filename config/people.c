@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 12, CELL_SIZE = 4 * PEOPLE_CELL_MAX + 4 };
+enum { DEPTH_MAX = 12, CELL_SIZE = 4 * PEOPLE_WIDE_MAX + 4 };
+
+static size_t cell_max = PEOPLE_CELL_MAX;
 
 static size_t characters(const char *text)
 {
@@ -13,16 +15,16 @@ static size_t characters(const char *text)
     return count;
 }
 
-/* At most PEOPLE_CELL_MAX characters. */
+/* At most cell_max characters. */
 static void shorten(char *text)
 {
     size_t count = 0, keep = 0;
     for (size_t i = 0; text[i]; i++) {
         if (((unsigned char)text[i] & 0xc0) == 0x80)
             continue;
-        if (count == PEOPLE_CELL_MAX - 3)
+        if (count == cell_max - 3)
             keep = i;
-        if (count++ == PEOPLE_CELL_MAX) {
+        if (count++ == cell_max) {
             memcpy(text + keep, "...", 4);
             return;
         }
@@ -247,4 +249,11 @@ void people_write(struct json_sink *sink, const struct json_text *json, const st
         json_sink_text(sink, text);
         json_sink_text(sink, "\n");
     }
+}
+
+void people_write_wide(struct json_sink *sink, const struct json_text *json, const struct json_node *node)
+{
+    cell_max = PEOPLE_WIDE_MAX;
+    people_write(sink, json, node);
+    cell_max = PEOPLE_CELL_MAX;
 }

@@ -12,8 +12,11 @@
 
 #define PEOPLE_COLUMNS_MAX 16u
 #define PEOPLE_CELL_MAX    60u /* characters of a cell; a longer one ends in "..." */
+#define PEOPLE_WIDE_MAX    500u
 
 void people_write(struct json_sink *sink, const struct json_text *json, const struct json_node *node);
+/* The same with cells of up to PEOPLE_WIDE_MAX characters. */
+void people_write_wide(struct json_sink *sink, const struct json_text *json, const struct json_node *node);
 /* A value as one word or text, without quotes; "-" for null. At most size - 1 bytes. */
 void people_text(const struct json_text *json, const struct json_node *node, char *text, size_t size);
 

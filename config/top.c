@@ -510,6 +510,8 @@ int command_top(const struct options *o)
     struct client client;
     char why[512];
     enum top_view view = TOP_VIEW_TABLE;
+    if (o->json)
+        return command_top_json(o);
     if (!client_open(&client, o, why, sizeof(why)))
         return output_complain(EXIT_CONFIG, "", why);
     snprintf(top.where, sizeof(top.where), "%.79s", client.named);

@@ -5,7 +5,8 @@
  *
  * Nothing is changed from here. The alternate screen and the terminal's modes are restored on every way out, signals and
  * faults included. Works from 80 columns and 24 lines on, without colours as well as with them. With --once one picture
- * of 80 columns goes to standard output, and no terminal is needed.
+ * of 80 columns goes to standard output, and no terminal is needed; with --json
+ * the actors with the fullest mailboxes, as the server lists them.
  */
 #ifndef COPPICE_CONFIG_TOP_H
 #define COPPICE_CONFIG_TOP_H

@@ -180,6 +180,21 @@ check "the dry run is not" is "$(grep -c actor.kill "$tmp/stdout")" 1
 check "audit list by severity" ask 0 audit list --severity SEV1
 check "CTL-118 the first key is" out "key.bootstrapped"
 check "the kill is not" lacks "$(cat "$tmp/stdout")" actor.kill
+check "top as JSON" ask 0 top --json
+check "is a list of actors" out '{"actors":[{"name":"'
+check "a list a line each" ask 0 audit list --output jsonl
+check "is one entry a line" sh -c '! grep -v "^{\"id\":" "$1"' sh "$tmp/stdout"
+check "a list with whole cells" ask 0 audit list --output wide
+check "stats as JSON by another name" ask 0 stats --output json
+check "is JSON" out '{"version":'
+check "an output that isn't there" ask 78 audit list --output xml
+check "less, quietly" ask 0 audit list --limit 1 -q
+check "says nothing of more" is "$(cat "$tmp/stderr")" ''
+check "nobody is asked" ask 64 kill deduper --reason x --no-input
+watches() { # until the reader has gone
+    "$COPPICE" tree --watch 1ms --operator-listen "$at" --store-dir "$tmp/store" | awk '/^root /{ if (++n == 3) exit }  END { exit n != 3 }'
+}
+check "a tree that is drawn again" watches
 check "events so far" ask 0 events --no-follow
 check "events say what happened" out "supervisor.restart"
 check "and when" sh -c 'grep -q "^20..-..-..T..:..:..\....Z supervisor.restart " "$1"' sh "$tmp/stdout"

@@ -54,6 +54,14 @@ static void test_long_cells_are_cut_between_characters(void)
         strcat(wanted, "\xc3\xa4");
     strcat(wanted, "...\n");
     CHECK(text, wanted);
+    struct json_sink sink;
+    json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
+    static struct json_node nodes[16];
+    struct json_text json = {.nodes = nodes, .nodes_max = 16};
+    struct json_error error = {0};
+    TEST_ASSERT(json_text_read(&json, span_of(text, strlen(text)), NULL, &error));
+    people_write_wide(&sink, &json, json_root(&json));
+    TEST_CHECK(sink.length == 2 + 2 * 61 + 1 && !memchr(page, '.', sink.length)); /* whole */
 }
 
 TEST_LIST

@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,12 +21,24 @@ static enum error refuse(enum error e, const char *path, const char *what, char 
     return e;
 }
 
+/* A file of the folder in which the service manager gives us secrets (LoadCredential=): it is root's there, and an entry of
+ * its ACL, whose mask shows as the group's bits, lets us read it. */
+static bool is_credential(const char *path)
+{
+    const char *folder = getenv("CREDENTIALS_DIRECTORY");
+    size_t length = folder ? strlen(folder) : 0;
+    return length && strncmp(path, folder, length) == 0 && path[length] == '/' &&
+           !strchr(path + length + 1, '/');
+}
+
 /* What is wrong with it, or NULL. */
-static const char *defect_of(int fd)
+static const char *defect_of(int fd, const char *path)
 {
     struct stat stat;
     if (fstat(fd, &stat) || !S_ISREG(stat.st_mode))
         return "is not a file";
+    if (is_credential(path) && (stat.st_uid == 0 || stat.st_uid == geteuid()))
+        return stat.st_mode & 037 ? "can be read by others; its mode must be 0400 or 0440" : NULL;
     if (stat.st_uid != geteuid())
         return "belongs to another user";
     return stat.st_mode & 077 ? "can be read by others; its mode must be 0600" : NULL;
@@ -40,7 +54,7 @@ enum error secret_file_read(const char *path, void *bytes, size_t room, size_t *
     if (fd < 0)
         return refuse(errno == ELOOP ? ERR_FOREIGN : ERR_SYSTEM, path, "can't be opened", ret_text,
                       text_size);
-    const char *defect = defect_of(fd);
+    const char *defect = defect_of(fd, path);
     ssize_t size = defect ? 0 : read(fd, bytes, room);
     enum error e = defect || size < 0 ? ERR_FOREIGN : OK;
     if (!defect && size == (ssize_t)room && read(fd, &more, 1) == 1)

@@ -1,8 +1,8 @@
 /* Secret files: a few bytes that belong to this server's user and to nobody else.
  *
  * Made with mode 0600 under another name, synced, and renamed, so that one is there whole or not at all. Refused when it
- * is read: a link, something that isn't a file, one that others may read or that belongs to somebody else. Boot only: all
- * of it blocks. Sentences name the path.
+ * is read: a link, something that isn't a file, one that others may read or that belongs to somebody else, except what the
+ * service manager has put into $CREDENTIALS_DIRECTORY. Boot only: all of it blocks. Sentences name the path.
  */
 #ifndef COPPICE_HTTP_SECRET_FILE_H
 #define COPPICE_HTTP_SECRET_FILE_H

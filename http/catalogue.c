@@ -25,9 +25,10 @@ static const struct {
 #undef X
 };
 
-/* X(kind, operators' and public, control, jobs). The control contract knows neither 413 nor 415 nor the statuses of
- * framing (AMB-05, AMB-12): whatever is wrong with a request's form is its 400. What times out inside is its
- * INFRA_503_DEPENDENCY_DOWN (AMB-41). The job contract's 400 RFA_REQUEST_MALFORMED is the same for its surface. */
+/* X(kind, operators' and public, control, jobs). What is wrong with a request's form is the control contract's 400, a body
+ * that is too large and another media type among it (AMB-05, AMB-12), and the job contract's RFA_REQUEST_MALFORMED; a
+ * limit of the front whose status neither contract has (408, 414, 417, 431) has an extension code on each surface. What
+ * times out inside is INFRA_503_DEPENDENCY_DOWN (AMB-41). */
 #define KINDS(X)                                                                                             \
     X(MALFORMED, OPS_400_MALFORMED, REQ_400_INVALID_SCHEMA, RFA_REQUEST_MALFORMED)                           \
     X(MISSING_FIELD, OPS_400_MISSING_FIELD, REQ_400_MISSING_FIELD, RFA_REQUEST_MALFORMED)                    \
@@ -56,12 +57,12 @@ static const struct {
     X(STORE, OPS_503_STORE, INFRA_503_DEPENDENCY_DOWN, RFA_STORAGE_DB_ERROR)                                 \
     X(TIMEOUT, OPS_504_TIMEOUT, INFRA_503_DEPENDENCY_DOWN, RFA_EXEC_TIMEOUT)                                 \
     X(INTERNAL, OPS_500_INTERNAL, INTERNAL_500_UNEXPECTED, RFA_INTERNAL)                                     \
-    X(TARGET_TOO_LONG, OPS_414_TARGET_TOO_LONG, REQ_400_INVALID_SCHEMA, RFA_REQUEST_MALFORMED)               \
-    X(HEADER_TOO_LARGE, OPS_431_HEADER_TOO_LARGE, REQ_400_INVALID_SCHEMA, RFA_REQUEST_MALFORMED)             \
-    X(REQUEST_TIMEOUT, OPS_408_REQUEST_TIMEOUT, REQ_400_INVALID_SCHEMA, RFA_REQUEST_MALFORMED)               \
+    X(TARGET_TOO_LONG, OPS_414_TARGET_TOO_LONG, REQ_414_TARGET_TOO_LONG, RFA_REQUEST_TARGET_TOO_LONG)        \
+    X(HEADER_TOO_LARGE, OPS_431_HEADER_TOO_LARGE, REQ_431_HEADER_TOO_LARGE, RFA_REQUEST_HEADER_TOO_LARGE)    \
+    X(REQUEST_TIMEOUT, OPS_408_REQUEST_TIMEOUT, REQ_408_REQUEST_TIMEOUT, RFA_REQUEST_TIMEOUT)                \
     X(MISDIRECTED, OPS_421_MISDIRECTED, REQ_400_INVALID_SCHEMA, RFA_REQUEST_MALFORMED)                       \
     X(LENGTH_REQUIRED, OPS_411_LENGTH_REQUIRED, REQ_400_INVALID_SCHEMA, RFA_REQUEST_MALFORMED)               \
-    X(EXPECTATION, OPS_417_EXPECTATION, REQ_400_INVALID_SCHEMA, RFA_REQUEST_MALFORMED)                       \
+    X(EXPECTATION, OPS_417_EXPECTATION, REQ_417_EXPECTATION_FAILED, RFA_REQUEST_EXPECTATION_FAILED)          \
     X(PRECONDITION, OPS_412_PRECONDITION, REQ_422_INVALID_STATE, RFA_JOB_CONFLICT)
 
 static const enum error_code kinds[SURFACE_COUNT][ERROR_KIND_COUNT] = {

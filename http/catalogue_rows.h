@@ -62,6 +62,14 @@
       "Use a documented path.", CONTROL, true)                                                               \
     X(REQ_405_METHOD_NOT_ALLOWED, 405, false, "none", "This path does not take this method.",                \
       "Use a method that the Allow header names.", CONTROL, true)                                            \
+    X(REQ_408_REQUEST_TIMEOUT, 408, false, "none", "The request did not arrive in time.", "Send it faster.", \
+      CONTROL, true)                                                                                         \
+    X(REQ_414_TARGET_TOO_LONG, 414, false, "none", "The request line is too long.",                          \
+      "Send a shorter path and query.", CONTROL, true)                                                       \
+    X(REQ_417_EXPECTATION_FAILED, 417, false, "none", "The expectation cannot be met.",                      \
+      "Send no Expect, or 100-continue.", CONTROL, true)                                                     \
+    X(REQ_431_HEADER_TOO_LARGE, 431, false, "none", "The header is too large, or has too many fields.",      \
+      "Send less of it.", CONTROL, true)                                                                     \
     X(RFA_REQUEST_MALFORMED, 400, false, "", "Malformed request (invalid JSON, missing required fields).",   \
       "Fix request format; check schema.", JOBS, false)                                                      \
     X(RFA_REQUEST_UNSUPPORTED_MEDIA_TYPE, 415, false, "", "Unsupported Content-Type.",                       \
@@ -114,6 +122,14 @@
     X(RFA_WEBHOOK_NOT_FOUND, 404, false, "", "Webhook does not exist.", "Verify webhook ID.", JOBS, true)    \
     X(RFA_WEBHOOK_CONFLICT, 409, false, "", "Same URL and event set already registered by this client.",     \
       "Use the existing webhook.", JOBS, true)                                                               \
+    X(RFA_REQUEST_TIMEOUT, 408, true, "", "The request did not arrive in time.", "Retry; send it faster.",   \
+      JOBS, true)                                                                                            \
+    X(RFA_REQUEST_TARGET_TOO_LONG, 414, false, "", "The request line is too long.",                          \
+      "Send a shorter path and query.", JOBS, true)                                                          \
+    X(RFA_REQUEST_EXPECTATION_FAILED, 417, false, "", "The expectation cannot be met.",                      \
+      "Send no Expect, or 100-continue.", JOBS, true)                                                        \
+    X(RFA_REQUEST_HEADER_TOO_LARGE, 431, false, "", "The header is too large, or has too many fields.",      \
+      "Send less of it.", JOBS, true)                                                                        \
     X(OPS_400_MALFORMED, 400, false, "none", "The request is not well-formed HTTP or JSON.",                 \
       "Correct what the detail names.", OPERATOR, true)                                                      \
     X(OPS_400_MISSING_FIELD, 400, false, "none", "Something that is required is missing.",                   \

@@ -344,6 +344,9 @@ auth="Authorization: Bearer $bearer"
 for query in event_name=job.done project_id=p1 'event_name=a&project_id=b&max_age_hours=1&limit=1'; do
     check "CTL-008 CTL-009 CTL-010 ?$query" is "$(ask GET "/dlq/items?$query" -H "$auth"; body)" '200{"items":[],"total_count":0,"next_cursor":null}'
 done
+check "CTL-251 AMB-05 an expectation that nobody meets" answers 417 REQ_417_EXPECTATION_FAILED GET "/jobs/$none" -H "$auth" -H 'Expect: more'
+check "CTL-251 AMB-05 a target that is too long" answers 414 REQ_414_TARGET_TOO_LONG GET "/dlq/items?$(head -c 9000 /dev/zero | tr '\0' a)" -H "$auth"
+check "CTL-251 AMB-05 a head that is too large" answers 431 REQ_431_HEADER_TOO_LARGE GET "/jobs/$none" -H "$auth" -H "A: $(head -c 33000 /dev/zero | tr '\0' a)"
 check "CTL-002 no body goes with GET" answers 400 REQ_400_INVALID_SCHEMA GET "/jobs/$none" -H "$auth" -H "$json" -d '{}'
 
 # --- bodies that are none ---

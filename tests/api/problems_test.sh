@@ -37,7 +37,8 @@ problem() {
         printf '%s' "$code" | grep -qE '^RFA_(REQUEST|AUTH|JOB|EXEC|STORAGE|DEPENDENCY|CONFIG|INTERNAL|CLIENT|WEBHOOK)(_[A-Z]+)*$' &&
         is "$(value type)" "urn:problem:$(printf '%s' "$code" | tr 'A-Z_' 'a-z-')" &&
         awk -F '\t' -v code="$code" -v status="$wanted" -v title="$(body | sed 's/.*"title":"\([^"]*\)".*/\1/')" \
-            '$1 == code && $2 == status && $3 == title { found = 1 } END { exit !found }' docs/contract/jobs.errors.tsv &&
+            '$1 == code && $2 == status && ($3 == title || $5 == title) { found = 1 } END { exit !found }' \
+            docs/contract/jobs.errors.tsv docs/contract/ops.errors.tsv &&
         [ -n "$(value detail)" ] && is "$(value instance)" "urn:request:$(sent x-request-id)" || {
         body
         return 1
@@ -63,6 +64,9 @@ check "JOB-387 jobs aren't deleted" problem 405 RFA_REQUEST_METHOD_NOT_ALLOWED D
 check "JOB-343 another answer" problem 406 RFA_REQUEST_NOT_ACCEPTABLE GET "/v1/jobs/$none" -H "$mine" -H 'Accept: text/html'
 head -c 1048577 /dev/zero | tr '\0' ' ' >"$tmp/large"
 check "JOB-344 too large" problem 413 RFA_REQUEST_PAYLOAD_TOO_LARGE POST /v1/jobs -H "$mine" -H "$json" --data-binary "@$tmp/large"
+check "JOB-339 an expectation that nobody meets" problem 417 RFA_REQUEST_EXPECTATION_FAILED GET /v1/jobs -H "$mine" -H 'Expect: more'
+check "JOB-339 a target that is too long" problem 414 RFA_REQUEST_TARGET_TOO_LONG GET "/v1/jobs?$(head -c 9000 /dev/zero | tr '\0' a)" -H "$mine"
+check "JOB-339 a head that is too large" problem 431 RFA_REQUEST_HEADER_TOO_LARGE GET /v1/jobs -H "$mine" -H "A: $(head -c 33000 /dev/zero | tr '\0' a)"
 check "JOB-346 JOB-294 no key" problem 401 RFA_AUTH_INVALID_CREDENTIALS GET /v1/jobs
 check "JOB-375 with what it wants" header 'www-authenticate: Bearer.*'
 check "JOB-351 no job" problem 404 RFA_JOB_NOT_FOUND GET "/v1/jobs/$none" -H "$mine"

@@ -80,6 +80,11 @@ static void errors(void)
              "control");
     TEST_CHECK(holds(text, line));
     TEST_CHECK(holds(text, "\nREQ_404_ROUTE_NOT_FOUND\t404\tfalse\tnone\tNo such path in this contract.\t"));
+    TEST_CHECK(holds(text,
+                     "\nREQ_408_REQUEST_TIMEOUT\t408\tfalse\tnone\tThe request did not arrive in time.\t"
+                     "Send it faster.\tcontrol\ttrue\n"));
+    TEST_CHECK(holds(text, "\nRFA_REQUEST_TIMEOUT\t408\ttrue\t\tThe request did not arrive in time.\t"
+                           "Retry; send it faster.\tjobs\ttrue\n"));
     size_t lines = 0;
     for (uint32_t i = 0; i < text.size; i++)
         lines += ((const char *)text.bytes)[i] == '\n';

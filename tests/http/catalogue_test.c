@@ -8,6 +8,7 @@
 #include "http/catalogue.h"
 
 enum { COLUMNS = 7, LINE = 1024 };
+enum { JOBS_OWN = 4 }; /* extensions of the jobs surface that its specification does not have */
 
 struct table {
     FILE *file;
@@ -72,7 +73,7 @@ static void control_rows(void)
     }
     TEST_CHECK(c == 30);
     TEST_CHECK(count(SURFACE_CONTROL, false) == 30);
-    TEST_CHECK(count(SURFACE_CONTROL, true) == 2);
+    TEST_CHECK(count(SURFACE_CONTROL, true) == 6);
 }
 
 /* CTL-284: how many codes each domain has; a code's domain is what it begins with. */
@@ -118,7 +119,7 @@ static void jobs_rows(void)
     }
     TEST_CHECK(rows == 29);
     TEST_CHECK(count(SURFACE_JOBS, false) == 22);
-    TEST_CHECK(count(SURFACE_JOBS, true) == 7);
+    TEST_CHECK(count(SURFACE_JOBS, true) == 7 + JOBS_OWN);
 }
 
 /* code http retryable retry_class meaning action surface */
@@ -138,11 +139,29 @@ static void own_rows(void)
         SAME(row->code, surface_name(row->surface), t.column[6]);
         TEST_CHECK(row->extension);
     }
-    TEST_CHECK_(rows == count(SURFACE_CONTROL, true) + count(SURFACE_OPERATOR, true),
-                "ops.errors.tsv has %d rows, the catalogue %d of our own", rows,
-                count(SURFACE_CONTROL, true) + count(SURFACE_OPERATOR, true));
+    int ours = count(SURFACE_CONTROL, true) + JOBS_OWN + count(SURFACE_OPERATOR, true);
+    TEST_CHECK_(rows == ours, "ops.errors.tsv has %d rows, the catalogue %d of our own", rows, ours);
     TEST_CHECK(count(SURFACE_PUBLIC, true) + count(SURFACE_PUBLIC, false) + count(SURFACE_OPERATOR, false) ==
                0);
+}
+
+/* JOB-339: prefix and scope, and words behind them. */
+static void prefixes_of_the_jobs_surface(void)
+{
+    static const char *const scopes[] = {"REQUEST",    "AUTH",   "JOB",      "EXEC",   "STORAGE",
+                                         "DEPENDENCY", "CONFIG", "INTERNAL", "CLIENT", "WEBHOOK"};
+    for (enum error_code c = ERROR_NONE + 1; c < ERROR_CODE_COUNT; c++) {
+        const char *code = catalogue_row(c)->code;
+        if (catalogue_row(c)->surface != SURFACE_JOBS)
+            continue;
+        TEST_CHECK_(strncmp(code, "RFA_", 4) == 0 && !code[strspn(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_")], "%s",
+                    code);
+        bool scoped = false;
+        for (size_t i = 0; i < sizeof(scopes) / sizeof(*scopes); i++)
+            scoped |= strlen(scopes[i]) == strcspn(code + 4, "_") &&
+                      strncmp(code + 4, scopes[i], strlen(scopes[i])) == 0;
+        TEST_CHECK_(scoped, "%s has no scope", code);
+    }
 }
 
 /* A code with a number in it has that status. */
@@ -181,6 +200,10 @@ static void kinds_as_the_contracts_say(void)
     } wanted[] = {
         {SURFACE_CONTROL, ERROR_KIND_NO_ROUTE, ERROR_REQ_404_ROUTE_NOT_FOUND, 404},
         {SURFACE_CONTROL, ERROR_KIND_METHOD, ERROR_REQ_405_METHOD_NOT_ALLOWED, 405},
+        {SURFACE_CONTROL, ERROR_KIND_REQUEST_TIMEOUT, ERROR_REQ_408_REQUEST_TIMEOUT, 408},
+        {SURFACE_CONTROL, ERROR_KIND_TARGET_TOO_LONG, ERROR_REQ_414_TARGET_TOO_LONG, 414},
+        {SURFACE_CONTROL, ERROR_KIND_EXPECTATION, ERROR_REQ_417_EXPECTATION_FAILED, 417},
+        {SURFACE_CONTROL, ERROR_KIND_HEADER_TOO_LARGE, ERROR_REQ_431_HEADER_TOO_LARGE, 431},
         {SURFACE_CONTROL, ERROR_KIND_UNSUPPORTED_TYPE, ERROR_REQ_400_INVALID_SCHEMA, 400},
         {SURFACE_CONTROL, ERROR_KIND_TOO_LARGE, ERROR_REQ_400_INVALID_SCHEMA, 400},
         {SURFACE_CONTROL, ERROR_KIND_VERSION, ERROR_CONTRACT_409_VERSION_MISMATCH, 409},
@@ -190,6 +213,11 @@ static void kinds_as_the_contracts_say(void)
         {SURFACE_CONTROL, ERROR_KIND_EXPIRED_CREDENTIALS, ERROR_AUTH_401_INVALID_TOKEN, 401},
         {SURFACE_CONTROL, ERROR_KIND_THROTTLED, ERROR_RATE_429_THROTTLED, 429},
         {SURFACE_CONTROL, ERROR_KIND_TIMEOUT, ERROR_INFRA_503_DEPENDENCY_DOWN, 503},
+        {SURFACE_JOBS, ERROR_KIND_REQUEST_TIMEOUT, ERROR_RFA_REQUEST_TIMEOUT, 408},
+        {SURFACE_JOBS, ERROR_KIND_TARGET_TOO_LONG, ERROR_RFA_REQUEST_TARGET_TOO_LONG, 414},
+        {SURFACE_JOBS, ERROR_KIND_EXPECTATION, ERROR_RFA_REQUEST_EXPECTATION_FAILED, 417},
+        {SURFACE_JOBS, ERROR_KIND_HEADER_TOO_LARGE, ERROR_RFA_REQUEST_HEADER_TOO_LARGE, 431},
+        {SURFACE_JOBS, ERROR_KIND_LENGTH_REQUIRED, ERROR_RFA_REQUEST_MALFORMED, 400},
         {SURFACE_JOBS, ERROR_KIND_MISSING_FIELD, ERROR_RFA_REQUEST_MALFORMED, 400},
         {SURFACE_JOBS, ERROR_KIND_TOO_LARGE, ERROR_RFA_REQUEST_PAYLOAD_TOO_LARGE, 413},
         {SURFACE_JOBS, ERROR_KIND_NO_CREDENTIALS, ERROR_RFA_AUTH_INVALID_CREDENTIALS, 401},
@@ -213,6 +241,7 @@ TEST_LIST
     {"CTL-284 seven domains", control_domains},
     {"JOB-340..368 jobs.errors.tsv row by row", jobs_rows},
     {"ops.errors.tsv row by row", own_rows},
+    {"JOB-339 codes of the jobs surface have its prefix and a scope", prefixes_of_the_jobs_surface},
     {"a number in a code is its status", numbers_in_codes},
     {"every kind of error has a code on every surface, in its shape", every_kind},
     {"AMB-05 AMB-06 AMB-07 AMB-12 AMB-41 JOB-301 kinds as the contracts say", kinds_as_the_contracts_say},

@@ -67,10 +67,18 @@ export enum JobsErrorCode {
     RFA_WEBHOOK_CONFLICT = "RFA_WEBHOOK_CONFLICT",
 }
 
-/** Codes of this server beside those: of the operator's surface, and two of the control surface's paths. */
+/** Codes of this server beside those: of the operator's surface, and what neither contract has a code for on its own paths. */
 export enum OwnErrorCode {
     REQ_404_ROUTE_NOT_FOUND = "REQ_404_ROUTE_NOT_FOUND",
     REQ_405_METHOD_NOT_ALLOWED = "REQ_405_METHOD_NOT_ALLOWED",
+    REQ_408_REQUEST_TIMEOUT = "REQ_408_REQUEST_TIMEOUT",
+    REQ_414_TARGET_TOO_LONG = "REQ_414_TARGET_TOO_LONG",
+    REQ_417_EXPECTATION_FAILED = "REQ_417_EXPECTATION_FAILED",
+    REQ_431_HEADER_TOO_LARGE = "REQ_431_HEADER_TOO_LARGE",
+    RFA_REQUEST_TIMEOUT = "RFA_REQUEST_TIMEOUT",
+    RFA_REQUEST_TARGET_TOO_LONG = "RFA_REQUEST_TARGET_TOO_LONG",
+    RFA_REQUEST_EXPECTATION_FAILED = "RFA_REQUEST_EXPECTATION_FAILED",
+    RFA_REQUEST_HEADER_TOO_LARGE = "RFA_REQUEST_HEADER_TOO_LARGE",
     OPS_400_MALFORMED = "OPS_400_MALFORMED",
     OPS_400_MISSING_FIELD = "OPS_400_MISSING_FIELD",
     OPS_400_INVALID = "OPS_400_INVALID",
@@ -177,6 +185,14 @@ export const errorCatalogue: Readonly<Record<AnyErrorCode, ErrorRow>> = {
     RFA_WEBHOOK_CONFLICT: { status: 409, retryable: false, retryClass: "", title: "Same URL and event set already registered by this client.", action: "Use the existing webhook.", surface: "jobs" },
     REQ_404_ROUTE_NOT_FOUND: { status: 404, retryable: false, retryClass: "none", title: "No such path in this contract.", action: "Use a documented path.", surface: "control" },
     REQ_405_METHOD_NOT_ALLOWED: { status: 405, retryable: false, retryClass: "none", title: "This path does not take this method.", action: "Use a method that the Allow header names.", surface: "control" },
+    REQ_408_REQUEST_TIMEOUT: { status: 408, retryable: false, retryClass: "none", title: "The request did not arrive in time.", action: "Send it faster.", surface: "control" },
+    REQ_414_TARGET_TOO_LONG: { status: 414, retryable: false, retryClass: "none", title: "The request line is too long.", action: "Send a shorter path and query.", surface: "control" },
+    REQ_417_EXPECTATION_FAILED: { status: 417, retryable: false, retryClass: "none", title: "The expectation cannot be met.", action: "Send no Expect, or 100-continue.", surface: "control" },
+    REQ_431_HEADER_TOO_LARGE: { status: 431, retryable: false, retryClass: "none", title: "The header is too large, or has too many fields.", action: "Send less of it.", surface: "control" },
+    RFA_REQUEST_TIMEOUT: { status: 408, retryable: true, retryClass: "", title: "The request did not arrive in time.", action: "Retry; send it faster.", surface: "jobs" },
+    RFA_REQUEST_TARGET_TOO_LONG: { status: 414, retryable: false, retryClass: "", title: "The request line is too long.", action: "Send a shorter path and query.", surface: "jobs" },
+    RFA_REQUEST_EXPECTATION_FAILED: { status: 417, retryable: false, retryClass: "", title: "The expectation cannot be met.", action: "Send no Expect, or 100-continue.", surface: "jobs" },
+    RFA_REQUEST_HEADER_TOO_LARGE: { status: 431, retryable: false, retryClass: "", title: "The header is too large, or has too many fields.", action: "Send less of it.", surface: "jobs" },
     OPS_400_MALFORMED: { status: 400, retryable: false, retryClass: "none", title: "The request is not well-formed HTTP or JSON.", action: "Correct what the detail names.", surface: "operator" },
     OPS_400_MISSING_FIELD: { status: 400, retryable: false, retryClass: "none", title: "Something that is required is missing.", action: "Add what the detail names.", surface: "operator" },
     OPS_400_INVALID: { status: 400, retryable: false, retryClass: "none", title: "A value is not one that the contract allows.", action: "Correct what the detail names.", surface: "operator" },

@@ -115,7 +115,7 @@ write(
     `${made}
 ${enumOf("ErrorCode", control, "The codes of the control contract.")}
 ${enumOf("JobsErrorCode", jobs, "The codes of the job contract.")}
-${enumOf("OwnErrorCode", own, "Codes of this server beside those: of the operator's surface, and two of the control surface's paths.")}
+${enumOf("OwnErrorCode", own, "Codes of this server beside those: of the operator's surface, and what neither contract has a code for on its own paths.")}
 export type AnyErrorCode = ErrorCode | JobsErrorCode | OwnErrorCode;
 
 export interface ErrorRow {

@@ -193,7 +193,8 @@ check "coppice log level" runs 0 log level debug --reason 'to see more' --operat
 check "it counts at once" await '"level":"debug"'
 check "a level that there is none of" runs 1 log level loud --operator-listen "$at" --store-dir "$tmp/store"
 check "is refused with what is right" err "must be one of debug, info, warn, error"
-check "both are audited" sh -c '"$1" audit list --operator-listen "$2" --store-dir "$3" | grep -c -e config.reload -e log.level | grep -qx 2' sh "$COPPICE" "$at" "$tmp/store"
+check "both are audited" sh -c '"$1" audit list --operator-listen "$2" --store-dir "$3" | grep "  operator  " | grep -c -e config.reload -e log.level | grep -qx 2' sh "$COPPICE" "$at" "$tmp/store"
+check "a signal is audited as one" sh -c '"$1" audit list --operator-listen "$2" --store-dir "$3" | grep -q "  signal  *config.reload  *settings  *SIGHUP  *refused"' sh "$COPPICE" "$at" "$tmp/store"
 check "with their reasons" sh -c '"$1" audit list --json --operator-listen "$2" --store-dir "$3" | grep "\"reason\":\"a new idle time\"" | grep -q "\"reason\":\"to see more\""' sh "$COPPICE" "$at" "$tmp/store"
 check "SIGTERM ends it with 0" stop
 finish

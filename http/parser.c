@@ -663,7 +663,7 @@ static void glimpse_field(const struct line *line, struct request *q, bool seen[
 }
 
 /* What follows is read as long as its lines end as they must: nobody knows where another one would have begun. */
-void parser_glimpse(const char *bytes, size_t size, struct request *q)
+void parser_glimpse(const char *bytes, size_t size, struct request *ret_request)
 {
     struct parser unused = {0};
     struct line line;
@@ -678,12 +678,12 @@ void parser_glimpse(const char *bytes, size_t size, struct request *q)
         stop++;
     if (stop == end && stop - target <= (ptrdiff_t)PARSER_TARGET_MAX)
         return; /* who knows how it goes on */
-    q->method = method_named(span_of(at, (size_t)(space - at)));
-    q->target = span_of(target, (size_t)(stop - target));
+    ret_request->method = method_named(span_of(at, (size_t)(space - at)));
+    ret_request->target = span_of(target, (size_t)(stop - target));
     for (bool first = true; line_of(&unused, at, end, &line, &at) == PARSED_DONE && line.at < line.end;
          first = false)
         if (!first)
-            glimpse_field(&line, q, seen);
+            glimpse_field(&line, ret_request, seen);
 }
 
 bool parser_empty_line(const struct parser *p, const char *bytes, size_t size)

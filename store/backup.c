@@ -515,7 +515,8 @@ static enum error copy_work(void *shared, char *ret_text, size_t text_size)
             "'%s' has pages that are neither used nor free, and LMDB copies no such store; stop the "
             "server and copy its files",
             copy->dir);
-    if (code == EFAULT) /* what a page refers to lies behind the end of the file: nothing that could be written */
+    if (code ==
+        EFAULT) /* what a page refers to lies behind the end of the file: nothing that could be written */
         return refuse(&s, ERR_DAMAGED, "'%s' refers to pages that its file doesn't have", copy->dir);
     if (code)
         return refuse(&s, txn_error_of(code), "'%s' can't be copied to '%s': %s", copy->dir, copy->partial,

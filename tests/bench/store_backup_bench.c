@@ -3,7 +3,9 @@
  *
  * backup, backup_idle: MB/s of the copied image, from the exec of the program that makes it to its end, with everything synced and
  * its checksum in the manifest. peer: a new file of as many bytes, written from its beginning to its end and synced;
- * ratio: ours by peer. A backup also reads those bytes back: on a disk that reads as fast as it writes the most is 0.5. backup_effect: how much slower durable commands were meanwhile, as a share of the rate before.
+ * ratio: ours by peer. A backup also reads those bytes back: on a disk that reads as fast as it writes the most is 0.5.
+ * backup_effect: how much slower durable commands were meanwhile, as a share of the rate before. Each turn has a store of its own:
+ * what is written during one would be the next one's to copy.
  */
 #define _GNU_SOURCE
 #include "tests/bench/bench.h"
@@ -24,6 +26,18 @@
 
 static struct store *store;
 static const char *folder, *raw, *copies;
+
+static void store_make(void)
+{
+    store = load_open(folder);
+    load_write(store, 0, PARCELS, GROUP);
+}
+
+static void store_remove(void)
+{
+    store_close(store);
+    limits_remove(folder);
+}
 
 static int back_up(const char *dir, const char *to)
 {
@@ -91,9 +105,11 @@ static void turn(void *arg, double *ret)
     struct copying c = {.to = to};
     (void)arg;
     snprintf(to, sizeof(to), "%s/copy", copies);
+    store_make();
     load_run_for(store, SUBMITTERS, QUIET_NS, &quiet);
     load_run(store, SUBMITTERS, copying, &c, &busy);
     again_end(&c.again);
+    store_remove();
     report(to, c.took, ret);
     ret[3] = 1 - busy.rate / quiet.rate;
 }
@@ -115,11 +131,10 @@ int main(int argc, char **argv)
     folder = limits_folder("hot");
     raw = limits_folder("raw");
     copies = limits_folder("copies");
-    store = load_open(folder);
-    load_write(store, 0, PARCELS, GROUP);
+    store_make();
     bench_repeat(idle_rows, 3, turn_idle, NULL);
+    store_remove();
     bench_repeat(rows, 4, turn, NULL);
-    store_close(store);
-    limits_remove(folder), limits_remove(raw), limits_remove(copies);
+    limits_remove(raw), limits_remove(copies);
     return 0;
 }

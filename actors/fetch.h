@@ -24,7 +24,7 @@
 #define FETCH_HOST_MAX           8u
 #define FETCH_QUEUE_MAX          1024u
 #define FETCH_BODY_MAX           61440u /* of an answer: it travels in one message */
-#define FETCH_URL_MAX            2048u
+#define FETCH_URL_MAX            2049u  /* with its end */
 #define FETCH_HEADERS_MAX        4096u
 #define FETCH_REQUEST_MAX        65000u /* URL, headers and body of a request together: they travel in one message */
 #define FETCH_ANSWER_HEADERS_MAX 16384u /* of an answer, all of them; more is ERR_LIMIT */

@@ -50,10 +50,12 @@ struct seen {
     uint32_t supervisor; /* position in the list; its own: the root, or outside the tree */
     uint8_t cause;       /* enum cause: expected to end */
     bool supervises, dynamic, temporary;
+    bool left;      /* it has ended by itself */
+    uint64_t watch; /* the monitor of one who may; 0: none */
     char name[NAME_MAX_SHOWN];
 };
 
-enum { BLOCK = 512, BLOCKS = CHAOS_SEEN_MAX / BLOCK + 1 };
+enum { BLOCK = 480, BLOCKS = CHAOS_SEEN_MAX / BLOCK + 1 };
 STATIC_ASSERT(BLOCK * sizeof(struct seen) <= 60000, "a block is one piece of an arena");
 
 struct experiment {
@@ -68,6 +70,7 @@ struct experiment {
     uint32_t room, count, position; /* of the target in seen */
     uint16_t *gone;                 /* positions of those who died, so many: */
     uint32_t died, missing;         /* missing: those of them who are to come back and haven't */
+    uint32_t left;                  /* others, who came to their own end meanwhile */
     bool complete;
     bool ends_process; /* predicted: the escalation goes up to the root */
     bool takes_us;     /* predicted: this connection goes, too */
@@ -234,23 +237,62 @@ static bool take_after(void *context, const struct living_node *n)
     return true;
 }
 
-/* False: somebody is still missing. */
-static bool look_after(struct experiment *x)
-{
-    x->died = x->missing = 0;
-    for (uint32_t i = 0; i < x->count; i++)
-        if (!actor_alive(seen_at(x, i)->pid))
-            x->gone[x->died++] = (uint16_t)i;
-    living_visit(x->q->front->rows, false, take_after, x);
-    for (uint32_t i = 0; i < x->died; i++)
-        x->missing += !seen_at(x, x->gone[i])->now && comes_back(x, seen_at(x, x->gone[i]));
-    return x->missing == 0;
-}
-
 static bool is_down_of(const struct message *m, void *arg)
 {
     const uint64_t *ref = arg;
     return m->type == MESSAGE_DOWN && ((const struct message_down *)(const void *)m->payload)->ref == *ref;
+}
+
+/* Temporary ones come and go, a connection with its client; those that the prediction has not are watched, so that a
+ * client's goodbye isn't taken for a consequence. */
+static void watch(struct experiment *x)
+{
+    for (uint32_t i = 0; i < x->count; i++) {
+        struct seen *s = seen_at(x, i);
+        if (s->temporary && !s->cause && s->pid != actor_self())
+            s->watch = actor_monitor(s->pid, 0); /* 0, no record left: what becomes of it counts as a death */
+    }
+}
+
+static void unwatch(struct experiment *x)
+{
+    for (uint32_t i = 0; i < x->count; i++)
+        if (seen_at(x, i)->watch)
+            actor_demonitor(seen_at(x, i)->watch);
+}
+
+/* Of a dead one: whether it came to its own end. */
+static bool has_left(struct seen *s)
+{
+    if (!s->watch)
+        return s->left;
+    struct message *m = actor_receive(is_down_of, &s->watch, actor_deadline_ms(ACTOR_VIEW_ANSWER_MS));
+    if (!m)
+        return false;
+    const struct message_down *down = (const void *)m->payload;
+    s->left =
+        down->gone || !reason_abnormal(&down->reason); /* gone: before it was watched, and that was before */
+    s->watch = 0;
+    message_free(m);
+    return s->left;
+}
+
+/* False: somebody is still missing. */
+static bool look_after(struct experiment *x)
+{
+    x->died = x->missing = x->left = 0;
+    for (uint32_t i = 0; i < x->count; i++) {
+        if (actor_alive(seen_at(x, i)->pid))
+            continue;
+        if (has_left(seen_at(x, i)))
+            x->left++;
+        else
+            x->gone[x->died++] = (uint16_t)i;
+    }
+    living_visit(x->q->front->rows, false, take_after, x);
+    for (uint32_t i = 0; i < x->died; i++)
+        x->missing += !seen_at(x, x->gone[i])->now && comes_back(x, seen_at(x, x->gone[i]));
+    return x->missing == 0;
 }
 
 /* Kept from the sanitizers: their own check would come before the trap. */
@@ -370,6 +412,7 @@ static void recover(struct experiment *x, uint64_t began)
     }
     x->took_ns = actor_clock() - began;
     x->over = true;
+    unwatch(x);
     if (x->supervised && supervisor_inspect(supervisor, &x->after, deadline) != OK)
         x->after = (struct supervisor_info){.budget_used = UINT32_MAX}; /* it has gone, too */
     x->outcome = x->missing ? "not_recovered" : comes_back(x, seen_at(x, x->position)) ? "recovered" : "gone";
@@ -430,7 +473,8 @@ static void write_died(struct json *j, const struct experiment *x)
     }
     json_array_end(j);
     JSON_MEMBER(j, "died_count", uint, x->died);
-    JSON_MEMBER(j, "untouched", uint, x->count - x->died);
+    JSON_MEMBER(j, "ended_meanwhile", uint, x->left);
+    JSON_MEMBER(j, "untouched", uint, x->count - x->died - x->left);
     JSON_MEMBER(j, "missing", uint, x->missing);
 }
 
@@ -584,9 +628,12 @@ static bool ending(struct experiment *x, struct response *r)
     }
     if (outlives_us(x))
         return hand_over(x, r);
+    watch(x);
     uint64_t began = actor_clock();
-    if (!end_it(x, r, began))
+    if (!end_it(x, r, began)) {
+        unwatch(x);
         return false;
+    }
     recover(x, began);
     return true;
 }

@@ -9,7 +9,9 @@
  * A dry run changes nothing and answers the predicted blast radius: who would end, by the restart strategies and budgets
  * from the target's supervisor upwards. The real thing needs a reason, and answers the containment record: the same
  * prediction, who really ended, who stands in their places now, how many were untouched, how long that took, and what it
- * cost of the restart budget. It is answered when everybody who is to come back has, or after CHAOS_WAIT_MS.
+ * cost of the restart budget. It is answered when everybody who is to come back has, or after CHAOS_WAIT_MS. Temporary
+ * actors that came to their own end meanwhile, connections whose clients left above all, didn't die of it: they are
+ * counted apart (`ended_meanwhile`). One that ended badly is among the dead, unexpected.
  *
  * Where nobody would be left to answer, there is no afterwards to tell of: an ending that takes this connection along
  * ("asked"), or the process ("ends_process"), is answered 202 with the prediction, complete false and nothing counted. It

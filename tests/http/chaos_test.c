@@ -1,5 +1,7 @@
 #include "acutest.h"
 
+#include <unistd.h>
+
 #include "http/chaos_verbs.h"
 #include "tests/support/operated.h"
 
@@ -83,6 +85,26 @@ static void test_below(void)
     TEST_CHECK(operated_has("\"outcome\":\"recovered\"") && operated_has("\"died_count\":3,"));
     TEST_CHECK(operated_has("\"cause\":\"below\",\"comes_back\":false"));
     TEST_CHECK(operated_get("/stats/actors/d1") == 404);
+    operated_stop();
+}
+
+/* A client that leaves while somebody else is killed didn't die of it; a connection that fails may have. */
+static void test_meanwhile(void)
+{
+    operated_start(NULL);
+    operated_grow();
+    int fd = operated_visit("leaves");
+    TEST_CHECK(chaos("late", "kill", WHY) == 200); /* the connection ends between the two looks */
+    TEST_CHECK(operated_has("\"outcome\":\"recovered\"") && operated_has("\"died_count\":1,"));
+    TEST_CHECK(operated_has("\"ended_meanwhile\":1,") && operated_has("\"missing\":0"));
+    TEST_CHECK(strstr(operated_body, "\"expected\":false") == NULL);
+    TEST_CHECK(!operated_await(fd, "more")); /* it has ended */
+    close(fd);
+    fd = operated_visit("fails");
+    TEST_CHECK(chaos("late", "kill", WHY) == 200);
+    TEST_CHECK(operated_has("\"died_count\":2,") && operated_has("\"ended_meanwhile\":0,"));
+    TEST_CHECK(operated_has("\"expected\":false"));
+    close(fd);
     operated_stop();
 }
 
@@ -207,6 +229,7 @@ TEST_LIST
     {"TOP-029 a kill and its record", test_kill},
     {"a crash is a real one, contained", test_crash},
     {"what is below a supervisor", test_below},
+    {"TOP-029 who leaves meanwhile did not die of it", test_meanwhile},
     {"one_for_all and rest_for_one", test_strategies},
     {"one more than the budget", test_escalation},
     {"an ending that takes the connection along", test_takes_us},

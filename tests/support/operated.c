@@ -40,6 +40,21 @@ static enum actor_step idle_handle(void *state, struct message *m)
 }
 static const struct actor_class idle_class = {.name = "idle", .handle = idle_handle};
 
+/* Whoever starts the second time sees the visitor off first: by the name it stands under, in peace or not. */
+static enum actor_step late_init(void *state, const void *late_args, size_t args_size)
+{
+    actor_pid leaves = actor_whereis("leaves"), fails = actor_whereis("fails");
+    (void)state;
+    (void)late_args;
+    (void)args_size;
+    if (leaves)
+        actor_stop(leaves, reason_of(REASON_NORMAL), NULL, actor_deadline_ms(5000));
+    if (fails)
+        actor_stop(fails, reason_error(7), NULL, actor_deadline_ms(5000));
+    return ACTOR_CONTINUE;
+}
+static const struct actor_class late_class = {.name = "late", .init = late_init, .handle = idle_handle};
+
 static const struct adapters_args adapters_none = {.descriptors = 1};
 static unsigned char args[5][SUPERVISOR_ARGS_MAX];
 
@@ -69,7 +84,7 @@ static void grow_dyn(void)
 
 static void serve_grow(const struct request *q, struct response *r)
 {
-    static struct child_spec all[3], rest[3], tight[1], top[8];
+    static struct child_spec all[3], rest[3], tight[1], top[9];
     static const char *const names[] = {"a1", "a2", "a3", "r1", "r2", "r3"};
     struct child_result result;
     (void)q;
@@ -101,16 +116,26 @@ static void serve_grow(const struct request *q, struct response *r)
         &(struct supervisor_spec){
             .name = "dyn", .register_name = true, .strategy = DYNAMIC, .intensity = 3, .period_ms = 10000},
         args[3]);
+    top[8] = (struct child_spec){.id = "late", .name = "late", .class = &late_class};
     struct supervisor_spec spec = {.name = "top",
                                    .register_name = true,
                                    .intensity = 20,
                                    .period_ms = 60000,
                                    .children = top,
-                                   .children_count = 8};
+                                   .children_count = sizeof(top) / sizeof(*top)};
     struct child_spec child = supervisor(&spec, args[4]);
     ASSERT(supervisor_start_child(actor_whereis("front.connections"), &child, &result,
                                   actor_deadline_ms(5000)) == OK);
     grow_dyn();
+    response_begin(r, 204, NULL);
+}
+
+/* This connection is called so from now on. */
+static void serve_visit(const struct request *q, struct response *r)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%.*s", (int)q->params[0].size, (const char *)q->params[0].bytes);
+    ASSERT(actor_register(name, actor_self(), NULL) == OK);
     response_begin(r, 204, NULL);
 }
 
@@ -192,9 +217,13 @@ static const struct route own[] = {
         .method = METHOD_POST, .path = path_, .surface = SURFACE_OPERATOR, .undocumented = true, \
         .serve = serve_                                                                          \
     }
-    OWN("/test/grow", serve_grow),          OWN("/test/stop/{name}", serve_stop),
-    OWN("/test/again/{name}", serve_again), OWN("/test/mail/{name}/{count}", serve_mail),
-    OWN("/test/drain", serve_drain),        OWN("/test/exhaust/{name}", serve_exhaust),
+    OWN("/test/grow", serve_grow),
+    OWN("/test/stop/{name}", serve_stop),
+    OWN("/test/again/{name}", serve_again),
+    OWN("/test/mail/{name}/{count}", serve_mail),
+    OWN("/test/visit/{name}", serve_visit),
+    OWN("/test/drain", serve_drain),
+    OWN("/test/exhaust/{name}", serve_exhaust),
 };
 
 void operated_start(const struct operated_options *o)
@@ -337,11 +366,26 @@ const char *operated_member(const char *name)
     return value;
 }
 
-int operated_open(const char *path, const char *header)
+static int open_with(const char *method, const char *path, const char *header)
 {
     int fd = testserver_connect(&server);
     operated_seen[0] = 0;
-    send_request(fd, "GET", path, header, NULL);
+    send_request(fd, method, path, header, NULL);
+    return fd;
+}
+
+int operated_open(const char *path, const char *header)
+{
+    return open_with("GET", path, header);
+}
+
+int operated_visit(const char *name)
+{
+    char path[80];
+    snprintf(path, sizeof(path), "/test/visit/%s", name);
+    int fd = open_with("POST", path, "");
+    if (!operated_await(fd, "204 No Content"))
+        die("nobody visits");
     return fd;
 }
 

@@ -8,6 +8,7 @@
  *         rest: r1 r2 r3           rest_for_one, 3 in 10 s
  *         tight: t1                one_for_one, 0 in 10 s: any end is an escalation
  *         dyn                      dynamic; d1 and d2 in it
+ *         late                     when it starts it ends the connection called "leaves" (normal) or "fails" (error 7)
  */
 #ifndef COPPICE_TESTS_SUPPORT_OPERATED_H
 #define COPPICE_TESTS_SUPPORT_OPERATED_H
@@ -41,6 +42,8 @@ const char *operated_member(const char *name);
 
 /* A connection that stays: the request is sent, what comes is read until it holds the text (false: it ended first). */
 int operated_open(const char *path, const char *header);
+/* A connection that stays, known by this name. */
+int operated_visit(const char *name);
 bool operated_await(int fd, const char *text);
 extern char operated_seen[65536]; /* what operated_await has read of this connection, chunk sizes and all */
 

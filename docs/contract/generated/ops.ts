@@ -888,6 +888,8 @@ export interface components {
             successor?: string | null;
             died?: components["schemas"]["Death"][];
             died_count?: number;
+            /** @description Temporary actors that came to their own end while this was done, such as connections whose clients left; not among the dead. */
+            ended_meanwhile?: number;
             untouched?: number;
             /** @description Those of the dead who were to come back and have not. */
             missing?: number;

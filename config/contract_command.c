@@ -114,6 +114,7 @@ int contract_command_show(const char *what, bool json, bool strict, struct json_
     } documents[] = {{"openapi", CONTRACT_CONTROL},
                      {"asyncapi", CONTRACT_EVENTS},
                      {"jobs", CONTRACT_JOBS},
+                     {"work", CONTRACT_WORK},
                      {"ops", CONTRACT_OPS}};
     if (strict && strcmp(what, "asyncapi") != 0) {
         snprintf(ret_why, why_size, "--strict is for asyncapi; %s is as strict as it gets", what);
@@ -132,7 +133,7 @@ int contract_command_show(const char *what, bool json, bool strict, struct json_
         json ? write_events_json(sink) : write_span(sink, contract_events_text());
     else {
         snprintf(ret_why, why_size,
-                 "there is no '%s'; it must be openapi, asyncapi, jobs, ops, errors or events", what);
+                 "there is no '%s'; it must be openapi, asyncapi, jobs, work, ops, errors or events", what);
         return EXIT_USAGE;
     }
     return 0;

@@ -2,7 +2,7 @@
  *
  * Both print into the sink and return the status to leave with; with another than 0 a sentence may be in ret_why.
  *
- * show: "openapi" (of the control surface), "asyncapi", "jobs" and "ops" are the documents byte for byte as YAML, with
+ * show: "openapi" (of the control surface), "asyncapi", "jobs", "work" and "ops" are the documents byte for byte as YAML, with
  * `json` as the JSON that is served; `strict` makes the event contract one that strict parsers take (x-deprecated for
  * deprecated). "errors" is the catalogue, "events" the table of events: tab-separated with a line of headings, with
  * `json` an array of objects. 64: there is no such thing.

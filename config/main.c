@@ -25,6 +25,7 @@
 #include "config/topology.h"
 #include "http/surface.h"
 #include "http/tls.h"
+#include "http/work_kinds.h"
 
 extern char **environ;
 
@@ -173,8 +174,14 @@ static int config_check(const struct options *o)
         json_object_begin(&json);
         JSON_MEMBER(&json, "valid", bool, true);
         JSON_MEMBER(&json, "environment", string, o->environment);
+        if (o->print_catalogue) {
+            json_key(&json, "work_kinds");
+            work_kinds_write_json(&json);
+        }
         json_object_end(&json);
         json_end_line(&json);
+    } else if (o->print_catalogue) {
+        work_kinds_write_table(&sink);
     } else {
         json_sink_text(&sink, "the settings can be used\n");
     }

@@ -76,7 +76,7 @@ struct intensity {
     X(CONTRACT_CHECK, "contract check", "",                                                                 \
       "compare the contracts with the routes, and with an older version of them")                           \
     X(CONTRACT_SHOW, "contract show", "WHAT",                                                               \
-      "print a contract: openapi, asyncapi, jobs, ops, errors or events")                                   \
+      "print a contract: openapi, asyncapi, jobs, work, ops, errors or events")                             \
     X(TOPOLOGY, "topology", "", "print the declared topology")                                              \
     X(CHECK, "check", "", "look at every page and row of the store and tell what is wrong")                 \
     X(STAT, "stat", "", "print how large the store is, and how many rows each table has")                   \
@@ -379,6 +379,8 @@ enum option_mark {
       "of a token; 4h at most for an agent's")                                                               \
     X(base, "base", TEXT, FOR(CONTRACT_CHECK), 0, 0, MARK_CALL, "", "path",                                  \
       "an older version of a contract as JSON, or a folder of them: what changed must be compatible")        \
+    X(print_catalogue, "print.catalogue", FLAG, FOR(CONFIG_CHECK), 0, 0, MARK_CALL, "false", "",             \
+      "instead of the verdict, when it is good: the work kinds that jobs can have, as a table")              \
     X(strict, "strict", FLAG, FOR(CONTRACT_SHOW), 0, 0, MARK_CALL, "false", "",                              \
       "of asyncapi: such as strict parsers take it")                                                         \
     X(verify, "verify", FLAG, FOR(BACKUP), 0, 0, MARK_CALL, "false", "",                                     \

@@ -17,6 +17,7 @@
     X(OPS, "ops", "ops.openapi", OPENAPI)             \
     X(CONTROL, "control", "control.openapi", OPENAPI) \
     X(JOBS, "jobs", "jobs.openapi", OPENAPI)          \
+    X(WORK, "work", "work.openapi", OPENAPI)          \
     X(EVENTS, "events", "control.asyncapi", ASYNCAPI)
 
 enum contract {

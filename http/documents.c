@@ -126,7 +126,7 @@ static void write_all(struct json *j, const struct front *front, const char *mem
     json_object_end(j);
 }
 
-/* One document whose paths refer to those of the three. JSON is YAML as well. */
+/* One document whose paths refer to those of all OpenAPI ones. JSON is YAML as well. */
 static void serve_all(const struct request *q, struct response *r, const char *type)
 {
     struct json json;

@@ -44,6 +44,7 @@ leaves() {
 expect 'CTL-019 show openapi' prints docs/contract/control.openapi.yaml openapi
 expect 'CTL-301 show asyncapi' prints docs/contract/control.asyncapi.yaml asyncapi
 expect 'show jobs' prints docs/contract/jobs.openapi.yaml jobs
+expect 'show work' prints docs/contract/work.openapi.yaml work
 expect 'show ops' prints docs/contract/ops.openapi.yaml ops
 expect 'CTL-406 show events' prints docs/contract/control.events.tsv events
 expect 'show openapi --json' prints docs/contract/generated/control.openapi.json openapi --json

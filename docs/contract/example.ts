@@ -1,6 +1,6 @@
 // The generated types and clients in use. `make contract` compiles this with the rest, strictly.
 
-import { controlClient, jobsClient, opsClient } from "./generated/client.js";
+import { controlClient, jobsClient, opsClient, workClient } from "./generated/client.js";
 import { ApiError, ErrorCode, JobsErrorCode } from "./generated/errors.js";
 import type { Event } from "./generated/events.js";
 
@@ -15,6 +15,11 @@ export async function submitAndWatch(baseUrl: string, key: string): Promise<stri
         if (e instanceof ApiError && e.is(JobsErrorCode.RFA_JOB_REPORT_NOT_FOUND)) return job.state;
         throw e;
     }
+}
+
+export async function slowKinds(baseUrl: string, key: string): Promise<string[]> {
+    const { items } = await workClient({ baseUrl, token: key }).listWorkKinds();
+    return items.filter((kind) => kind.group === "slow").map((kind) => kind.work_kind);
 }
 
 export async function decide(baseUrl: string, token: () => Promise<string>, job_id: string): Promise<void> {

@@ -47,6 +47,7 @@ static void documents(void)
     } wanted[] = {{"openapi", CONTRACT_CONTROL},
                   {"asyncapi", CONTRACT_EVENTS},
                   {"jobs", CONTRACT_JOBS},
+                  {"work", CONTRACT_WORK},
                   {"ops", CONTRACT_OPS}};
     struct span text = span_of(NULL, 0);
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
@@ -98,7 +99,8 @@ static void unknown(void)
 {
     struct span text = span_of(NULL, 0);
     TEST_CHECK(show("openap", false, false, &text) == 64 && text.size == 0);
-    TEST_CHECK_(strstr(why, "'openap'") && strstr(why, "openapi, asyncapi, jobs, ops, errors or events"),
+    TEST_CHECK_(strstr(why, "'openap'") &&
+                    strstr(why, "openapi, asyncapi, jobs, work, ops, errors or events"),
                 "%s", why);
 }
 
@@ -152,7 +154,7 @@ static int check_table(const struct rows *t, const char *base, bool json, struct
     return status;
 }
 
-#define ALL ((1u << CONTRACT_OPS) | (1u << CONTRACT_CONTROL) | (1u << CONTRACT_JOBS))
+#define ALL ((1u << CONTRACT_OPS) | (1u << CONTRACT_CONTROL) | (1u << CONTRACT_JOBS) | (1u << CONTRACT_WORK))
 
 static struct contracts *contracts_here(void)
 {

@@ -3,6 +3,7 @@
 import type { operations as OpsOperations } from "./ops.js";
 import type { operations as ControlOperations } from "./control.js";
 import type { operations as JobsOperations } from "./jobs.js";
+import type { operations as WorkOperations } from "./work.js";
 import { ApiError } from "./errors.js";
 
 interface Operation {
@@ -168,4 +169,12 @@ export const jobsOperations = {
 export type JobsClient = Client<Pick<JobsOperations, keyof typeof jobsOperations>>;
 export function jobsClient(options: ClientOptions): JobsClient {
     return client(jobsOperations, options) as JobsClient;
+}
+
+export const workOperations = {
+    listWorkKinds: { method: "GET", path: "/v1/work-kinds" },
+} as const;
+export type WorkClient = Client<Pick<WorkOperations, keyof typeof workOperations>>;
+export function workClient(options: ClientOptions): WorkClient {
+    return client(workOperations, options) as WorkClient;
 }

@@ -18,7 +18,7 @@ if (!from || !out) {
 const here = dirname(fileURLToPath(import.meta.url));
 const made = "// Made by `make contract` from docs/contract; do not edit.\n";
 
-const OPENAPI = ["ops", "control", "jobs"];
+const OPENAPI = ["ops", "control", "jobs", "work"];
 const METHODS = ["get", "put", "post", "delete", "patch"];
 
 const read = (name) => readFileSync(join(from, name), "utf8");

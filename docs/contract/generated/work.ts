@@ -1,0 +1,204 @@
+// Made by `make contract` from docs/contract; do not edit.
+
+export interface paths {
+    "/work-kinds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the work kinds that a job can be submitted with
+         * @description The whole catalogue, in its order. A job whose submit names no kind gets one that is drawn, with the job's
+         *     `created_at` in Unix milliseconds as the first state of SplitMix64, so that anybody can draw it again:
+         *
+         *         state = state + 0x9e3779b97f4a7c15                     (all of it modulo 2^64)
+         *         z = state
+         *         z = (z xor z >> 30) * 0xbf58476d1ce4e5b9
+         *         z = (z xor z >> 27) * 0x94d049bb133111eb
+         *         number = z xor z >> 31
+         *
+         *     The first number modulo 1,000,000 is below the server's probability of failure in millionths: the pool is the
+         *     kinds of the group `failure`, else those of `success` and `slow`, in the catalogue's order. Kinds with more
+         *     payload than the server's limit are left out. The second number modulo how many are left is the place in the
+         *     pool, from 0.
+         */
+        get: operations["listWorkKinds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        WorkKindList: {
+            items: components["schemas"]["WorkKindRow"][];
+        };
+        WorkKindRow: {
+            /** @description The name that a submit gives, and that the job's definition has. */
+            work_kind: string;
+            /** @description Of its simulated work. That of `RUNS_OVER_TIMEOUT` follows from the server's runtime limit. */
+            duration_ms: number;
+            should_fail: boolean;
+            /** @description Bytes. */
+            payload_size: number;
+            /** @description A final state, and what leads to it; `REJECTED` is a submit that is refused with 400. */
+            expected_outcome: string;
+            /** @description May be empty. */
+            note: string;
+            /**
+             * @description Which kinds may be drawn, and as what; those of `named` never are.
+             * @enum {string}
+             */
+            group: "named" | "success" | "slow" | "failure";
+            /**
+             * @description Which attempts fail.
+             * @enum {string}
+             */
+            fails_on: "none" | "first" | "every";
+            /** @description What `failure.retryable` says when the simulated work fails; of a timeout or a lost worker it is always true. */
+            retryable: boolean;
+            /** @description How far the work has come when it fails; null where nothing is said of it. */
+            progress: number | null;
+            /** @description How many outputs its success leaves; together they have `payload_size` bytes. */
+            outputs: number;
+        };
+        /** @description Problem Details (RFC 9457), as the job API has them. */
+        Problem: {
+            /**
+             * Format: uri
+             * @description URI identifying the error type.
+             */
+            type: string;
+            /** @description Short, human-readable summary. */
+            title: string;
+            /** @description HTTP status code. */
+            status: number;
+            /** @description Human-readable explanation. */
+            detail: string;
+            /** @description Request identifier. */
+            instance: string;
+            /** @description A code of the catalogue, with the prefix `RFA_`. */
+            code: string;
+            /** @description Which limit; only with 429 and 503. */
+            limit?: string;
+            /** @description One entry per offending field, only with 400. */
+            errors?: {
+                field: string;
+                message: string;
+            }[];
+        };
+    };
+    responses: {
+        /** @description 401. `RFA_AUTH_INVALID_CREDENTIALS` or `RFA_AUTH_TOKEN_EXPIRED`. */
+        Unauthorized: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description 403. `RFA_AUTH_FORBIDDEN` or `RFA_AUTH_API_KEY_DISABLED`. */
+        Forbidden: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description 429. `RFA_REQUEST_RATE_LIMITED`; `limit` names the limit. */
+        TooManyRequests: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description 500. `RFA_INTERNAL`. */
+        InternalError: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description 503. `RFA_STORAGE_DB_ERROR` or `RFA_STORAGE_UNAVAILABLE`. */
+        Unavailable: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Common statuses of the catalogue (400, 404, 405, 406, 413, 415, 429, 504). */
+        CommonError: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+    };
+    parameters: never;
+    requestBodies: never;
+    headers: {
+        /** @description Request id, as sent by the caller or made by the server. */
+        RequestId: string;
+        /** @description Seconds to wait before the next attempt. */
+        RetryAfter: number;
+        /** @description Always `Bearer`. */
+        WwwAuthenticate: string;
+    };
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    listWorkKinds: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The catalogue. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkKindList"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["CommonError"];
+        };
+    };
+}

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "http/sha256.h"
 #include "runtime/runtime.h"
+#include "store/sha256.h"
 #include "store/view.h"
 
 /* ---- the form ---- */

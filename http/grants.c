@@ -1,12 +1,13 @@
 #include "http/grants.h"
+
 #include "http/api_key_auth.h"
 #include "http/control.h"
 #include "http/front.h"
 #include "http/json_text.h"
-#include "http/sha256.h"
 #include "http/tokens.h"
 #include "runtime/telemetry.h"
 #include "store/principal.h"
+#include "store/sha256.h"
 #include "store/view.h"
 
 enum { ORDER_MS = 10000 /* the keyring's actor waits for the store, too */ };

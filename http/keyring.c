@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "http/sha256.h"
 #include "runtime/json.h"
 #include "runtime/telemetry.h"
 #include "store/audit.h"
 #include "store/principal.h"
 #include "store/seen_token.h"
+#include "store/sha256.h"
 #include "store/view.h"
 
 enum {

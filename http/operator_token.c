@@ -4,8 +4,8 @@
 
 #include "http/front.h"
 #include "http/secret_file.h"
-#include "http/sha256.h"
 #include "runtime/actor.h"
+#include "store/sha256.h"
 
 #define PREFIX "cop_op_"
 

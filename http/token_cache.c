@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "http/sha256.h"
 #include "runtime/actor.h"
+#include "store/sha256.h"
 
 enum { WAYS = 4, DIGEST_WORDS = 4, HEAD_WORDS = offsetof(struct cached_token, text) / 8 };
 enum { TOKEN_WORDS = sizeof(struct cached_token) / 8 };

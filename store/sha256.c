@@ -1,4 +1,4 @@
-#include "http/sha256.h"
+#include "store/sha256.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-enum { BLOCK = 64, LENGTH_SIZE = 8, WORDS = 8, ROUNDS = 64 };
+enum { BLOCK = SHA256_BLOCK, LENGTH_SIZE = 8, WORDS = 8, ROUNDS = 64 };
 
 /* The first 32 bits behind the point of the cube roots of the first 64 primes. */
 static const uint32_t constants[ROUNDS] = {
@@ -67,29 +67,6 @@ static void compress_plain(uint32_t state[WORDS], const uint8_t block[BLOCK])
 }
 
 typedef void compression(uint32_t state[WORDS], const uint8_t block[BLOCK]);
-
-static void digest_with(compression *compress, const void *bytes, size_t size,
-                        uint8_t ret_digest[SHA256_SIZE])
-{
-    uint32_t state[WORDS] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                             0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    const uint8_t *at = bytes;
-    size_t rest = size;
-    for (; rest >= BLOCK; rest -= BLOCK, at += BLOCK)
-        compress(state, at);
-    uint8_t tail[2 * BLOCK] = {0};
-    size_t tail_size = rest + 1 + LENGTH_SIZE <= BLOCK ? BLOCK : 2 * BLOCK;
-    if (rest)
-        memcpy(tail, at, rest);
-    tail[rest] = 0x80;
-    store(tail + tail_size - LENGTH_SIZE, (uint32_t)((uint64_t)size * 8 >> 32));
-    store(tail + tail_size - 4, (uint32_t)(size * 8));
-    for (size_t i = 0; i < tail_size; i += BLOCK)
-        compress(state, tail + i);
-    explicit_bzero(tail, sizeof(tail));
-    for (size_t i = 0; i < WORDS; i++)
-        store(ret_digest + 4 * i, state[i]);
-}
 
 /* ---- with the processor's own instructions, where there are any: four times as fast ---- */
 
@@ -151,6 +128,66 @@ static compression *compress_here(void)
 }
 #endif
 
+/* ---- of pieces ---- */
+
+static void start_with(struct sha256 *sha, compression *compress)
+{
+    static const uint32_t first[WORDS] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    memcpy(sha->state, first, sizeof(first));
+    sha->size = 0;
+    sha->compress = compress;
+}
+
+void sha256_start(struct sha256 *sha)
+{
+    start_with(sha, compress_here());
+}
+
+void sha256_add(struct sha256 *sha, const void *bytes, size_t size)
+{
+    const uint8_t *at = bytes;
+    size_t held = sha->size % BLOCK;
+    sha->size += size;
+    if (held && held + size >= BLOCK) {
+        memcpy(sha->block + held, at, BLOCK - held);
+        sha->compress(sha->state, sha->block);
+        at += BLOCK - held;
+        size -= BLOCK - held;
+        held = 0;
+    }
+    for (; size >= BLOCK; size -= BLOCK, at += BLOCK)
+        sha->compress(sha->state, at);
+    if (size)
+        memcpy(sha->block + held, at, size);
+}
+
+void sha256_end(struct sha256 *sha, uint8_t ret_digest[SHA256_SIZE])
+{
+    uint8_t tail[2 * BLOCK] = {0};
+    size_t rest = sha->size % BLOCK;
+    size_t tail_size = rest + 1 + LENGTH_SIZE <= BLOCK ? BLOCK : 2 * BLOCK;
+    memcpy(tail, sha->block, rest);
+    tail[rest] = 0x80;
+    store(tail + tail_size - LENGTH_SIZE, (uint32_t)(sha->size * 8 >> 32));
+    store(tail + tail_size - 4, (uint32_t)(sha->size * 8));
+    for (size_t i = 0; i < tail_size; i += BLOCK)
+        sha->compress(sha->state, tail + i);
+    explicit_bzero(tail, sizeof(tail));
+    for (size_t i = 0; i < WORDS; i++)
+        store(ret_digest + 4 * i, sha->state[i]);
+    explicit_bzero(sha, sizeof(*sha));
+}
+
+static void digest_with(compression *compress, const void *bytes, size_t size,
+                        uint8_t ret_digest[SHA256_SIZE])
+{
+    struct sha256 sha;
+    start_with(&sha, compress);
+    sha256_add(&sha, bytes, size);
+    sha256_end(&sha, ret_digest);
+}
+
 void sha256_plainly(const void *bytes, size_t size, uint8_t ret_digest[SHA256_SIZE])
 {
     digest_with(compress_plain, bytes, size, ret_digest);
@@ -159,6 +196,44 @@ void sha256_plainly(const void *bytes, size_t size, uint8_t ret_digest[SHA256_SI
 void sha256_of(const void *bytes, size_t size, uint8_t ret_digest[SHA256_SIZE])
 {
     digest_with(compress_here(), bytes, size, ret_digest);
+}
+
+/* ---- with a key ---- */
+
+static void start_padded(struct sha256 *sha, const uint8_t key[BLOCK], uint8_t pad)
+{
+    uint8_t block[BLOCK];
+    for (size_t i = 0; i < BLOCK; i++)
+        block[i] = key[i] ^ pad;
+    sha256_start(sha);
+    sha256_add(sha, block, BLOCK);
+    explicit_bzero(block, sizeof(block));
+}
+
+void hmac_start(struct hmac *hmac, const void *key, size_t size)
+{
+    uint8_t block[BLOCK] = {0};
+    if (size > BLOCK)
+        sha256_of(key, size, block);
+    else if (size)
+        memcpy(block, key, size);
+    start_padded(&hmac->inner, block, 0x36);
+    start_padded(&hmac->outer, block, 0x5c);
+    explicit_bzero(block, sizeof(block));
+}
+
+void hmac_add(struct hmac *hmac, const void *bytes, size_t size)
+{
+    sha256_add(&hmac->inner, bytes, size);
+}
+
+void hmac_end(struct hmac *hmac, uint8_t ret_digest[SHA256_SIZE])
+{
+    uint8_t inner[SHA256_SIZE];
+    sha256_end(&hmac->inner, inner);
+    sha256_add(&hmac->outer, inner, sizeof(inner));
+    sha256_end(&hmac->outer, ret_digest);
+    explicit_bzero(inner, sizeof(inner));
 }
 
 bool secret_equal(const void *a, const void *b, size_t size)

@@ -2,10 +2,11 @@
 #include "acutest.h"
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "http/sha256.h"
+#include "store/sha256.h"
 
 static void check_digest(const void *bytes, size_t size, const char *hex)
 {
@@ -44,6 +45,39 @@ static void test_every_length_around_a_block_as_libcrypto_does(void)
     }
 }
 
+static void test_pieces_make_the_same_digest(void)
+{
+    uint8_t bytes[300], whole[SHA256_SIZE], pieces[SHA256_SIZE];
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t)(i * 59 + 7);
+    sha256_of(bytes, sizeof(bytes), whole);
+    for (size_t step = 1; step <= sizeof(bytes); step++) {
+        struct sha256 sha;
+        sha256_start(&sha);
+        for (size_t at = 0; at < sizeof(bytes); at += step)
+            sha256_add(&sha, bytes + at, step < sizeof(bytes) - at ? step : sizeof(bytes) - at);
+        sha256_end(&sha, pieces);
+        TEST_CHECK_(memcmp(whole, pieces, sizeof(whole)) == 0, "pieces of %zu", step);
+    }
+}
+
+static void test_hmac_as_libcrypto_makes_it(void)
+{
+    uint8_t key[200], message[150], ours[SHA256_SIZE], theirs[EVP_MAX_MD_SIZE];
+    memset(key, 0x0b, sizeof(key));
+    memset(message, 'm', sizeof(message));
+    for (size_t size = 0; size <= sizeof(key); size++) {
+        struct hmac hmac;
+        unsigned length = 0;
+        hmac_start(&hmac, key, size);
+        hmac_add(&hmac, message, size / 2);
+        hmac_add(&hmac, message + size / 2, sizeof(message) - size / 2);
+        hmac_end(&hmac, ours);
+        TEST_ASSERT(HMAC(EVP_sha256(), key, (int)size, message, sizeof(message), theirs, &length) != NULL);
+        TEST_CHECK_(length == sizeof(ours) && memcmp(ours, theirs, sizeof(ours)) == 0, "a key of %zu", size);
+    }
+}
+
 static void test_secrets_are_equal_or_not(void)
 {
     uint8_t a[40], b[40];
@@ -61,6 +95,8 @@ TEST_LIST
 = {
     {"the examples", test_the_examples},
     {"every length around a block, as libcrypto does", test_every_length_around_a_block_as_libcrypto_does},
+    {"pieces make the same digest", test_pieces_make_the_same_digest},
+    {"HMAC as libcrypto makes it", test_hmac_as_libcrypto_makes_it},
     {"secrets are equal or not", test_secrets_are_equal_or_not},
     {NULL, NULL},
 };

@@ -31,11 +31,38 @@ static enum probe_level database(const struct store *store)
     return store_state(store) == STORE_TIGHT ? PROBE_DEGRADED : PROBE_OK;
 }
 
-static enum probe_level embedded(const struct store *store)
+/* Whether the writer takes commands: one that there isn't (no class has code 0) is refused as soon as it is looked at,
+ * without a batch. It waits in the queue as the others do, behind a sync that hangs, too. */
+static enum probe_level ask_writer(void)
 {
-    if (database(store) == PROBE_DOWN)
-        return PROBE_DOWN;
-    return actor_whereis(WRITER_NAME) ? PROBE_OK : PROBE_DEGRADED;
+    static const struct writer_command nothing = {.code = 0};
+    struct message *reply = NULL, *m = message_of(WRITER_COMMAND, &nothing, sizeof(nothing));
+    enum error e =
+        m ? actor_call_name(WRITER_NAME, m, &reply, actor_deadline_ms(PROBE_WRITER_MS)) : ERR_MEMORY;
+    if (reply)
+        message_free(reply);
+    return e == ERR_TIMEOUT ? PROBE_DOWN : e == OK ? PROBE_OK : PROBE_DEGRADED;
+}
+
+/* One asks at a time, for all listeners: probes are anybody's to send, and the queue is there for commands. Whoever comes
+ * meanwhile takes what was answered last, unless the one who asks is overdue himself. */
+static enum probe_level writer(void)
+{
+    static _Atomic uint64_t asking; /* since when; 0: nobody is */
+    static _Atomic uint32_t last = PROBE_OK;
+    uint64_t now = actor_now(), since = atomic_load(&asking);
+    bool mine = (since == 0 || now > since + 2 * PROBE_WRITER_MS * NS_PER_MS) &&
+                atomic_compare_exchange_strong(&asking, &since, now ? now : 1);
+    if (mine) {
+        atomic_store(&last, ask_writer());
+        atomic_store(&asking, 0);
+    }
+    return (enum probe_level)atomic_load(&last);
+}
+
+static enum probe_level worse(enum probe_level a, enum probe_level b)
+{
+    return a > b ? a : b;
 }
 
 static bool outbox_fullish(struct store *store)
@@ -94,8 +121,10 @@ void probe_look(const struct front *front, struct probe_state *ret_state)
 {
     struct store *store = store_here();
     enum probe_level *checks = ret_state->checks;
-    checks[PROBE_CHECK_DATABASE] = database(store);
-    checks[PROBE_CHECK_REDIS] = embedded(store);
+    enum probe_level written = store ? writer() : PROBE_DOWN;
+    checks[PROBE_CHECK_DATABASE] = worse(database(store), written == PROBE_DOWN ? PROBE_DOWN : PROBE_OK);
+    checks[PROBE_CHECK_REDIS] =
+        worse(checks[PROBE_CHECK_DATABASE] == PROBE_DOWN ? PROBE_DOWN : PROBE_OK, written);
     checks[PROBE_CHECK_EVENT_BUS] = event_bus(store);
     if (front->opening) { /* the tree isn't there yet either, and nothing ends */
         checks[PROBE_CHECK_ACTORS] = checks[PROBE_CHECK_ADAPTERS] = checks[PROBE_CHECK_START] = PROBE_DOWN;

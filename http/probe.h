@@ -11,7 +11,10 @@
  * tokens, rate windows: they need the writer), `event_bus` the bus and the outbox. `?verbose` adds our own, on the
  * operator's listener only: names of parts are nobody else's business (CTL-538).
  *
- * Each answers within twice PROBE_ANSWER_MS, whatever hangs (CTL-536).
+ * A writer that is there and doesn't take a command within PROBE_WRITER_MS, because its disk hangs or somebody has
+ * suspended it, is a database that is down: every change would end as 503.
+ *
+ * Each answers within PROBE_WRITER_MS and PROBE_ANSWER_MS, whatever hangs (CTL-536).
  */
 #ifndef COPPICE_HTTP_PROBE_H
 #define COPPICE_HTTP_PROBE_H
@@ -19,6 +22,7 @@
 #include "http/front.h"
 
 #define PROBE_ANSWER_MS 1000
+#define PROBE_WRITER_MS 2000 /* a slow disk's sync may take longer than any actor's answer */
 
 #define PROBE_LEVELS(X)     \
     X(OK, "ok")             \
@@ -33,7 +37,8 @@ enum probe_level {
 
 /* X(id, "name", contract): contract: one of the three that are always shown. */
 #define PROBE_CHECKS(X)                                                                                     \
-    X(DATABASE, "database", true)   /* the store: tight is degraded, failed or absent is down */            \
+    X(DATABASE, "database",                                                                                 \
+      true) /* the store: tight is degraded; failed, absent or not taking commands is down */               \
     X(REDIS, "redis", true)         /* without the writer degraded: it is being started again */            \
     X(EVENT_BUS, "event_bus", true) /* no bus: down; a partition of the outbox that is fullish: degraded */ \
     X(ACTORS, "actors", false)      /* a declared one doesn't live: down */                                 \
@@ -54,7 +59,7 @@ struct probe_state {
 };
 
 const char *probe_level_name(enum probe_level level);
-/* From an actor; may wait, up to PROBE_ANSWER_MS. */
+/* From an actor; may wait, up to PROBE_WRITER_MS and PROBE_ANSWER_MS. */
 void probe_look(const struct front *front, struct probe_state *ret_state);
 bool probe_alive(void); /* the root's restart budget isn't used up */
 /* Whether all that was declared lived at once at some time, with an open store; from then on true. */

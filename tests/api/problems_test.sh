@@ -149,6 +149,13 @@ for address in "$operator" "$client"; do
 done
 check "they go on" chaos resume runtime
 check "both" chaos resume bus
+check "CTL-536 what every change hangs on" chaos suspend store.writer
+for address in "$operator" "$client"; do
+    check "CTL-530 CTL-531 not ready within 5 s" is "$(curl -s -m 5 -o "$tmp/probe" -w '%{http_code}' "http://$address/readyz")" 503
+    check "CTL-531 and says so" has "$(cat "$tmp/probe")" '"database":"down","redis":"down"'
+done
+check "CTL-536 alive within 5 s" is "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "http://$client/healthz")" 200
+check "it goes on" chaos resume store.writer
 check "ready" is "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "http://$client/readyz")" 200
 check "it stops" stop
 check "JOB-384 the record of a revoked key stays, and says when it ended" has \

@@ -57,6 +57,21 @@ static void test_ready(void)
     operated_stop();
 }
 
+/* The writer lives and handles nothing, as during a sync that hangs: no change would be answered in time. */
+static void test_writer(void)
+{
+    operated_start(&(struct operated_options){.front = "client"});
+    operated_grow();
+    TEST_CHECK(operated_get("/readyz") == 200 && checks("ready", "ok", "ok", "ok"));
+    TEST_CHECK(operated_post("/chaos/actors/store.writer:suspend", "{\"reason\":\"a disk that hangs\"}") ==
+               200);
+    TEST_CHECK(operated_get("/readyz") == 503 && checks("not_ready", "down", "down", "ok"));
+    TEST_CHECK(operated_get("/healthz") == 200 && plain("ok"));
+    TEST_CHECK(operated_post("/chaos/actors/store.writer:resume", "{\"reason\":\"it is over\"}") == 200);
+    TEST_CHECK(operated_get("/readyz") == 200 && checks("ready", "ok", "ok", "ok"));
+    operated_stop();
+}
+
 static void test_verbose(void)
 {
     operated_start(NULL);
@@ -138,6 +153,7 @@ TEST_LIST
     {"CTL-525 CTL-528 CTL-537 alive", test_alive},
     {"CTL-529 CTL-530 CTL-531 CTL-532 CTL-533 CTL-534 CTL-538 ready: exact bodies, each check down",
      test_ready},
+    {"CTL-530 CTL-531 CTL-536 a writer that takes nothing is not ready", test_writer},
     {"our own checks, for operators", test_verbose},
     {"CTL-539 draining is not ready", test_draining},
     {"CTL-527 CTL-531 without a store", test_no_store},

@@ -33,6 +33,17 @@ check() {
     fi
 }
 
+# with TOOL...: whether all of them are there. In CI, where `make deps` was to bring them, one that isn't is a failure;
+# elsewhere what needs it is left out, and that is said.
+with() {
+    for tool; do
+        command -v "$tool" >/dev/null && continue
+        [ "${CI:-}" != true ] || check "$tool is there" false
+        echo "SKIP    what needs $tool"
+        return 1
+    done
+}
+
 finish() {
     echo "$passed passed, $failed failed"
     [ "$failed" = 0 ]
@@ -91,6 +102,23 @@ stop() {
 
 get() {
     curl -sS -m 20 -H "$bearer" "http://$at$1"
+}
+
+# Nobody has crashed, failed or been killed, and nobody was started again, since the server began. A connection costs no
+# budget when it dies, so budgets don't tell.
+nobody_died() {
+    get /metrics >"$tmp/metrics"
+    has "$(cat "$tmp/metrics")" 'coppice_runtime_actors_crashed_total 0' || return 1
+    awk '/^coppice_(actor_exits|actor_crashes|actor_restarts)_total/ && !/reason="(normal|shutdown)"/ && $NF != 0' \
+        "$tmp/metrics" >"$tmp/deaths"
+    cat "$tmp/deaths"
+    [ ! -s "$tmp/deaths" ]
+}
+
+# stop_unharmed: as stop, and of what the server wrote since it was last awaited nothing is a crash report.
+stop_unharmed() {
+    stop || return 1
+    ! grep 'actor crashed' <&9
 }
 
 # chaos VERB TARGET: with a reason

@@ -163,7 +163,7 @@ LINKED         := $(filter-out $(FAILING_TEST),$(LINKED))
 
 .PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit format
 .PHONY: powercut powercut-full kill9 damage contract docs
-.PHONY: present present-test always check tests benches fuzzers cutters
+.PHONY: present present-test peers always check tests benches fuzzers cutters
 
 build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
 	$(if $(PROGRAM),@ln -sfn $(VARIANT)/coppice build/coppice)
@@ -205,15 +205,16 @@ precommit: ## what to run before a commit: lint and tests
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory test
 
-bench: deps ## every figure as a line `name value unit`; bench-runtime and so on for one section
+bench: deps peers ## every figure as a line `name value unit`; bench-runtime and so on for one section
 	@$(MAKE) --no-print-directory benches
 	@for b in $(call programs,$(BENCHES)); do $$b || exit; done
 
+bench-jobs: peers
 bench-%: deps
 	@$(MAKE) --no-print-directory benches
 	@for b in $(call programs,$(filter tests/bench/$*%,$(BENCHES))); do $$b || exit; done
 
-bench-goals: deps ## the figures beside their goals: pass or miss
+bench-goals: deps peers ## the figures beside their goals: pass or miss
 	@$(MAKE) --no-print-directory benches >/dev/null
 	@for b in $(call programs,$(BENCHES)); do $$b; done | .ci/bench-goals
 
@@ -241,6 +242,10 @@ coverage: deps ## run the tests and print the share of executed lines per file a
 	@find build/coverage -name '*.gcda' -delete 2>/dev/null || true
 	@$(MAKE) --no-print-directory check MODE=coverage
 	@.ci/coverage build/coverage
+
+# The yardsticks of bench-jobs; it goes on without those that can't be had.
+peers:
+	@.ci/deps bench && tests/npm/bullmq/fetch || true
 
 deps: ## install and unpack what is missing for building and testing
 	@.ci/deps build test $(filter clang,$(COMPILER))

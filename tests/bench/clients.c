@@ -10,14 +10,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "tests/bench/bench.h"
+#include "tests/bench/latencies.h"
 
-#define ROOM        32768u /* of answers that come together */
-#define EVENTS      512
-#define STUCK_NS    (10 * NS_PER_S)
-#define BESIDE_NS   (NS_PER_MS / 2)
-#define LOG2_MIN    10u /* latencies in buckets from 1 us on, 64 of them from a power of two to the next */
-#define BUCKETS_LOG 6u
-#define BUCKETS     (28u << BUCKETS_LOG)
+#define ROOM      32768u /* of answers that come together */
+#define EVENTS    512
+#define STUCK_NS  (10 * NS_PER_S)
+#define BESIDE_NS (NS_PER_MS / 2)
 
 struct client {
     int fd;
@@ -36,7 +34,8 @@ struct clients {
     struct client *all;
     struct epoll_event events[EVENTS];
     char room[ROOM];
-    uint64_t answered, latencies[BUCKETS];
+    uint64_t answered;
+    struct latencies latencies;
     uint32_t waiting; /* connections */
 };
 
@@ -83,31 +82,6 @@ static size_t take_answer(struct clients *c, const char *bytes, size_t size)
         return 0;
     c->answer_size = (uint32_t)whole;
     return take_answer(c, bytes, size);
-}
-
-static void note(struct clients *c, uint64_t ns)
-{
-    unsigned top = 63u - (unsigned)__builtin_clzll(ns | 1ull << LOG2_MIN);
-    uint64_t bucket = ((uint64_t)(top - LOG2_MIN) << BUCKETS_LOG) |
-                      ((ns >> (top - BUCKETS_LOG)) & ((1u << BUCKETS_LOG) - 1));
-    c->latencies[bucket < BUCKETS ? bucket : BUCKETS - 1]++;
-}
-
-static double quantile_us(const struct clients *c, double share)
-{
-    uint64_t count = 0, seen = 0;
-    for (uint32_t i = 0; i < BUCKETS; i++)
-        count += c->latencies[i];
-    for (uint32_t i = 0; i < BUCKETS; i++) {
-        seen += c->latencies[i];
-        if (seen > 0 && (double)seen >= share * (double)count) {
-            unsigned top = LOG2_MIN + (i >> BUCKETS_LOG);
-            return (double)((uint64_t)((1u << BUCKETS_LOG) + (i & ((1u << BUCKETS_LOG) - 1)) + 1)
-                            << (top - BUCKETS_LOG)) /
-                   1e3;
-        }
-    }
-    bench_fail("nothing was answered");
 }
 
 /* ---- one connection ---- */
@@ -209,7 +183,7 @@ void clients_run(struct clients *c, double rate, uint64_t ns, void (*beside)(voi
     uint64_t interval = rate > 0 ? (uint64_t)(1e9 * c->o.connections * c->o.depth / rate) : 0;
     uint32_t next = 0;
     c->answered = 0;
-    memset(c->latencies, 0, sizeof c->latencies);
+    memset(&c->latencies, 0, sizeof c->latencies);
     for (uint32_t i = 0; i < c->o.connections; i++)
         if (interval)
             c->all[i].due = started + interval * i / c->o.connections;
@@ -225,7 +199,7 @@ void clients_run(struct clients *c, double rate, uint64_t ns, void (*beside)(voi
             hear(c, one);
             if (one->waiting > 0)
                 continue;
-            note(c, now > one->asked ? now - one->asked : 0);
+            latencies_note(&c->latencies, now > one->asked ? now - one->asked : 0);
             c->waiting--;
             if (!interval && now < stop)
                 ask(c, one, now);
@@ -240,8 +214,8 @@ void clients_run(struct clients *c, double rate, uint64_t ns, void (*beside)(voi
     }
     *ret = (struct clients_result){.requests = c->answered,
                                    .rate = (double)c->answered * 1e9 / (double)(bench_now() - started),
-                                   .p50_us = quantile_us(c, 0.5),
-                                   .p99_us = quantile_us(c, 0.99)};
+                                   .p50_us = latencies_us(&c->latencies, 0.5),
+                                   .p99_us = latencies_us(&c->latencies, 0.99)};
 }
 
 void clients_close(struct clients *c)

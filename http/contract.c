@@ -152,6 +152,7 @@ struct bound_event {
 struct contracts {
     struct schemas *schemas[CONTRACT_COUNT];
     char *events_json; /* the event contract with the details of each event by its name */
+    const struct schema *refusals[SURFACE_COUNT];
     size_t operations_count, events_count, text_used;
     struct contract_operation operations[CONTRACT_OPERATIONS_MAX];
     struct bound_event events[CONTRACT_EVENTS_MAX]; /* by name */
@@ -625,6 +626,25 @@ static bool compile_operations(struct work *w)
            compile_named(w, "/components/schemas");
 }
 
+/* The error shapes are in our own document, but that of the job contract, whose codes are its own. */
+static bool find_refusals(struct contracts *all, char *ret_text, size_t text_size)
+{
+    static const struct {
+        enum contract contract;
+        const char *pointer;
+    } places[SURFACE_COUNT] = {
+        [SURFACE_PUBLIC] = {CONTRACT_OPS, "/components/schemas/Problem"},
+        [SURFACE_OPERATOR] = {CONTRACT_OPS, "/components/schemas/Problem"},
+        [SURFACE_CONTROL] = {CONTRACT_OPS, "/components/schemas/ControlError"},
+        [SURFACE_JOBS] = {CONTRACT_JOBS, "/components/schemas/Problem"},
+    };
+    for (enum surface s = 0; s < SURFACE_COUNT; s++)
+        if (!(all->refusals[s] =
+                  schemas_at(all->schemas[places[s].contract], places[s].pointer, ret_text, text_size)))
+            return false;
+    return true;
+}
+
 struct contracts *contracts_create(char *ret_text, size_t text_size)
 {
     struct contracts *all = calloc(1, sizeof(*all));
@@ -640,6 +660,10 @@ struct contracts *contracts_create(char *ret_text, size_t text_size)
             contracts_destroy(all);
             return NULL;
         }
+    }
+    if (!find_refusals(all, ret_text, text_size)) {
+        contracts_destroy(all);
+        return NULL;
     }
     return all;
 }
@@ -674,6 +698,12 @@ const struct contract_operation *contracts_operation(const struct contracts *con
 const struct contract_operation *contracts_each(const struct contracts *contracts, size_t position)
 {
     return position < contracts->operations_count ? &contracts->operations[position] : NULL;
+}
+
+const struct schema *contracts_refusal(const struct contracts *contracts, enum surface surface)
+{
+    ASSERT(surface < SURFACE_COUNT);
+    return contracts->refusals[surface];
 }
 
 static int to_name(const void *name, const void *event)

@@ -11,6 +11,7 @@
 #ifndef COPPICE_HTTP_CONTRACT_H
 #define COPPICE_HTTP_CONTRACT_H
 
+#include "http/catalogue.h"
 #include "http/schema.h"
 
 #define CONTRACTS(X)                                  \
@@ -86,6 +87,8 @@ const struct contract_operation *contracts_operation(const struct contracts *con
                                                      const char *path);
 const struct contract_operation *contracts_each(const struct contracts *contracts,
                                                 size_t position); /* NULL: no more */
+/* What a refusal of this surface looks like. */
+const struct schema *contracts_refusal(const struct contracts *contracts, enum surface surface);
 /* The details schema of an event by its name, with what its row adds (spec/control.md groups 25 to 27), or NULL. */
 const struct schema *contracts_event(const struct contracts *contracts, const char *event_name);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "http/answer_check.h"
 #include "http/api_key_auth.h"
 #include "http/body.h"
 #include "http/metrics.h"
@@ -787,35 +788,19 @@ static void serve_options(const struct front *front, const struct request *q, co
     response_begin(r, 204, NULL);
 }
 
-/* In test builds and wherever it is asked for: what we say is what the contract says we say. */
-static void check_answer(const struct request *q, const struct response *r,
-                         const struct contract_operation *operation)
+/* Whatever was answered, by a handler or before it came to one. */
+static void check_answer(const struct front *front, const struct request *q,
+                         const struct contract_operation *operation, struct response *r)
 {
-    struct schema_result result;
-    struct json_error error;
-    const struct schema *schema = NULL;
-    bool known = false;
-    if (!operation || r->head_sent || r->streaming || !r->type)
-        return;
-    for (uint32_t i = 0; i < operation->answers_count && !known; i++)
-        if (operation->answers[i].status == r->status || operation->answers[i].status == 0) {
-            known = true;
-            schema = operation->answers[i].schema;
-        }
-    if (!schema || !strstr(r->type, "json"))
-        return;
-    struct body *room;
-    struct json_text *json = nodes_for(span_of(r->body, r->sink.length), &room);
-    if (!json || !json_text_read(json, span_of(r->body, r->sink.length), NULL, &error))
-        actor_fail(ERR_INVALID, "an answer is not JSON");
-    if (!schema_check(schema, json, json_root(json), &result)) {
-        char text[512];
-        snprintf(text, sizeof(text), "the answer %d of %s is not what its contract says: %s %s", r->status,
-                 q->route->path, result.defects[0].pointer, result.defects[0].what);
+    char why[ANSWER_CHECK_WHY], text[ANSWER_CHECK_WHY + 128];
+    if (!answer_check(front->contracts, operation, r, why)) {
+        snprintf(text, sizeof(text), "the answer %d of %s %s", r->status,
+                 q->route ? q->route->path : "no route", why);
         actor_fail(ERR_INVALID, text);
     }
-    if (room)
-        body_drop(room);
+    if (r->kept)
+        body_drop(r->kept);
+    r->checked = false;
 }
 
 static void observe(const struct front *front, const struct request *q, const struct response *r)
@@ -919,15 +904,16 @@ static void serve(struct front *front, struct request *q, struct front_plan *pla
     r->headers_ours = r->headers_length;
     q->route->serve(q, r);
     ASSERT(r->status != 0);
-    if (front->check_answers)
-        check_answer(q, r, operation);
 }
 
 bool front_serve(struct front *front, struct request *q, struct front_plan *plan, struct response *r)
 {
     atomic_fetch_add_explicit(&front->requests, 1, memory_order_relaxed);
     r->surface = plan->match.surface;
+    r->checked = front->check_answers;
     serve(front, q, plan, r);
+    if (front->check_answers)
+        check_answer(front, q, plan->match.operation, r);
     bool keep = response_end(r);
     observe(front, q, r);
     if (plan->room)
@@ -949,6 +935,8 @@ void front_refuse(struct front *front, struct request *q, const struct front_pla
     atomic_fetch_add_explicit(&front->requests, 1, memory_order_relaxed);
     response_error(r, catalogue_code(r->surface, kind), "%s", why);
     TELEMETRY(HTTP_REFUSED, 1, DIM(REASON, catalogue_row(r->error)->code));
+    if (front->check_answers)
+        check_answer(front, q, plan->match.operation, r);
     response_end(r);
     observe(front, q, r);
 }

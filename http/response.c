@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "http/answer_check.h"
 #include "http/connection.h"
 #include "http/timestamp.h"
 
@@ -244,6 +245,8 @@ static void allow_time(struct response *r)
 static bool flush_chunk(void *context, const char *bytes, size_t length)
 {
     struct response *r = context;
+    if (r->checked)
+        answer_check_keep(r, bytes, length);
     allow_time(r);
     char room[HEAD_MAX], size[24];
     struct head h = {.text = room, .room = sizeof(room)};

@@ -21,6 +21,7 @@
 #include "runtime/actor.h"
 #include "runtime/json.h"
 
+struct body;
 struct connection;
 struct front;
 struct request;
@@ -38,6 +39,9 @@ struct response {
     bool http10, bodyless;         /* bodyless: HEAD, 204, 304 */
     bool keep_alive;
     bool head_sent, chunked, streaming, failed;
+    bool checked;      /* its body is wanted by http/answer_check.h; false again when it can't be had */
+    struct body *kept; /* what of it has gone out, then; NULL: nothing. The front's to drop */
+    uint32_t kept_size;
     int status;            /* 0: not begun */
     const char *type;      /* NULL: no body */
     enum surface surface;  /* whose path it is: the shape of an error */

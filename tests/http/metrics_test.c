@@ -148,7 +148,7 @@ static void test_tree(void)
                operated_has("\"id\":\"r2\",\"state\":\"running\""));
     TEST_CHECK(operated_get("/stats/actors/d1") == 200 && operated_has("\"id\":\"d1\""));
     TEST_CHECK(operated_get("/stats/actors/top") == 200 &&
-               operated_has("\"strategy\":\"one_for_one\",\"children\":8,"));
+               operated_has("\"strategy\":\"one_for_one\",\"children\":9,"));
     static const char *const refused[] = {
         "children=0", "children=201",          "format=dance", "top=weight",           "n=0",
         "limit=1001", "format=dot&top=memory", "name=%zz",     "children=1&children=2"};

@@ -22,7 +22,8 @@
     X(COUNTER_LEDGER_NEXT, 7, "ledger_next", "the last row number given, by lifetime; never goes back")  \
     X(COUNTER_RETAINED, 8, "retained", "wall time, us, up to which retention has been; never goes back") \
     X(COUNTER_CLIENTS, 100, "clients", "clients")                                                        \
-    X(COUNTER_API_KEYS, 101, "api_keys", "API keys kept, by client (16 bytes)")
+    X(COUNTER_API_KEYS, 101, "api_keys", "API keys kept, by client (16 bytes)")                          \
+    X(COUNTER_WEBHOOKS, 210, "webhooks", "webhooks that are active, by client (16 bytes)")
 
 enum counter_id {
 #define X(id, number, name, help) id = number,

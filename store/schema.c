@@ -15,6 +15,7 @@
 #include "store/seen_token.h"
 #include "store/signing_key.h"
 #include "store/store.h"
+#include "store/webhook.h"
 
 #define SCHEMA_FORMAT 1u
 

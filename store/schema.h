@@ -14,25 +14,27 @@ struct check;
 struct txn;
 
 /* X(ID, "name", record) in the order in which check and export walk them. Keys: store/keys.h. */
-#define TABLES(X)                                                                         \
-    X(META, "meta", meta)                             /* format, commit stamp, secret */  \
-    X(AUDITS, "audits", audit)                        /* who did what to the server */    \
-    X(EVENTS, "events", event)                        /* the event log */                 \
-    X(LEDGER, "ledger", ledger)                       /* idempotency */                   \
-    X(DUE, "due", due)                                /* durable timers */                \
-    X(OUTBOX, "outbox", outbox)                       /* committed, not yet delivered */  \
-    X(CLAIMS, "claims", claim)                        /* of outbox partitions */          \
-    X(DEAD, "dead", dead)                             /* given up by the outbox */        \
-    X(COUNTERS, "counters", counter)                  /* kept at write time */            \
-    X(SIGNING_KEYS, "signing_keys", signing_key)      /* of the built-in issuer */        \
-    X(REVOCATIONS, "revocations", revocation)         /* tokens that are refused */       \
-    X(SEEN_TOKENS, "seen_tokens", seen_token)         /* against replays */               \
-    X(CLIENTS, "clients", client)                     /* of the jobs surface */           \
-    X(CLIENT_KEYS, "client_keys", client_keys)        /* which key is active */           \
-    X(API_KEYS, "api_keys", api_key)                  /* hashes of keys */                \
-    X(API_KEY_HASHES, "api_key_hashes", api_key_hash) /* hash to key */                   \
-    X(RATE_WINDOWS, "rate_windows", rate_window)      /* limits that survive a restart */ \
-    X(PRINCIPALS, "principals", principal)            /* services and agents that ask for tokens */
+#define TABLES(X)                                                                                   \
+    X(META, "meta", meta)                             /* format, commit stamp, secret */            \
+    X(AUDITS, "audits", audit)                        /* who did what to the server */              \
+    X(EVENTS, "events", event)                        /* the event log */                           \
+    X(LEDGER, "ledger", ledger)                       /* idempotency */                             \
+    X(DUE, "due", due)                                /* durable timers */                          \
+    X(OUTBOX, "outbox", outbox)                       /* committed, not yet delivered */            \
+    X(CLAIMS, "claims", claim)                        /* of outbox partitions */                    \
+    X(DEAD, "dead", dead)                             /* given up by the outbox */                  \
+    X(COUNTERS, "counters", counter)                  /* kept at write time */                      \
+    X(SIGNING_KEYS, "signing_keys", signing_key)      /* of the built-in issuer */                  \
+    X(REVOCATIONS, "revocations", revocation)         /* tokens that are refused */                 \
+    X(SEEN_TOKENS, "seen_tokens", seen_token)         /* against replays */                         \
+    X(CLIENTS, "clients", client)                     /* of the jobs surface */                     \
+    X(CLIENT_KEYS, "client_keys", client_keys)        /* which key is active */                     \
+    X(API_KEYS, "api_keys", api_key)                  /* hashes of keys */                          \
+    X(API_KEY_HASHES, "api_key_hashes", api_key_hash) /* hash to key */                             \
+    X(RATE_WINDOWS, "rate_windows", rate_window)      /* limits that survive a restart */           \
+    X(PRINCIPALS, "principals", principal)            /* services and agents that ask for tokens */ \
+    X(WEBHOOKS, "webhooks", webhook)                  /* where a client's events go */              \
+    X(WEBHOOK_IDS, "webhook_ids", webhook_id)         /* id to client */
 
 enum table {
 #define X(id, name, record) TABLE_##id,
@@ -63,7 +65,11 @@ enum table {
     X(api_key_touch)       \
     X(rate_window_take)    \
     X(principal_put)       \
-    X(principal_remove)
+    X(principal_remove)    \
+    X(webhook_put)         \
+    X(webhook_remove)      \
+    X(webhook_switch)      \
+    X(webhook_rotate)
 
 #define X(name) +1
 enum { SCHEMA_COMMANDS_COUNT = 0 SCHEMA_COMMANDS(X) };

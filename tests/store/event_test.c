@@ -14,6 +14,7 @@
 #include "store/revocation.h"
 #include "store/seen_token.h"
 #include "store/signing_key.h"
+#include "store/webhook.h"
 #include "tests/store/place.h"
 
 /* R1, R2, R4, R8: the invariants of runs, which are streams. */

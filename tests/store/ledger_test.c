@@ -17,6 +17,7 @@
 #include "store/revocation.h"
 #include "store/seen_token.h"
 #include "store/signing_key.h"
+#include "store/webhook.h"
 #include "tests/store/place.h"
 #include "tests/support/sanitized.h"
 

@@ -103,12 +103,15 @@ static void test_schema_stored_numbers_are_what_they_were(void)
         {100, "client.create", COMMAND_NORMAL, false},    {101, "api_key.issue", COMMAND_NORMAL, false},
         {102, "api_key.revoke", COMMAND_HIGH, true},      {103, "api_key.touch", COMMAND_LOW, false},
         {130, "rate_window.take", COMMAND_NORMAL, false}, {140, "principal.put", COMMAND_NORMAL, false},
-        {141, "principal.remove", COMMAND_HIGH, true},
+        {141, "principal.remove", COMMAND_HIGH, true},    {240, "webhook.put", COMMAND_NORMAL, false},
+        {241, "webhook.remove", COMMAND_NORMAL, true},    {242, "webhook.switch", COMMAND_NORMAL, false},
+        {243, "webhook.rotate", COMMAND_NORMAL, false},
     };
-    static const char *const tables[] = {
-        "meta",    "audits",      "events",   "ledger",         "due",          "outbox",
-        "claims",  "dead",        "counters", "signing_keys",   "revocations",  "seen_tokens",
-        "clients", "client_keys", "api_keys", "api_key_hashes", "rate_windows", "principals"};
+    static const char *const tables[] = {"meta",         "audits",       "events",      "ledger",
+                                         "due",          "outbox",       "claims",      "dead",
+                                         "counters",     "signing_keys", "revocations", "seen_tokens",
+                                         "clients",      "client_keys",  "api_keys",    "api_key_hashes",
+                                         "rate_windows", "principals",   "webhooks",    "webhook_ids"};
     TEST_CHECK(store_schema.commands_count == sizeof(commands) / sizeof(commands[0]));
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         const struct command_class *command = schema_command(&store_schema, commands[i].code);
@@ -125,7 +128,7 @@ static void test_schema_stored_numbers_are_what_they_were(void)
     TEST_CHECK(DUE_RETENTION == 1 && RETENTION_AUDIT == 1 && RETENTION_SIGNING_KEY == 11 &&
                RETENTION_REVOCATION == 12 && RETENTION_SEEN_TOKEN == 13 && RETENTION_CLIENT == 21 &&
                RETENTION_API_KEY == 22 && RETENTION_RATE_WINDOW == 23);
-    TEST_CHECK(COUNTER_CLIENTS == 100 && COUNTER_API_KEYS == 101);
+    TEST_CHECK(COUNTER_CLIENTS == 100 && COUNTER_API_KEYS == 101 && COUNTER_WEBHOOKS == 210);
     TEST_CHECK(REVOCATION_TOKEN == 0 && REVOCATION_KEY == 1 && REVOCATION_SESSION == 2 &&
                REVOCATION_SUBJECT == 3);
     TEST_CHECK(LEDGER_DAY == 0 && LEDGER_WEEK == 1 && LEDGER_QUARTER == 2);

@@ -13,6 +13,7 @@
 #include "store/revocation.h"
 #include "store/seen_token.h"
 #include "store/signing_key.h"
+#include "store/webhook.h"
 
 #define ROW_SIZE                               sizeof(uint64_t)
 

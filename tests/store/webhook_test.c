@@ -1,0 +1,417 @@
+/* Webhooks: put once, told again with the same key, found by client and by id, switched off and on, removed. */
+#include "acutest.h"
+
+#include "store/client.h"
+#include "store/counter.h"
+#include "store/ledger.h"
+#include "store/webhook.h"
+#include "tests/store/fresh.h"
+
+#define AT_US   UINT64_C(1700000000000000)
+#define HOUR_US (UINT64_C(3600) * 1000000)
+
+static struct uuid join(struct fresh *fresh)
+{
+    struct client_create c = {.id = fresh_uuid(), .from = span_text("192.0.2.1")};
+    TEST_ASSERT(batch_one(fresh->store, &client_create_class, AT_US, &c, NULL) == OK);
+    return c.id;
+}
+
+static struct webhook_put hook_of(const struct uuid *client, const char *url, uint32_t events)
+{
+    return (struct webhook_put){
+        .client = *client, .id = fresh_uuid(), .events = events, .url = span_text(url)};
+}
+
+static enum error put(struct fresh *fresh, uint64_t at_us, const struct webhook_put *c,
+                      struct webhook_made *ret)
+{
+    struct answer answer;
+    struct webhook_made made = {.created_us = 0};
+    enum error e = batch_one(fresh->store, &webhook_put_class, at_us, c, &answer);
+    if (!e)
+        TEST_CHECK(record_decode(&webhook_made_record, 1, span_of(answer.bytes, answer.size), &made) == OK);
+    if (ret)
+        *ret = made;
+    return e;
+}
+
+static enum error drop(struct fresh *fresh, const struct uuid *client, const struct uuid *id)
+{
+    struct webhook_remove c = {.client = *client, .id = *id};
+    return batch_one(fresh->store, &webhook_remove_class, AT_US, &c, NULL);
+}
+
+static enum error turn(struct fresh *fresh, uint64_t at_us, const struct uuid *client, const struct uuid *id,
+                       uint8_t on)
+{
+    struct webhook_switch c = {.client = *client, .id = *id, .on = on};
+    return batch_one(fresh->store, &webhook_switch_class, at_us, &c, NULL);
+}
+
+/* The row without its URL. */
+static enum error look_for(struct fresh *fresh, const struct uuid *client, const struct uuid *id,
+                           struct webhook *ret)
+{
+    struct view *view = view_open_outside(fresh->store, 0);
+    TEST_ASSERT(view != NULL);
+    enum error e = webhook_read(&view->txn, client, id, ret);
+    view_close(view);
+    ret->url = span_of(NULL, 0);
+    return e;
+}
+
+static uint32_t listed(struct fresh *fresh, const struct uuid *client, struct webhook webhooks[WEBHOOKS_MAX])
+{
+    struct view *view = view_open_outside(fresh->store, 0);
+    uint32_t count = 0;
+    TEST_ASSERT(view != NULL);
+    TEST_CHECK(webhook_list(&view->txn, client, webhooks, &count) == OK);
+    view_close(view);
+    return count;
+}
+
+static int64_t active(struct fresh *fresh, const struct uuid *client)
+{
+    return fresh_counter(fresh, COUNTER_WEBHOOKS, span_of(client, sizeof(*client)));
+}
+
+static void test_webhook_is_kept_as_it_came_JOB_184_JOB_459(void)
+{
+    struct fresh fresh;
+    struct webhook webhook, all[WEBHOOKS_MAX];
+    struct webhook_made made;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh), owner;
+    struct webhook_put c = hook_of(&client, "https://a.example/", 1u << WEBHOOK_JOB_FAILED);
+    TEST_CHECK(put(&fresh, AT_US, &c, &made) == OK);
+    TEST_CHECK(uuid_equal(&made.id, &c.id) && made.created_us == AT_US);
+    fresh_reopen(&fresh);
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK);
+    TEST_CHECK(webhook.events == c.events && webhook.created_us == AT_US && webhook.state == WEBHOOK_ACTIVE);
+    TEST_CHECK(listed(&fresh, &client, all) == 1 && listed(&fresh, &other, all) == 0);
+    struct view *view = view_open_outside(fresh.store, 0);
+    TEST_CHECK(webhook_owner(&view->txn, &c.id, &owner) == OK && uuid_equal(&owner, &client));
+    TEST_CHECK(webhook_read(&view->txn, &client, &c.id, &webhook) == OK &&
+               span_equal(webhook.url, span_text("https://a.example/")));
+    TEST_CHECK(webhook_read(&view->txn, &other, &c.id, &webhook) == ERR_NOT_FOUND);
+    view_close(view);
+    TEST_CHECK(active(&fresh, &client) == 1 && active(&fresh, &other) == 0);
+    fresh_close(&fresh);
+}
+
+static void test_webhook_same_url_and_events_is_a_conflict_JOB_189_JOB_368(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh);
+    struct webhook_put c = hook_of(&client, "https://a.example/", 3);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == ERR_EXISTS);
+    struct webhook_put twin = hook_of(&client, "https://a.example/", 3);
+    TEST_CHECK(put(&fresh, AT_US, &twin, NULL) == ERR_CONFLICT);
+    struct webhook_put differs = hook_of(&client, "https://a.example/", 1);
+    TEST_CHECK(put(&fresh, AT_US, &differs, NULL) == OK);
+    differs = hook_of(&client, "https://a.example/b", 3);
+    TEST_CHECK(put(&fresh, AT_US, &differs, NULL) == OK);
+    differs = hook_of(&other, "https://a.example/", 3);
+    TEST_CHECK(put(&fresh, AT_US, &differs, NULL) == OK);
+    TEST_CHECK(active(&fresh, &client) == 3 && active(&fresh, &other) == 1);
+    TEST_CHECK(drop(&fresh, &client, &c.id) == OK && put(&fresh, AT_US, &twin, NULL) == OK);
+    fresh_close(&fresh);
+}
+
+static void test_webhook_refusals_write_nothing(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), nobody = fresh_uuid();
+    struct webhook_put c = hook_of(&nobody, "https://a.example/", 1);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == ERR_NOT_FOUND);
+    c = hook_of(&client, "https://a.example/", 0);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == ERR_INVALID);
+    c = hook_of(&client, "", 1);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == ERR_INVALID);
+    c = hook_of(&client, "https://a.example/", 1);
+    c.id = (struct uuid){{0}};
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == ERR_INVALID);
+    TEST_CHECK(active(&fresh, &client) == 0);
+    fresh_close(&fresh);
+}
+
+static void test_webhook_the_same_key_is_the_same_webhook_JOB_101_JOB_189(void)
+{
+    struct fresh fresh;
+    struct webhook_made first, again;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh);
+    struct webhook_put c = hook_of(&client, "https://a.example/", 1);
+    c.key = span_text("k");
+    TEST_CHECK(put(&fresh, AT_US, &c, &first) == OK);
+    c.id = fresh_uuid(); /* each try has one of its own */
+    TEST_CHECK(put(&fresh, AT_US + 1, &c, &again) == OK);
+    TEST_CHECK(uuid_equal(&first.id, &again.id) && again.created_us == AT_US);
+    c.digest.bytes[0] = 1;
+    TEST_CHECK(put(&fresh, AT_US + 1, &c, NULL) == ERR_KEY_REUSED);
+    c = hook_of(&other, "https://a.example/", 1); /* keys are each client's own */
+    c.key = span_text("k");
+    TEST_CHECK(put(&fresh, AT_US + 1, &c, &again) == OK && !uuid_equal(&first.id, &again.id));
+    TEST_CHECK(drop(&fresh, &client, &first.id) == OK); /* what was answered stays answered */
+    c = hook_of(&client, "https://a.example/", 1);
+    c.key = span_text("k");
+    TEST_CHECK(put(&fresh, AT_US + 2, &c, &again) == OK && uuid_equal(&first.id, &again.id));
+    TEST_CHECK(active(&fresh, &client) == 0);
+    fresh_close(&fresh);
+}
+
+static void test_webhook_a_client_has_32_at_most(void)
+{
+    struct fresh fresh;
+    struct webhook all[WEBHOOKS_MAX];
+    char url[64];
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), last = {{0}};
+    for (unsigned i = 0; i <= WEBHOOKS_MAX; i++) {
+        snprintf(url, sizeof(url), "https://a.example/%u", i);
+        struct webhook_put c = hook_of(&client, url, 1);
+        TEST_CHECK(put(&fresh, AT_US, &c, NULL) == (i < WEBHOOKS_MAX ? OK : ERR_LIMIT));
+        last = i < WEBHOOKS_MAX ? c.id : last;
+    }
+    TEST_CHECK(listed(&fresh, &client, all) == WEBHOOKS_MAX);
+    TEST_CHECK(turn(&fresh, AT_US, &client, &last, 0) == OK); /* it keeps its place */
+    struct webhook_put c = hook_of(&client, "https://b.example/", 1);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == ERR_LIMIT);
+    TEST_CHECK(drop(&fresh, &client, &last) == OK && put(&fresh, AT_US, &c, NULL) == OK);
+    fresh_close(&fresh);
+}
+
+static void test_webhook_removed_is_gone_JOB_193_JOB_196_JOB_197(void)
+{
+    struct fresh fresh;
+    struct webhook webhook;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh), unknown = fresh_uuid();
+    struct webhook_put c = hook_of(&client, "https://a.example/", 1);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK);
+    TEST_CHECK(drop(&fresh, &other, &c.id) == ERR_FORBIDDEN &&
+               drop(&fresh, &client, &unknown) == ERR_NOT_FOUND);
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK);
+    TEST_CHECK(drop(&fresh, &client, &c.id) == OK && drop(&fresh, &client, &c.id) == ERR_NOT_FOUND);
+    TEST_CHECK(drop(&fresh, &other, &c.id) == ERR_NOT_FOUND);
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == ERR_NOT_FOUND && active(&fresh, &client) == 0);
+    fresh_close(&fresh);
+}
+
+static void test_webhook_is_switched_off_and_on(void)
+{
+    struct fresh fresh;
+    struct webhook webhook;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh);
+    struct webhook_put c = hook_of(&client, "https://a.example/", 1);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK);
+    TEST_CHECK(turn(&fresh, AT_US + 1, &client, &c.id, 1) == OK);
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.changed_us == AT_US);
+    TEST_CHECK(turn(&fresh, AT_US + 2, &client, &c.id, 0) == OK && active(&fresh, &client) == 0);
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK);
+    TEST_CHECK(webhook.state == WEBHOOK_DISABLED && webhook.reason == WEBHOOK_BY_CLIENT &&
+               webhook.changed_us == AT_US + 2);
+    TEST_CHECK(turn(&fresh, AT_US + 3, &client, &c.id, 0) == OK);
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.changed_us == AT_US + 2);
+    fresh_sound(&fresh);
+    TEST_CHECK(turn(&fresh, AT_US + 4, &client, &c.id, 1) == OK && active(&fresh, &client) == 1);
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.reason == WEBHOOK_NO_REASON);
+    TEST_CHECK(turn(&fresh, AT_US, &other, &c.id, 0) == ERR_FORBIDDEN);
+    TEST_CHECK(turn(&fresh, AT_US, &client, &other, 0) == ERR_NOT_FOUND);
+    TEST_CHECK(turn(&fresh, AT_US, &client, &c.id, 2) == ERR_INVALID);
+    TEST_CHECK(turn(&fresh, AT_US + 4, &client, &c.id, 0) == OK && drop(&fresh, &client, &c.id) == OK);
+    TEST_CHECK(active(&fresh, &client) == 0);
+    fresh_close(&fresh);
+}
+
+/* ---- secrets ---- */
+
+static uint32_t rotate(struct fresh *fresh, uint64_t at_us, const struct webhook_put *of)
+{
+    struct webhook_rotate c = {.client = of->client, .id = of->id};
+    struct answer answer;
+    uint32_t number = 0;
+    TEST_CHECK(batch_one(fresh->store, &webhook_rotate_class, at_us, &c, &answer) == OK);
+    TEST_CHECK(answer.size == sizeof(number));
+    memcpy(&number, answer.bytes, sizeof(number));
+    return number;
+}
+
+static void test_webhook_secrets_are_each_ones_own_and_come_back(void)
+{
+    struct fresh fresh;
+    struct webhook webhook;
+    uint8_t first[WEBHOOK_SECRET_SIZE], second[WEBHOOK_SECRET_SIZE], again[WEBHOOK_SECRET_SIZE];
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh);
+    struct webhook_put c = hook_of(&client, "https://a.example/", 1);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK);
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.secret == 0);
+    TEST_CHECK(rotate(&fresh, AT_US + 1, &c) == 1 && rotate(&fresh, AT_US + 2, &c) == 2);
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.secret == 2 &&
+               webhook.secret_us == AT_US + 2);
+    webhook_secret(fresh.store, &c.id, 1, first);
+    webhook_secret(fresh.store, &c.id, 2, second);
+    TEST_CHECK(memcmp(first, second, sizeof(first)) != 0);
+    webhook_secret(fresh.store, &other, 1, again);
+    TEST_CHECK(memcmp(first, again, sizeof(first)) != 0);
+    fresh_reopen(&fresh);
+    webhook_secret(fresh.store, &c.id, 1, again);
+    TEST_CHECK(memcmp(first, again, sizeof(first)) == 0);
+    struct webhook_rotate foreign = {.client = other, .id = c.id};
+    TEST_CHECK(batch_one(fresh.store, &webhook_rotate_class, AT_US, &foreign, NULL) == ERR_FORBIDDEN);
+    fresh_close(&fresh);
+}
+
+/* ---- what came of attempts ---- */
+
+struct attempted {
+    struct webhook_attempt attempt;
+    bool disabled;
+};
+
+static enum error note_attempt(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct attempted *a = context;
+    a->attempt.at_us = at_us;
+    return webhook_attempted(txn, &a->attempt, &a->disabled);
+}
+
+static bool attempt(struct fresh *fresh, uint64_t at_us, const struct webhook_put *of, bool delivered,
+                    bool gone)
+{
+    struct attempted a = {.attempt = {.client = &of->client,
+                                      .id = &of->id,
+                                      .disable_after_us = HOUR_US,
+                                      .delivered = delivered,
+                                      .gone = gone}};
+    TEST_CHECK(fresh_do(fresh, at_us, note_attempt, &a) == OK);
+    return a.disabled;
+}
+
+static void test_webhook_says_since_when_it_fails_and_is_disabled_in_the_end(void)
+{
+    struct fresh fresh;
+    struct webhook webhook;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct webhook_put c = hook_of(&client, "https://a.example/", 1);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK);
+    TEST_CHECK(!attempt(&fresh, AT_US, &c, true, false));
+    TEST_CHECK(!attempt(&fresh, AT_US + 1, &c, false, false) &&
+               !attempt(&fresh, AT_US + 2, &c, false, false));
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.failing_us == AT_US + 1);
+    TEST_CHECK(!attempt(&fresh, AT_US + 3, &c, true, false));
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.failing_us == 0);
+    TEST_CHECK(!attempt(&fresh, AT_US + 4, &c, false, false));
+    TEST_CHECK(!attempt(&fresh, AT_US + 4 + HOUR_US - 1, &c, false, false) && active(&fresh, &client) == 1);
+    TEST_CHECK(attempt(&fresh, AT_US + 4 + HOUR_US, &c, false, false) && active(&fresh, &client) == 0);
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.reason == WEBHOOK_FAILING);
+    TEST_CHECK(!attempt(&fresh, AT_US + 5 + HOUR_US, &c, false, false));
+    TEST_CHECK(turn(&fresh, AT_US + 6 + HOUR_US, &client, &c.id, 1) == OK); /* with its whole time again */
+    TEST_CHECK(!attempt(&fresh, AT_US + 7 + HOUR_US, &c, false, false) && active(&fresh, &client) == 1);
+    fresh_close(&fresh);
+}
+
+static void test_webhook_410_disables_at_once(void)
+{
+    struct fresh fresh;
+    struct webhook webhook;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct webhook_put c = hook_of(&client, "https://a.example/", 1);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK);
+    TEST_CHECK(attempt(&fresh, AT_US, &c, false, true));
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.reason == WEBHOOK_GONE);
+    TEST_CHECK(drop(&fresh, &client, &c.id) == OK && !attempt(&fresh, AT_US, &c, false, true));
+    fresh_close(&fresh);
+}
+
+/* ---- names and tables ---- */
+
+static void test_webhook_names_and_lifecycle(void)
+{
+    char text[256];
+    uint8_t bit = 99;
+    TEST_CHECK_(lifecycle_check(&webhook_lifecycle, text, sizeof(text)), "%s", text);
+    TEST_CHECK(webhook_event_named(span_text("job.created"), &bit) && bit == WEBHOOK_JOB_CREATED);
+    TEST_CHECK(webhook_event_named(span_text("job.emitted"), &bit) && bit == 10);
+    TEST_CHECK(!webhook_event_named(span_text("*"), &bit) && !webhook_event_named(span_text(""), &bit) &&
+               !webhook_event_named(span_text("job.create"), &bit));
+    TEST_CHECK(strcmp(webhook_event_name(6), "job.timed_out") == 0 && !webhook_event_name(11) &&
+               !webhook_event_name(200));
+    TEST_CHECK(strcmp(webhook_reason_name(WEBHOOK_GONE), "gone") == 0 && !*webhook_reason_name(77));
+}
+
+/* ---- what check finds ---- */
+
+static enum error lose_id(struct txn *txn, uint64_t at_us, void *context)
+{
+    (void)at_us;
+    txn_remove(txn, TABLE_WEBHOOK_IDS, span_of(context, 16));
+    return OK;
+}
+
+static enum error lose_row(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct webhook_put *c = context;
+    struct key key = key_of_uuid(&c->client);
+    (void)at_us;
+    key_add_uuid(&key, &c->id);
+    txn_remove(txn, TABLE_WEBHOOKS, key_span(&key));
+    return OK;
+}
+
+static enum error spoil_row(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct webhook_put *c = context;
+    struct key key = key_of_uuid(&c->client);
+    (void)at_us;
+    key_add_uuid(&key, &c->id);
+    txn_write(txn, TABLE_WEBHOOKS, key_span(&key),
+              &(struct webhook){.id = c->client, .client = c->client, .state = 7, .reason = WEBHOOK_GONE});
+    return OK;
+}
+
+static void test_webhook_damage_is_found(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct webhook_put c = hook_of(&client, "https://a.example/", 1);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK);
+    TEST_CHECK(fresh_would_find(&fresh, lose_id, &c.id, "nothing leads to"));
+    TEST_CHECK(fresh_would_find(&fresh, lose_row, &c, "leads to no webhook"));
+    TEST_CHECK(fresh_would_find(&fresh, lose_row, &c, "counter"));
+    TEST_CHECK(fresh_would_find(&fresh, spoil_row, &c, "unknown state 7"));
+    TEST_CHECK(fresh_would_find(&fresh, spoil_row, &c, "under another id"));
+    TEST_CHECK(fresh_would_find(&fresh, spoil_row, &c, "wants no events"));
+    fresh_close(&fresh);
+}
+
+TEST_LIST
+= {
+    {"webhook: is kept as it came (JOB-184, JOB-459)", test_webhook_is_kept_as_it_came_JOB_184_JOB_459},
+    {"webhook: same URL and events is a conflict (JOB-189, JOB-368)",
+     test_webhook_same_url_and_events_is_a_conflict_JOB_189_JOB_368},
+    {"webhook: refusals write nothing", test_webhook_refusals_write_nothing},
+    {"webhook: the same key is the same webhook (JOB-101, JOB-189)",
+     test_webhook_the_same_key_is_the_same_webhook_JOB_101_JOB_189},
+    {"webhook: a client has 32 at most", test_webhook_a_client_has_32_at_most},
+    {"webhook: removed is gone (JOB-193, JOB-196, JOB-197)",
+     test_webhook_removed_is_gone_JOB_193_JOB_196_JOB_197},
+    {"webhook: is switched off and on", test_webhook_is_switched_off_and_on},
+    {"webhook: secrets are each one's own and come back",
+     test_webhook_secrets_are_each_ones_own_and_come_back},
+    {"webhook: says since when it fails, and is disabled in the end",
+     test_webhook_says_since_when_it_fails_and_is_disabled_in_the_end},
+    {"webhook: 410 disables at once", test_webhook_410_disables_at_once},
+    {"webhook: names and lifecycle", test_webhook_names_and_lifecycle},
+    {"webhook: damage is found", test_webhook_damage_is_found},
+    {NULL, NULL},
+};

@@ -13,6 +13,7 @@
 #include "store/seen_token.h"
 #include "store/signing_key.h"
 #include "store/view.h"
+#include "store/webhook.h"
 #include "tests/support/parcel.h"
 
 enum { LANE = 1, DAY_S = 86400, COMMANDS_BYTES = WORKLOAD_BATCH_MAX * COMMAND_SIZE_MAX };
@@ -46,22 +47,17 @@ static struct uuid some_uuid(struct workload *w)
     return id;
 }
 
-/* A key of the table: one that is there, mostly. */
+/* A key of the table: one that is there, mostly. Most ids are of the past, so from wherever it is, some way back. */
 static struct uuid some_id(struct workload *w, struct txn *txn, uint32_t table)
 {
     struct uuid id = some_uuid(w);
     if (dice_chance(&w->dice, 30))
         return id;
     struct key from = key_of_uuid(&id);
-    for (int way = 0; way < 2; way++) {
-        struct scan scan = txn_scan(txn, table, key_span(&from), 0, way == 0 ? SCAN_UP : SCAN_DOWN);
-        bool found = scan_next(&scan);
-        if (found)
-            memcpy(id.bytes, scan.key.bytes, sizeof(id.bytes));
-        scan_end(&scan);
-        if (found)
-            break;
-    }
+    struct scan scan = txn_scan(txn, table, key_span(&from), 0, SCAN_DOWN);
+    for (uint32_t left = 1 + dice_below(&w->dice, 12); left > 0 && scan_next(&scan); left--)
+        memcpy(id.bytes, scan.key.bytes, sizeof(id.bytes));
+    scan_end(&scan);
     return id;
 }
 
@@ -311,11 +307,52 @@ static void draw_principal(struct workload *w, struct batch_item *item, bool end
         encode(w, item, &principal_put_class, &put);
 }
 
-enum { DOMAIN_CLASSES = 12 };
+static void draw_webhook(struct workload *w, struct txn *txn, struct batch_item *item)
+{
+    char url[48], room[24], key[24];
+    const struct span text = some_text(w, room);
+    const int size = snprintf(url, sizeof(url), "https://%.*s.example/", (int)text.size, room);
+    struct webhook_put put = {.client = some_id(w, txn, TABLE_CLIENTS),
+                              .id = some_uuid(w),
+                              .events = 1 + dice_below(&w->dice, 4),
+                              .url = span_of(url, (size_t)size)};
+    if (dice_chance(&w->dice, 300))
+        put.key = some_text(w, key);
+    encode(w, item, &webhook_put_class, &put);
+}
+
+/* One that is there, by its client mostly. */
+static struct uuid some_webhook(struct workload *w, struct txn *txn, struct uuid *ret_client)
+{
+    struct uuid id = some_id(w, txn, TABLE_WEBHOOK_IDS);
+    *ret_client = some_uuid(w);
+    if (!dice_chance(&w->dice, 50))
+        (void)webhook_owner(txn, &id, ret_client);
+    return id;
+}
+
+static void draw_of_webhook(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
+{
+    struct uuid client, id = some_webhook(w, txn, &client);
+    const struct webhook_remove removal = {.client = client, .id = id};
+    const struct webhook_rotate rotate = {.client = client, .id = id};
+    const struct webhook_switch turn = {.client = client, .id = id, .on = (uint8_t)dice_below(&w->dice, 2)};
+    if (code == webhook_put_class.code)
+        draw_webhook(w, txn, item);
+    else if (code == webhook_remove_class.code)
+        encode(w, item, &webhook_remove_class, &removal);
+    else if (code == webhook_rotate_class.code)
+        encode(w, item, &webhook_rotate_class, &rotate);
+    else
+        encode(w, item, &webhook_switch_class, &turn);
+}
+
+enum { DOMAIN_CLASSES = 16 };
 static const struct command_class *const domain_classes[DOMAIN_CLASSES] = {
     &client_create_class,      &api_key_issue_class,      &api_key_revoke_class,     &api_key_touch_class,
     &signing_key_rotate_class, &signing_key_revoke_class, &signing_key_remove_class, &revocation_put_class,
     &seen_token_put_class,     &rate_window_take_class,   &principal_put_class,      &principal_remove_class,
+    &webhook_put_class,        &webhook_remove_class,     &webhook_switch_class,     &webhook_rotate_class,
 };
 
 static void draw_of_domain(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
@@ -338,6 +375,8 @@ static void draw_of_domain(struct workload *w, struct txn *txn, struct batch_ite
         draw_seen(w, item);
     else if (code == principal_put_class.code || code == principal_remove_class.code)
         draw_principal(w, item, code == principal_remove_class.code);
+    else if (code >= webhook_put_class.code && code <= webhook_rotate_class.code)
+        draw_of_webhook(w, txn, item, code);
     else {
         ASSERT(code == rate_window_take_class.code);
         draw_take(w, item);
@@ -386,7 +425,7 @@ static void draw(struct workload *w, struct txn *txn, struct batch_item *item, u
 
 static uint16_t some_code(struct workload *w, bool crowded)
 {
-    uint32_t face = dice_below(&w->dice, 110);
+    uint32_t face = dice_below(&w->dice, 116);
     if (face >= 100)
         return domain_classes[dice_below(&w->dice, DOMAIN_CLASSES)]->code;
     if (face < 40)

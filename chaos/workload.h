@@ -1,7 +1,7 @@
 /* Workload: batches of the product's own commands, drawn from a seed.
  *
  * Parcels are sent, moved and dropped; relays claim partitions, mark, defer, bury and revive rows; entries are
- * audited; clients come and have keys; signing keys and tokens come and go; retention sweeps; time passes, sometimes a day
+ * audited; clients come and have keys; signing keys, tokens and webhooks come and go; retention sweeps; time passes, sometimes a day
  * at once. What a command is about is looked up in the store,
  * so the workload knows nothing and can't be wrong after a batch whose end nobody knows.
  */

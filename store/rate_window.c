@@ -109,6 +109,7 @@ enum error rate_window_expire(struct txn *txn, const struct due_entry *entry)
     row.actor.bytes = actor; /* what was read goes with the first write */
     row.times.bytes = times;
     row.sweep_us = idle_at;
+    retention_clear(txn, idle_at, &entry->id); /* one that was put off may stand there */
     retention_set(txn, RETENTION_RATE_WINDOW, idle_at, &entry->id, 0);
     txn_write(txn, TABLE_RATE_WINDOWS, key_span(&key), &row);
     return OK;

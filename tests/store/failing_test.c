@@ -17,6 +17,7 @@
 #include "store/retention.h"
 #include "store/signing_key.h"
 #include "store/view.h"
+#include "store/webhook.h"
 #include "tests/store/place.h"
 #include "tests/support/failing.h"
 #include "tests/support/parcel.h"
@@ -25,7 +26,7 @@ enum {
     LANE = 2,
     TEMPLATE_BATCHES = 40,
     TEMPLATE_MOVES = 20,
-    TEMPLATE_ROTATIONS = 6,
+    TEMPLATE_THINGS = 6, /* of each kind, behind the batches */
     SEEDS = 200,
     CALLS_MAX = 20000
 };
@@ -84,6 +85,20 @@ static void copy_template(void)
     copy_file("coppice.lock");
 }
 
+static const struct command_class *const makers[] = {
+    &signing_key_rotate_class, &client_create_class, &api_key_issue_class,
+    &principal_put_class,      &webhook_put_class,
+};
+
+static void draw_several(struct workload *w, struct store *store, const struct command_class *class,
+                         int count)
+{
+    for (int i = 0; i < count; i++) {
+        workload_draw_one(w, store, class);
+        TEST_ASSERT(batch_run(store, w->items, 1) == OK);
+    }
+}
+
 static void begin(void)
 {
     struct workload w;
@@ -95,14 +110,11 @@ static void begin(void)
     struct store *store = open_sound(template);
     for (int i = 0; i < TEMPLATE_BATCHES; i++)
         TEST_ASSERT(batch_run(store, w.items, workload_draw(&w, store)) == OK);
-    for (int i = 0; i < TEMPLATE_MOVES; i++) { /* some are to come to their end */
-        workload_draw_one(&w, store, &parcel_move_class);
-        TEST_ASSERT(batch_run(store, w.items, 1) == OK);
-    }
-    for (int i = 0; i < TEMPLATE_ROTATIONS; i++) { /* so that there is a key to revoke, and one to remove */
-        workload_draw_one(&w, store, &signing_key_rotate_class);
-        TEST_ASSERT(batch_run(store, w.items, 1) == OK);
-    }
+    draw_several(&w, store, &parcel_move_class, TEMPLATE_MOVES); /* some are to come to their end */
+    draw_several(&w, store, &parcel_send_class, TEMPLATE_THINGS);
+    for (size_t i = 0; i < sizeof(makers) / sizeof(*makers);
+         i++) /* so that there is something of each kind */
+        draw_several(&w, store, makers[i], TEMPLATE_THINGS);
     store_close(store);
     template_us = w.at_us;
     workload_destroy(&w);

@@ -5,6 +5,7 @@
 #include "http/front.h"
 #include "http/secret_file.h"
 #include "runtime/actor.h"
+#include "runtime/hex.h"
 #include "store/sha256.h"
 
 #define PREFIX "cop_op_"
@@ -35,8 +36,7 @@ static void hash_of(const char *token, size_t length, char hash[OPERATOR_TOKEN_H
 {
     uint8_t digest[SHA256_SIZE];
     sha256_of(token, length, digest);
-    for (size_t i = 0; i < sizeof(digest); i++)
-        snprintf(hash + 2 * i, 3, "%02x", digest[i]);
+    *hex_write(hash, digest, sizeof(digest)) = 0;
 }
 
 static bool token_sound(const char *token, size_t length)

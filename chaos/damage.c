@@ -4,20 +4,25 @@
  *
  * A store is made with every mechanic in it, closed, and kept in memory as bytes, together with every row that it
  * holds. Then, image by image: one kind of damage is done to the bytes, they are put in the directory, and a child
- * process opens it as the server does and reads every row by its key and every table from end to end. What is
- * allowed:
+ * process opens it as the server does and reads every row by its key and every table from end to end. Every other image
+ * is opened as a large file is, whose leaves are looked at when they are read (store/leaves.h). What is allowed:
  *
  *     refused    the store doesn't open, says why, and nothing in the directory has changed
  *     served     every row is right, nothing is missing and nothing is there that wasn't; then the store takes
  *                another command and `coppice check` finds nothing wrong
- *     told       a row that isn't right is ERR_DAMAGED; the others are right
- *     died       of SIGBUS or SIGSEGV, having shown nothing wrong before
+ *     told       a row that isn't right is ERR_DAMAGED, the others are right or ERR_DAMAGED; a command is refused, and
+ *                the file is as it was
+ *     held       every row is right, but the command is refused as ERR_DAMAGED, and the file is as it was
  *     older      rows of a page that was put back to what it held earlier are as they were then: nothing in the
  *                file says when a page was written, so a sound older page in its own place is believed
  *
  * Anything else is a violation: a wrong value, a row that is "not found", an empty store, a refusal that has touched
- * a file, another signal, more than HANG_MS without an end. Each is printed with what makes it again; the program
+ * a file, a process that dies, more than HANG_MS without an end. Each is printed with what makes it again; the program
  * then ends with status 1. Image I of a seed is always the same, alone or among others (--from I --images 1).
+ *
+ * The control: CONTROL images are read by LMDB without a look at them before, and judged alike. A campaign in which that
+ * shows nothing wrong judges nothing, and fails; so does one of REACH_MIN images or more in which one of the outcomes
+ * above never came about, of whole or of large files where it can.
  *
  * What nobody can see is not tried: the whole of an earlier file, and a newest meta page that is the one of two
  * commits before, which is what a power cut may leave.
@@ -55,6 +60,9 @@ enum {
     PAGE = 4096,
     META_END = 152, /* of a meta page: what counts in it */
     FLIPS_MAX = 64,
+    CONTROL = 1000, /* images read without being looked at */
+    REACH_MIN = 20000,
+    SIDES = 2,           /* halves of a long campaign, at the same time */
     CHILD_IMAGES = 4000, /* of one child */
     BEAT = 16,           /* images between two signs of life */
     HANG_MS = 20000,     /* for those */
@@ -136,11 +144,17 @@ static void dir_clear(void)
 /* ---- making it ---- */
 
 /* `birth` makes the identity and the secret when there is no store yet: the same images in each run. */
-static enum error store_open_here(uint8_t birth, struct store **ret_store, char *text, size_t text_size)
+static enum error store_open_here(uint8_t birth, bool large, struct store **ret_store, char *text,
+                                  size_t text_size)
 {
     const struct store_options options = {
-        .environment =
-            {.dir = dir, .birth = {birth}, .map = 1 << 25, .step = 1 << 16, .reserve = 4096, .views_max = 64},
+        .environment = {.dir = dir,
+                        .birth = {birth},
+                        .map = 1 << 25,
+                        .step = 1 << 16,
+                        .reserve = 4096,
+                        .views_max = 64,
+                        .whole_max = large},
         .schema = &parcel_store_schema,
         .ledger_max = ROWS_MAX,
     };
@@ -151,7 +165,7 @@ static struct store *store_make(uint8_t birth)
 {
     char text[512];
     struct store *store;
-    if (store_open_here(birth, &store, text, sizeof(text)) != OK)
+    if (store_open_here(birth, false, &store, text, sizeof(text)) != OK)
         give_up("%s", text);
     return store;
 }
@@ -504,7 +518,9 @@ static enum kind kind_pick(struct dice *dice)
 
 static enum kind image_make(struct image *image, uint64_t seed, uint64_t number)
 {
-    struct dice dice = dice_of(seed * UINT64_C(1000000007) + number);
+    struct dice first = dice_of(seed * UINT64_C(1000000007) + number);
+    struct dice dice =
+        dice_of(dice_draw(&first)); /* else the next image's draws are this one's but for the first */
     enum kind kind = kind_pick(&dice);
     memcpy(image->data, truth.data.at, truth.data.size);
     image->size = truth.data.size;
@@ -524,18 +540,47 @@ static void image_place(const struct image *image)
 
 /* ---- looking ---- */
 
-enum outcome { REFUSED, SERVED, TOLD, DIED, OLDER, OUTCOME_COUNT };
-static const char *const outcome_names[OUTCOME_COUNT] = {"refused", "served", "told", "died", "older"};
+/* X(ID, name, with whole files, with large ones): what a long campaign comes to */
+#define OUTCOMES(X)             \
+    X(REFUSED, "refused", 1, 1) \
+    X(SERVED, "served", 1, 1)   \
+    X(TOLD, "told", 0, 1)       \
+    X(HELD, "held", 0, 1)       \
+    X(OLDER, "older", 1, 1)     \
+    X(DIED, "died", 0, 0)
+
+enum outcome {
+#define X(id, name, whole, large) id,
+    OUTCOMES(X)
+#undef X
+        OUTCOME_COUNT
+};
+static const struct {
+    const char *name;
+    bool reached[2]; /* by whole and by large ones */
+} outcomes[OUTCOME_COUNT] = {
+#define X(id, name, whole, large) [id] = {name, {whole, large}},
+    OUTCOMES(X)
+#undef X
+};
 
 /* Seen by the parent and its children. */
 struct campaign {
-    uint64_t seed, first, end, current; /* images */
-    enum kind kind;                     /* of the current one */
-    bool wrong, older;                  /* in the current one */
-    uint64_t counts[KIND_COUNT][OUTCOME_COUNT];
+    uint64_t seed, end, current; /* images */
+    enum kind kind;              /* of the current one */
+    bool wrong, older;           /* in the current one */
+    bool control;                /* nobody looks before */
+    uint64_t counts[2][KIND_COUNT][OUTCOME_COUNT];
     uint64_t violations; /* images with one */
+    uint64_t caught;     /* images of the control with one */
 };
-static struct campaign *campaign;
+static struct campaign *sides;    /* SIDES */
+static struct campaign *campaign; /* this process's; in the end the sum */
+
+static bool is_large(void)
+{
+    return campaign->current % 2 == 1;
+}
 
 __attribute__((format(printf, 1, 2))) static void violation(const char *format, ...)
 {
@@ -543,8 +588,9 @@ __attribute__((format(printf, 1, 2))) static void violation(const char *format, 
     va_list args;
     bool first = !campaign->wrong; /* of this image: the others follow from it */
     campaign->wrong = true;
-    campaign->violations += first;
-    if (!first || campaign->violations > SAID_MAX)
+    campaign->caught += first && campaign->control;
+    campaign->violations += first && !campaign->control;
+    if (!first || campaign->control || campaign->violations > SAID_MAX)
         return;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
@@ -632,6 +678,8 @@ static bool read_row(struct txn *txn, const struct row *row)
     struct span bytes;
     uint8_t version;
     enum error e = txn_get(txn, row->table, row->key, &version, &bytes);
+    if (e == OK && span_equal(bytes, row->bytes))
+        return true;
     if (e == OK || e == ERR_NOT_FOUND)
         judge_row(row->table, row->key, e == OK ? &bytes : NULL);
     else if (e != ERR_DAMAGED)
@@ -639,27 +687,29 @@ static bool read_row(struct txn *txn, const struct row *row)
     return e != ERR_DAMAGED;
 }
 
-static uint32_t rows_of_table(uint32_t table)
+/* Of the table, or of a later one. */
+static uint32_t first_row(uint32_t table)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < truth.now.count; i++)
-        count += truth.now.at[i].table == table;
-    return count;
+    uint32_t i = 0;
+    while (i < truth.now.count && truth.now.at[i].table < table)
+        i++;
+    return i;
 }
 
 /* From end to end: nothing besides, nothing missing. */
 static void read_table(struct txn *txn, uint32_t table)
 {
-    uint32_t count = 0;
+    uint32_t first = first_row(table), rows = first_row(table + 1) - first, count = 0;
     struct scan scan = txn_scan(txn, table, span_text(""), 0, SCAN_UP);
-    while (scan_next(&scan)) {
-        judge_row(table, scan.key, &scan.bytes);
-        count++;
+    for (; scan_next(&scan); count++) {
+        const struct row *row = count < rows ? &truth.now.at[first + count] : NULL;
+        if (!row || !span_equal(scan.key, row->key) || !span_equal(scan.bytes, row->bytes))
+            judge_row(table, scan.key, &scan.bytes);
     }
     enum error e = scan_end(&scan);
     if (e != OK && e != ERR_DAMAGED)
         violation("a scan of %s: %s", parcel_store_schema.tables[table].name, error_name(e));
-    else if (e == OK && count != rows_of_table(table) && !campaign->older)
+    else if (e == OK && count != rows && !campaign->older)
         violation("a scan of %s shows %u rows", parcel_store_schema.tables[table].name, count);
 }
 
@@ -669,18 +719,21 @@ static void complain(void *context, const char *finding)
     violation("after another command: %s", finding);
 }
 
+static enum error one_more(struct store *store)
+{
+    char key[32];
+    struct parcel_send send = send_of(9001, key);
+    return batch_one(store, &parcel_send_class, NOW, &send, NULL);
+}
+
 /* What looked sound must be so for whoever writes to it, too. */
 static void go_on(struct store *store)
 {
-    char key[32], text[256];
+    char text[256];
     struct check_report report;
     struct image_report image;
-    struct parcel_send send = send_of(9001, key);
-    enum error e = batch_one(store, &parcel_send_class, NOW, &send, NULL);
-    if (e)
-        violation("it opened, but takes no command: %s", error_name(e));
     struct view *view = view_open_outside(store, 0);
-    e = check_rows(&view->txn, &parcel_store_schema, complain, NULL, &report);
+    enum error e = check_rows(&view->txn, &parcel_store_schema, complain, NULL, &report);
     view_close(view);
     if (e)
         violation("it can't be checked: %s", error_name(e));
@@ -689,48 +742,121 @@ static void go_on(struct store *store)
         violation("after another command the file isn't sound: %s", text);
 }
 
-static enum outcome judge_served(struct store *store)
+static uint32_t read_all(struct txn *txn)
 {
     uint32_t readable = 0;
-    struct view *view = view_open_outside(store, 0);
     for (uint32_t i = 0; i < truth.now.count; i++)
-        readable += read_row(&view->txn, &truth.now.at[i]);
+        readable += read_row(txn, &truth.now.at[i]);
     for (uint32_t table = 0; table < parcel_store_schema.tables_count; table++)
-        read_table(&view->txn, table);
+        read_table(txn, table);
+    return readable;
+}
+
+static uint32_t view_all(struct store *store)
+{
+    struct view *view = view_open_outside(store, 0);
+    uint32_t readable = read_all(&view->txn);
     view_close(view);
-    if (readable < truth.now.count)
-        return TOLD;
-    if (!campaign->wrong && !campaign->older)
+    return readable;
+}
+
+/* Refused, and neither the file nor what it shows is another now. */
+static void judge_refused_command(const struct image *image, struct store *store, enum error e,
+                                  uint32_t readable)
+{
+    if (e != ERR_DAMAGED)
+        violation("with %u of %u rows it %s", readable, truth.now.count,
+                  e ? error_name(e) : "takes a command");
+    else if (!same_file("data.mdb", image->data, image->size))
+        violation("a refused command changed the data file");
+    else if (view_all(store) != readable)
+        violation("after a refused command it shows something else");
+}
+
+static enum outcome judge_served(const struct image *image, struct store *store)
+{
+    uint32_t readable = view_all(store);
+    if (campaign->wrong)
+        return SERVED;
+    enum error e = campaign->older ? ERR_DAMAGED : one_more(store);
+    if (campaign->older)
+        return OLDER;
+    if (readable == truth.now.count && e == OK) {
         go_on(store);
-    return campaign->older ? OLDER : SERVED;
+        return SERVED;
+    }
+    judge_refused_command(image, store, e, readable);
+    return readable < truth.now.count ? TOLD : HELD;
 }
 
 static enum outcome look(const struct image *image)
 {
     char text[512] = "";
     struct store *store = NULL;
-    enum error e = store_open_here(3, &store, text, sizeof(text));
+    enum error e = store_open_here(3, is_large(), &store, text, sizeof(text));
     if (e) {
         judge_refusal(image, e, text);
         return REFUSED;
     }
-    enum outcome outcome = judge_served(store);
+    enum outcome outcome = judge_served(image, store);
     store_close(store);
     return outcome;
 }
 
+/* As a program would read it that has nothing but LMDB and the checksums of values. */
+static enum outcome look_blindly(void)
+{
+    struct store store = {.schema = &parcel_store_schema};
+    struct txn txn = {.mdb = NULL};
+    MDB_env *env = NULL;
+    MDB_txn *mdb = NULL;
+    int code = mdb_env_create(&env);
+    if (!code)
+        code = mdb_env_set_maxdbs(env, SCHEMA_TABLES_MAX);
+    if (!code)
+        code = mdb_env_open(env, dir, MDB_RDONLY | MDB_NOTLS | MDB_NOLOCK, 0600);
+    if (!code)
+        code = mdb_txn_begin(env, NULL, MDB_RDONLY, &mdb);
+    for (uint32_t i = 0; !code && i < parcel_store_schema.tables_count; i++) {
+        code = mdb_dbi_open(mdb, parcel_store_schema.tables[i].name, 0, &store.environment.tables[i]);
+        store.environment.seeds[i] = value_seed(parcel_store_schema.tables[i].name);
+    }
+    if (!code) {
+        txn_open(&txn, &store, mdb);
+        (void)read_all(&txn);
+        txn_release(&txn);
+    }
+    if (mdb)
+        mdb_txn_abort(mdb);
+    if (env)
+        mdb_env_close(env);
+    return code ? REFUSED : SERVED;
+}
+
 /* ---- children ---- */
+
+/* LMDB has much to say about what nobody has looked at. */
+static void be_quiet(void)
+{
+    if (!freopen("/dev/null", "w", stderr))
+        _exit(3);
+}
 
 static void child(int beat)
 {
     static struct image image;
+    if (campaign->control)
+        be_quiet();
     for (uint64_t done = 0; campaign->current < campaign->end && done < CHILD_IMAGES; done++) {
         if (done % BEAT == 0 && write(beat, "", 1) != 1)
             _exit(3);
         campaign->wrong = campaign->older = false;
         campaign->kind = image_make(&image, campaign->seed, campaign->current);
         image_place(&image);
-        campaign->counts[campaign->kind][look(&image)]++;
+        if (campaign->control)
+            (void)look_blindly();
+        else
+            campaign->counts[is_large()][campaign->kind][look(&image)]++;
         campaign->current++;
     }
     _exit(0);
@@ -764,15 +890,18 @@ static void child_judge(bool alive, int status)
         return;
     if (!alive)
         violation("no end within %d ms", HANG_MS);
-    else if (signal != SIGBUS && signal != SIGSEGV)
+    else
         violation("the process ended with %s %d", signal ? "signal" : "status",
                   signal ? signal : WEXITSTATUS(status));
-    campaign->counts[campaign->kind][DIED]++;
+    campaign->counts[is_large()][campaign->kind][DIED] += !campaign->control;
     campaign->current++;
 }
 
-static void campaign_run(void)
+static void campaign_run(uint64_t first, uint64_t images, bool control)
 {
+    campaign->control = control;
+    campaign->current = first;
+    campaign->end = first + images;
     while (campaign->current < campaign->end) {
         int beat[2], status = 0;
         if (pipe2(beat, O_CLOEXEC) != 0)
@@ -791,25 +920,98 @@ static void campaign_run(void)
     }
 }
 
-static void report(uint64_t ns)
+/* A process with a directory and a part of the images of its own. */
+static pid_t side_start(uint32_t number, uint64_t first, uint64_t images)
 {
-    uint64_t all[OUTCOME_COUNT] = {0};
+    pid_t pid = fork();
+    if (pid < 0)
+        give_up("no child: %s", strerror(errno));
+    if (pid > 0)
+        return pid;
+    campaign = &sides[number];
+    size_t length = strlen(dir);
+    snprintf(dir + length, sizeof(dir) - length, "/%u", number);
+    if (mkdir(dir, 0700) != 0)
+        give_up("%s can't be made: %s", dir, strerror(errno));
+    campaign_run(first, images, false);
+    dir_clear();
+    _exit(rmdir(dir) != 0);
+}
+
+static void side_add(const struct campaign *side)
+{
+    for (int large = 0; large < 2; large++)
+        for (size_t kind = 0; kind < KIND_COUNT; kind++)
+            for (size_t i = 0; i < OUTCOME_COUNT; i++)
+                campaign->counts[large][kind][i] += side->counts[large][kind][i];
+    campaign->violations += side->violations;
+}
+
+static void sides_run(uint64_t first, uint64_t images)
+{
+    pid_t pids[SIDES];
+    uint64_t half = images / SIDES;
+    for (uint32_t i = 0; i < SIDES; i++)
+        pids[i] = side_start(i, first + i * half, i + 1 < SIDES ? half : images - i * half);
+    for (uint32_t i = 0; i < SIDES; i++) {
+        int status = 1;
+        while (waitpid(pids[i], &status, 0) < 0 && errno == EINTR)
+            ;
+        if (status != 0)
+            give_up("half of the campaign ended with status %d", status);
+        if (i > 0)
+            side_add(&sides[i]);
+    }
+}
+
+static uint64_t outcome_sum(bool large, enum outcome outcome)
+{
+    uint64_t sum = 0;
+    for (size_t kind = 0; kind < KIND_COUNT; kind++)
+        sum += campaign->counts[large][kind][outcome];
+    return sum;
+}
+
+static void report(uint64_t images, uint64_t ns)
+{
     printf("damage: seed %" PRIu64 ", %" PRIu64 " images of a store of %u rows in %zu pages;", campaign->seed,
-           campaign->end - campaign->first, truth.now.count, truth.used / PAGE);
+           images, truth.now.count, truth.used / PAGE);
     for (size_t kind = 0; kind < KIND_COUNT; kind++) {
         printf(" %s", kinds[kind].name);
         for (size_t i = 0; i < OUTCOME_COUNT; i++) {
-            uint64_t count = campaign->counts[kind][i];
-            all[i] += count;
+            uint64_t count = campaign->counts[0][kind][i] + campaign->counts[1][kind][i];
             if (count > 0)
-                printf(" %s %" PRIu64, outcome_names[i], count);
+                printf(" %s %" PRIu64, outcomes[i].name, count);
         }
         printf(";");
     }
-    printf(" all");
-    for (size_t i = 0; i < OUTCOME_COUNT; i++)
-        printf(" %s %" PRIu64, outcome_names[i], all[i]);
-    printf("; violations %" PRIu64 "; %" PRIu64 " s\n", campaign->violations, (uint64_t)(ns / NS_PER_S));
+    for (int large = 0; large < 2; large++) {
+        printf(large ? "; large" : " whole");
+        for (enum outcome i = 0; i < OUTCOME_COUNT; i++)
+            printf(" %s %" PRIu64, outcomes[i].name, outcome_sum(large, i));
+    }
+    printf("; control %" PRIu64 " of %d; violations %" PRIu64 "; %" PRIu64 " s\n", campaign->caught, CONTROL,
+           campaign->violations, (uint64_t)(ns / NS_PER_S));
+}
+
+/* Whether the campaign could have found anything. */
+static bool reached(uint64_t images)
+{
+    bool all = true;
+    if (images < REACH_MIN)
+        return true;
+    if (campaign->caught == 0) {
+        fprintf(stderr, "damage: the control found nothing wrong\n");
+        all = false;
+    }
+    for (int large = 0; large < 2; large++)
+        for (enum outcome i = 0; i < OUTCOME_COUNT; i++)
+            if (outcomes[i].reached[large] && outcome_sum(large, i) == 0) {
+                fprintf(stderr, "damage: no image of a %s file was %s\n", large ? "large" : "whole",
+                        outcomes[i].name);
+                all = false;
+            }
+    return all;
 }
 
 static uint64_t number_of(const char *name, const char *text)
@@ -822,7 +1024,7 @@ static uint64_t number_of(const char *name, const char *text)
     return value;
 }
 
-static void options_read(int argc, char **argv)
+static uint64_t options_read(int argc, char **argv, uint64_t *ret_first)
 {
     uint64_t images = IMAGES;
     const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
@@ -833,31 +1035,39 @@ static void options_read(int argc, char **argv)
         else if (strcmp(argv[i], "--seed") == 0)
             campaign->seed = number_of(argv[i], argv[i + 1]);
         else if (strcmp(argv[i], "--from") == 0)
-            campaign->first = number_of(argv[i], argv[i + 1]);
+            *ret_first = number_of(argv[i], argv[i + 1]);
         else if (strcmp(argv[i], "--dir") == 0 && argv[i + 1])
             base = argv[i + 1];
         else
             give_up("usage: damage [--images N] [--seed S] [--from I] [--dir D]");
     }
-    campaign->current = campaign->first;
-    campaign->end = campaign->first + images;
     snprintf(dir, sizeof(dir), "%s/coppice-damage-XXXXXX", base);
     if (!mkdtemp(dir))
         give_up("%s can't be made: %s", dir, strerror(errno));
+    return images;
 }
 
 int main(int argc, char **argv)
 {
     struct env *env = env_real();
-    campaign = mmap(NULL, sizeof(*campaign), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (campaign == MAP_FAILED)
+    sides = mmap(NULL, SIDES * sizeof(*sides), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (sides == MAP_FAILED)
         give_up("no memory");
-    options_read(argc, argv);
+    campaign = &sides[0];
+    uint64_t first = 0, images = options_read(argc, argv, &first);
     uint64_t began = env->now(env);
+    for (uint32_t i = 1; i < SIDES; i++)
+        sides[i].seed = campaign->seed;
     make_truth();
-    campaign_run();
-    report(env->now(env) - began);
+    if (images < REACH_MIN) {
+        campaign_run(first, images, false);
+    } else {
+        campaign_run(0, CONTROL, true);
+        dir_clear();
+        sides_run(first, images);
+    }
+    report(images, env->now(env) - began);
     dir_clear();
     (void)rmdir(dir);
-    return campaign->violations > 0;
+    return campaign->violations > 0 || !reached(images);
 }

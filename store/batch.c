@@ -282,10 +282,13 @@ enum error batch_gather(struct store *store, struct batch_item *items, size_t *c
     uint64_t began = store->env->now(store->env);
     ASSERT(*count <= BATCH_MAX);
     ASSERT(getpid() == store->environment.process);
-    if (store_state(store) == STORE_FAILED || store_load(store) != OK)
+    if (store_state(store) == STORE_FAILED)
         return ERR_UNAVAILABLE;
+    enum error e = store_load(store);
+    if (e)
+        return e == ERR_DAMAGED ? e : ERR_UNAVAILABLE;
     uint64_t bytes = bytes_of(items, *count);
-    enum error e = allocate(store, bytes);
+    e = allocate(store, bytes);
     if (e)
         return e;
     struct run run = {.store = store,

@@ -13,6 +13,7 @@
 #include "runtime/assert.h"
 #include "runtime/env.h"
 #include "store/image.h"
+#include "store/leaves.h"
 #include "store/meta.h"
 #include "store/txn.h"
 
@@ -24,8 +25,8 @@ enum {
     META_SIZE = 4096,  /* of which LMDB uses the first 152 bytes: one sector */
     READER_SIZE = 64,  /* of LMDB's table */
     READERS_HEAD = 256,
-    ZEROS_SIZE = 128 << 10,     /* written ahead of slow growth at a time */
-    IMAGE_CHECK_MAX = 64 << 20, /* up to here a start looks at every page: about 30 ms */
+    ZEROS_SIZE = 128 << 10, /* written ahead of slow growth at a time */
+    WHOLE_MAX = 64 << 20,   /* looked at wholly by a start: about 30 ms */
 };
 
 #define LMDB_FLAGS     MDB_NOTLS
@@ -58,6 +59,8 @@ struct opening {
     char *text;
     size_t text_size;
     bool made_dir, made_lock; /* to be taken away again when there is no store in the end */
+    bool later;               /* the file has a commit that only lacks its number */
+    bool incomplete;          /* it has a table less than this program's stores */
 };
 
 #define DIR_OF(o) ((o)->environment->dir)
@@ -260,6 +263,8 @@ static int open_tables(struct environment *e, const struct schema *schema, MDB_t
         if (code)
             return code;
         e->seeds[i] = value_seed(schema->tables[i].name);
+        if (e->leaves)
+            leaves_bind(e->leaves, i, schema->tables[i].name);
     }
     return 0;
 }
@@ -278,6 +283,13 @@ static bool lock_names_another(const struct opening *o, const struct uuid *ident
            uuid_parse(line + head, UUID_TEXT_SIZE - 1, &named) && !uuid_equal(&named, identity);
 }
 
+static enum error refuse_newer(struct opening *o, uint32_t format)
+{
+    return refuse(o, ERR_NEWER,
+                  "holds a store of format %u, this program knows up to %u: a newer one wrote it",
+                  (unsigned)format, (unsigned)o->schema->format);
+}
+
 static enum error probe_format(struct opening *o, MDB_txn *txn)
 {
     struct meta_format format;
@@ -293,9 +305,7 @@ static enum error probe_format(struct opening *o, MDB_txn *txn)
     if (e)
         return refuse(o, ERR_DAMAGED, "holds a store whose format can't be read; 'coppice check' says more");
     if (format.format > o->schema->format)
-        return refuse(o, ERR_NEWER,
-                      "holds a store of format %u, this program knows up to %u: a newer one wrote it",
-                      (unsigned)format.format, (unsigned)o->schema->format);
+        return refuse_newer(o, format.format);
     if (lock_names_another(o, &format.identity))
         return refuse(o, ERR_FOREIGN,
                       "holds the " DATA_FILE " of another store than " LOCK_FILE " names; remove " LOCK_FILE
@@ -318,6 +328,7 @@ static enum error probe_rows(struct opening *o)
         return refuse_system(o, code, DATA_FILE);
     code = mdb_txn_begin(probe.mdb, NULL, MDB_RDONLY, &txn);
     enum error e = code ? refuse_system(o, code, DATA_FILE) : probe_format(o, txn);
+    o->incomplete = !e && open_tables(&probe, o->schema, txn, false) == MDB_NOTFOUND;
     if (!code)
         mdb_txn_abort(txn);
     lmdb_close(&probe);
@@ -325,12 +336,14 @@ static enum error probe_rows(struct opening *o)
 }
 
 /* named: our lock file says that there is a store. */
-static enum error probe_image(struct opening *o, int fd, off_t size, bool named)
+static enum error probe_image(struct opening *o, int fd, uint64_t whole_max, bool named)
 {
+    struct environment *environment = o->environment;
     struct image_report report = {0};
     char why[256] = "";
-    enum error e = size > IMAGE_CHECK_MAX ? image_peek(fd, &report, why, sizeof(why))
-                                          : image_check(fd, 0, &report, why, sizeof(why));
+    leaves_destroy(environment->leaves); /* those of a look before this one */
+    environment->leaves = NULL;
+    enum error e = image_look(fd, whole_max, &environment->leaves, &report, why, sizeof(why));
     if (e == ERR_FOREIGN)
         return refuse(o, e, "holds a " DATA_FILE " that isn't LMDB's: %s; it was not touched", why);
     if (e == ERR_DAMAGED && !named)
@@ -345,11 +358,20 @@ static enum error probe_image(struct opening *o, int fd, off_t size, bool named)
             o, ERR_DAMAGED,
             "holds a damaged store: the newest commit may be lost, one of its two meta pages can't be "
             "believed; it was not touched, a backup helps");
-    if (!e && report.other == IMAGE_OTHER_LATER && o->environment->lock_fd >= 0)
-        e = image_finish(fd, why, sizeof(why));
     if (e)
         return refuse(o, e, "can't be read: %s", why);
-    return OK;
+    o->later = report.other == IMAGE_OTHER_LATER;
+    return o->later && report.later_format > o->schema->format ? refuse_newer(o, report.later_format) : OK;
+}
+
+/* The commit that only lacks its number gets it, once everything else about the directory is in order. */
+static enum error probe_later(struct opening *o, int fd)
+{
+    char why[256] = "";
+    if (!o->later || o->environment->lock_fd < 0)
+        return OK;
+    enum error e = image_finish(fd, why, sizeof(why));
+    return e ? refuse(o, e, "can't be read: %s", why) : probe_rows(o);
 }
 
 static enum error probe(struct opening *o)
@@ -368,9 +390,15 @@ static enum error probe(struct opening *o)
     if (stat.st_size == 0)
         e = refuse(o, ERR_DAMAGED, "holds an empty " DATA_FILE ": a store was here; a backup helps");
     else
-        e = probe_image(o, fd, stat.st_size, named);
+        e = probe_image(o, fd, o->environment->options.whole_max, named);
+    if (!e)
+        e = probe_rows(o);
+    if (!e && o->incomplete && o->environment->leaves) /* its tables are made at once: that is a write */
+        e = probe_image(o, fd, UINT64_MAX, named);
+    if (!e)
+        e = probe_later(o, fd);
     close(fd);
-    return e ? e : probe_rows(o);
+    return e;
 }
 
 /* ---- blocks ---- */
@@ -482,6 +510,24 @@ static enum error sync_names(struct opening *o)
     return OK;
 }
 
+/* ---- what a large file's start hasn't looked at ---- */
+
+enum error environment_believe(struct environment *e, void (*rest)(void *arg), void *arg, char *ret_text,
+                               size_t text_size)
+{
+    struct image_report report;
+    if (!leaves_pending(e->leaves))
+        return OK;
+    if (!e->image && (e->image = image_create()) == NULL) {
+        snprintf(ret_text, text_size, "no memory to look at all of it");
+        return ERR_MEMORY;
+    }
+    enum error error = image_check_slowly(e->image, e->data_fd, rest, arg, &report, ret_text, text_size);
+    if (!error)
+        leaves_done(e->leaves);
+    return error;
+}
+
 /* ---- opening what is there ---- */
 
 static enum error measure(struct opening *o)
@@ -503,6 +549,23 @@ static enum error measure(struct opening *o)
     return OK;
 }
 
+/* Tables that an older program didn't know. */
+static int make_tables(struct opening *o)
+{
+    struct environment *e = o->environment;
+    MDB_txn *txn;
+    int code = mdb_txn_begin(e->mdb, NULL, 0, &txn);
+    if (code)
+        return code;
+    code = open_tables(e, o->schema, txn, true);
+    if (!code)
+        code = meta_write_stamp(txn, e->tables[TABLE_META]);
+    if (!code)
+        return mdb_txn_commit(txn);
+    mdb_txn_abort(txn);
+    return code;
+}
+
 static enum error open_handles(struct opening *o)
 {
     struct environment *e = o->environment;
@@ -515,18 +578,8 @@ static enum error open_handles(struct opening *o)
         code = mdb_txn_commit(txn);
     else
         mdb_txn_abort(txn);
-    if (code == MDB_NOTFOUND && !e->options.guest) { /* a table that an older program didn't know */
-        code = mdb_txn_begin(e->mdb, NULL, 0, &txn);
-        if (code)
-            return refuse_system(o, code, DATA_FILE);
-        code = open_tables(e, o->schema, txn, true);
-        if (!code)
-            code = meta_write_stamp(txn, e->tables[TABLE_META]);
-        if (!code)
-            code = mdb_txn_commit(txn);
-        else
-            mdb_txn_abort(txn);
-    }
+    if (code == MDB_NOTFOUND && !e->options.guest && !e->leaves)
+        code = make_tables(o);
     if (code == MDB_NOTFOUND)
         return refuse(o, ERR_DAMAGED,
                       "has a table less than this program's stores: damage, or an older program made it and "
@@ -682,6 +735,7 @@ static enum error check_options(struct opening *o)
     e->step = e->step ? e->step : UINT64_C(32) << 20;
     e->reserve = e->reserve ? e->reserve : UINT64_C(16) << 20;
     e->views_max = e->views_max ? e->views_max : 1024;
+    e->whole_max = e->whole_max ? e->whole_max : WHOLE_MAX;
     if (e->step < 65536 || e->map < e->step || e->map_max < e->map || e->step % 4096 || e->map % 4096)
         return refuse(
             o, ERR_INVALID,
@@ -725,6 +779,10 @@ enum error environment_open(const struct environment_options *options, const str
 void environment_close(struct environment *e)
 {
     lmdb_close(e);
+    leaves_destroy(e->leaves);
+    image_destroy(e->image);
+    e->leaves = NULL;
+    e->image = NULL;
     if (e->lock_fd >= 0)
         close(e->lock_fd); /* and with it the lock */
     if (e->dir_fd >= 0)

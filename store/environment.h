@@ -33,18 +33,25 @@
 
 struct environment_options {
     const char *dir;
-    uint64_t map;       /* bytes of address space to begin with; 0: 1 GiB */
-    uint64_t map_max;   /* the store never grows beyond; 0: 256 GiB */
-    uint64_t step;      /* the file is allocated in steps of this; 0: 32 MiB; at least 64 KiB */
-    uint64_t reserve;   /* of what is allocated, for clean-up; 0: 16 MiB */
+    uint64_t map;     /* bytes of address space to begin with; 0: 1 GiB */
+    uint64_t map_max; /* the store never grows beyond; 0: 256 GiB */
+    uint64_t step;    /* the file is allocated in steps of this; 0: 32 MiB; at least 64 KiB */
+    uint64_t reserve; /* of what is allocated, for clean-up; 0: 16 MiB */
+    uint64_t
+        whole_max; /* bytes in use up to which opening looks at all of them; 0: 64 MiB (store/leaves.h) */
     uint32_t views_max; /* open at one time in all processes; 0: 1,024 */
     bool must_exist;    /* ERR_MISSING instead of making one */
     uint8_t birth[32];  /* chance for a new store: identity and secret */
     bool guest;         /* read only, beside a living server or none; no lock of ours, nothing is written */
 };
 
+struct leaves;
+struct image;
+
 struct environment {
     MDB_env *mdb;
+    struct leaves *leaves; /* of a large file: what opening hasn't looked at; else NULL */
+    struct image *image;   /* with which the rest is looked at; NULL until then */
     MDB_dbi tables[SCHEMA_TABLES_MAX];
     uint64_t seeds[SCHEMA_TABLES_MAX]; /* of their values' checksums */
     char dir[4096];
@@ -89,6 +96,12 @@ int environment_exit_status(enum error e);
 enum error environment_open(const struct environment_options *options, const struct schema *schema,
                             struct environment *ret_environment, char *ret_text, size_t text_size);
 void environment_close(struct environment *environment);
+/* Before the first write: looks at all that opening a large file has left out (store/leaves.h), in the file's order of
+ * trees; 1 GiB takes half a second when it is in memory. Between each few pages it calls `rest` (may be NULL), in which
+ * other actors may run and the caller may even end: then whoever comes next begins anew. OK, at once when there is nothing
+ * left; ERR_DAMAGED and a sentence: nothing may be written, what is read is still looked at each time; ERR_IO, ERR_MEMORY. */
+enum error environment_believe(struct environment *environment, void (*rest)(void *arg), void *arg,
+                               char *ret_text, size_t text_size);
 /* Which store this is: chosen when it was made, kept by its backups. */
 enum error environment_identity(struct environment *environment, struct uuid *ret_identity);
 

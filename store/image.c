@@ -1,25 +1,4 @@
-/* How LMDB 0.9 lays a file out, as far as it is looked at here. Numbers are little-endian; a page's number times the
- * page size is where it lies.
- *
- *     page    0        8     10     12              16
- *            +--------+-----+------+-------+-------+---------------- - - ------------+
- *            | number | pad | kind | lower | upper | offsets ... free ... nodes      |   branch, leaf
- *            | number | pad | kind | pages of run  | the value's bytes               |   overflow
- *            | number | pad | kind |               | meta                            |   pages 0 and 1
- *            +--------+-----+------+-------+-------+---------------- - - ------------+
- *     node    0     2      4       6          8
- *            +-----+------+-------+----------+-----+------ - -
- *            | low | high | flags | key size | key | data             even in size
- *            +-----+------+-------+----------+-----+------ - -
- *
- * Offsets stand in the order of keys, one of two bytes for each node, from 16 to `lower`; nodes fill the page from
- * `upper` to its end without holes. In a branch low, high and flags are the child's number (48 bits), and the key is
- * the least that the child may hold; that of the first node means nothing. In a leaf low and high are the size of the
- * data: the value itself, or (flag BIG) the number of the first page of a run that holds it, or (flag TREE) the
- * record of a tree.
- *
- * Three kinds of trees: of free pages (key: a transaction as a number in memory order; data: a count and that many
- * page numbers, descending), of tables (their names, their trees), and each table's own.
+/* How LMDB 0.9 lays a file out, beyond what a single page is (store/page.h).
  *
  * A transaction writes its meta page to the slot that its number's last bit says; the other slot holds the one
  * before. Each but the first frees pages of the one before it: so the last list of free pages has its number, and a
@@ -41,60 +20,44 @@
 #include <unistd.h>
 
 #include "runtime/assert.h"
+#include "store/leaves.h"
+#include "store/page.h"
 #include "store/schema.h"
 #include "store/value.h"
 
-#define MAGIC          0xbeefc0deu
-#define FORMAT         1u
-#define PAGE_HEAD      16u
-#define NODE_HEAD      8u
-#define PAGE_SIZE_MIN  4096u
-#define PAGE_SIZE_MAX  32768u
-#define MAP_MAX        (UINT64_C(1) << 47)
-#define NO_PAGE        UINT64_MAX
-#define DEPTH_MAX      32u  /* LMDB's cursors hold as many pages */
-#define KEY_MAX        511u /* of LMDB */
-#define META_READS_MAX 64u  /* each sees the other's half at most once per commit */
+#define MAGIC              0xbeefc0deu
+#define FORMAT             1u
+#define MAP_MAX            (UINT64_C(1) << 47)
+#define META_READS_MAX     64u   /* each sees the other's half at most once per commit */
+#define OUTLINE_LEAVES_MAX 1u /* a table with more of them is read at its branches only */
+#define REST_PAGES         1024u /* between two rests: some 2 ms */
 
-enum page_kind { PAGE_BRANCH = 1, PAGE_LEAF = 2, PAGE_OVERFLOW = 4, PAGE_META = 8 };
-enum node_flag { NODE_BIG = 1, NODE_TREE = 2 };
 /* Of trees: keys that are numbers; and, in the file's first tree only, that it lies without a directory of its own. */
 enum tree_flag { TREE_NUMBERS = 0x08, TREE_NO_DIRECTORY = 0x4000 };
 
-struct page_head {
-    uint64_t number;
-    uint16_t pad, kind, lower, upper;
-};
-struct node {
-    uint16_t low, high, flags, key_size;
-};
-struct tree {
-    uint32_t pad; /* in the first tree of a meta page: the page size */
-    uint16_t flags, depth;
-    uint64_t branches, leaves, overflows, entries, root;
-};
 enum { TREE_FREE, TREE_TABLES };
 struct meta {
     uint32_t magic, format;
     uint64_t address, map;
-    struct tree trees[2];
+    struct page_tree trees[2];
     uint64_t last, txn;
 };
 struct meta_page {
     struct page_head head;
     struct meta meta;
 };
-STATIC_ASSERT(sizeof(struct page_head) == PAGE_HEAD && sizeof(struct node) == NODE_HEAD, "as in the file");
-STATIC_ASSERT(sizeof(struct tree) == 48 && sizeof(struct meta) == 136, "as in the file");
+STATIC_ASSERT(sizeof(struct meta) == 136, "as in the file");
 STATIC_ASSERT(sizeof(struct meta_page) == PAGE_HEAD + 136, "as in the file");
 
-struct image_table {
-    char name[KEY_MAX + 1];
-    struct tree tree;
+/* What a store says about itself in its table "meta" (store/meta.h); 0: it doesn't. */
+struct said {
+    uint64_t commit;
+    uint32_t format;
 };
 
 struct image {
     int fd;
+    bool outline; /* large tables at their branches only */
     uint32_t page_size;
     uint64_t file_size;
     struct meta meta, other; /* the one that counts, and not */
@@ -103,11 +66,13 @@ struct image {
     uint64_t reached_count, free_count, rows, damaged;
     uint64_t *reached, *free; /* a bit per page */
     uint8_t *levels;          /* a page for each level of a tree */
-    uint8_t *taken;           /* a byte for each two of a page */
     uint8_t *value;           /* one that lies on pages of its own */
     size_t value_room;
-    struct image_table *tables; /* SCHEMA_TABLES_MAX */
+    struct leaves_table *tables; /* SCHEMA_TABLES_MAX */
     uint32_t tables_count;
+    struct said said;
+    image_rest *rest; /* NULL: none */
+    void *rest_arg;
     enum error error; /* of the first thing that was wrong */
     char *text;
     size_t text_size;
@@ -255,12 +220,12 @@ static bool metas_agree(struct image *image, const struct meta_page pages[2])
     return true;
 }
 
-static bool root_possible(const struct image *image, const struct tree *tree)
+static bool root_possible(const struct image *image, const struct page_tree *tree)
 {
-    if (tree->root == NO_PAGE)
+    if (tree->root == PAGE_NONE)
         return tree->depth == 0 && tree->branches == 0 && tree->leaves == 0 && tree->overflows == 0 &&
                tree->entries == 0;
-    return tree->root >= 2 && tree->root < image->pages && tree->depth >= 1 && tree->depth <= DEPTH_MAX;
+    return tree->root >= 2 && tree->root < image->pages && tree->depth >= 1 && tree->depth <= PAGE_DEPTH;
 }
 
 /* Pages beyond the end of the file are all in the list of free pages, which is in the file, with eight bytes each: so
@@ -333,124 +298,18 @@ static bool page_reach(struct image *image, uint64_t number, const char *what)
 
 /* ---- trees ---- */
 
-enum role { ROLE_FREE, ROLE_TABLES, ROLE_ROWS };
-
 struct walk {
     struct image *image;
-    const struct tree *tree;
+    const struct page_tree *tree;
     const char *name; /* for sentences */
-    enum role role;
-    uint64_t seed; /* of the table's values */
+    enum page_role role;
+    bool leaves_too; /* else only the branches are read */
+    uint64_t seed;   /* of the table's values */
     uint64_t branches, leaves, overflows, entries;
 };
 
 #define WALK_DAMAGED(walk, number, what) \
-    DAMAGED((walk)->image, "page %llu, of %s: " what, (unsigned long long)(number), (walk)->name)
-
-static struct page_head page_head(const uint8_t *page)
-{
-    struct page_head head;
-    memcpy(&head, page, sizeof(head));
-    return head;
-}
-
-static uint32_t nodes_count(const uint8_t *page)
-{
-    return (page_head(page).lower - PAGE_HEAD) / 2;
-}
-
-static const uint8_t *node_at(const uint8_t *page, uint32_t index, struct node *ret_node)
-{
-    uint16_t offset;
-    memcpy(&offset, page + PAGE_HEAD + 2 * index, sizeof(offset));
-    memcpy(ret_node, page + offset, sizeof(*ret_node));
-    return page + offset;
-}
-
-static struct span node_key(const uint8_t *page, uint32_t index)
-{
-    struct node node;
-    const uint8_t *at = node_at(page, index, &node);
-    return span_of(at + NODE_HEAD, node.key_size);
-}
-
-static uint32_t node_data_size(struct node node)
-{
-    return (uint32_t)node.low | (uint32_t)node.high << 16;
-}
-
-static uint64_t node_size(struct node node, bool leaf)
-{
-    uint64_t data = !leaf ? 0 : node.flags & NODE_BIG ? sizeof(uint64_t) : node_data_size(node);
-    return (NODE_HEAD + node.key_size + data + 1) & ~UINT64_C(1);
-}
-
-static bool node_flags_possible(enum role role, struct node node)
-{
-    if (role == ROLE_TABLES)
-        return node.flags == NODE_TREE && node_data_size(node) == sizeof(struct tree);
-    return (node.flags & ~NODE_BIG) == 0;
-}
-
-static bool key_size_possible(enum role role, uint32_t size)
-{
-    return role == ROLE_FREE ? size == sizeof(uint64_t) : size >= 1 && size <= KEY_MAX;
-}
-
-/* Whether the nodes fill the page from `upper` to its end, each byte belonging to one. */
-static bool nodes_sound(struct walk *walk, uint64_t number, const uint8_t *page, bool leaf)
-{
-    struct image *image = walk->image;
-    struct page_head head = page_head(page);
-    uint64_t filled = 0;
-    memset(image->taken, 0, image->page_size / 2);
-    for (uint32_t i = 0; i < nodes_count(page); i++) {
-        uint16_t offset;
-        struct node node;
-        memcpy(&offset, page + PAGE_HEAD + 2 * i, sizeof(offset));
-        if (offset < head.upper || offset % 2 != 0 || offset > image->page_size - NODE_HEAD)
-            return WALK_DAMAGED(walk, number, "a node would be outside of the nodes' part");
-        node_at(page, i, &node);
-        uint64_t size = node_size(node, leaf);
-        if (size > image->page_size - offset || memchr(image->taken + offset / 2, 1, (size_t)size / 2))
-            return WALK_DAMAGED(walk, number, "a node reaches into another one or beyond the page");
-        if (leaf && !node_flags_possible(walk->role, node))
-            return WALK_DAMAGED(walk, number, "a node is of a kind that doesn't belong there");
-        if (!(i == 0 && !leaf) && !key_size_possible(walk->role, node.key_size))
-            return WALK_DAMAGED(walk, number, "a key has a size that isn't possible");
-        memset(image->taken + offset / 2, 1, (size_t)size / 2);
-        filled += size;
-    }
-    return filled == image->page_size - head.upper ||
-           WALK_DAMAGED(walk, number, "there is a hole among its nodes");
-}
-
-static bool page_sound(struct walk *walk, uint64_t number, const uint8_t *page, bool leaf)
-{
-    struct page_head head = page_head(page);
-    /* LMDB never leaves a branch with one child, except among free pages, which it is changing as it saves them. */
-    uint32_t least = leaf || walk->role == ROLE_FREE ? 1 : 2;
-    if (head.number != number)
-        return WALK_DAMAGED(walk, number, "it has the number of another page");
-    if (head.kind != (leaf ? PAGE_LEAF : PAGE_BRANCH))
-        return WALK_DAMAGED(walk, number, "it is not of the kind that belongs there");
-    if (head.lower % 2 != 0 || head.lower < PAGE_HEAD + 2 * least || head.lower > head.upper ||
-        head.upper > walk->image->page_size)
-        return WALK_DAMAGED(walk, number, "its bounds are not possible");
-    return nodes_sound(walk, number, page, leaf);
-}
-
-static int keys_compare(enum role role, struct span a, struct span b)
-{
-    if (role == ROLE_FREE) {
-        uint64_t left, right;
-        memcpy(&left, a.bytes, sizeof(left));
-        memcpy(&right, b.bytes, sizeof(right));
-        return (left > right) - (left < right);
-    }
-    int order = memcmp(a.bytes, b.bytes, a.size < b.size ? a.size : b.size);
-    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
-}
+    DAMAGED((walk)->image, "page %llu, of %s: %s", (unsigned long long)(number), (walk)->name, what)
 
 /* A value of `size` bytes on a run of pages of its own. */
 static bool run_read(struct walk *walk, uint64_t number, uint32_t size, struct span *ret_value)
@@ -461,17 +320,13 @@ static bool run_read(struct walk *walk, uint64_t number, uint32_t size, struct s
         return WALK_DAMAGED(walk, number, "a value can't lie there");
     if (!image_read(image, &head, sizeof(head), number * image->page_size, "a page of a value"))
         return false;
-    uint64_t pages = (uint64_t)head.lower | (uint64_t)head.upper << 16;
-    uint64_t needed = (PAGE_HEAD - 1 + (uint64_t)size) / image->page_size + 1;
-    if (head.number != number || head.kind != PAGE_OVERFLOW)
-        return WALK_DAMAGED(walk, number, "it should begin a value and doesn't");
-    /* More than needed: written once and then shorter, within one transaction. */
-    if (pages < needed || pages > image->pages - number)
-        return WALK_DAMAGED(walk, number, "the value has more or fewer pages than it can have");
-    for (uint64_t i = 0; i < pages; i++)
+    const char *wrong = page_run_wrong(&head, image->page_size, number, image->pages - number, size);
+    if (wrong)
+        return WALK_DAMAGED(walk, number, wrong);
+    for (uint64_t i = 0; i < page_run(&head); i++)
         if (!page_reach(image, number + i, "of a value"))
             return false;
-    walk->overflows += pages;
+    walk->overflows += page_run(&head);
     if (size > image->value_room) {
         uint8_t *room = realloc(image->value, size);
         if (!room)
@@ -525,7 +380,7 @@ static bool table_note(struct walk *walk, uint64_t page, struct span name, struc
         return WALK_DAMAGED(walk, page, "there are more tables than a store has");
     if (!name_plain(name))
         return WALK_DAMAGED(walk, page, "the name of a table isn't one");
-    struct image_table *table = &image->tables[image->tables_count++];
+    struct leaves_table *table = &image->tables[image->tables_count++];
     memcpy(table->name, name.bytes, name.size);
     table->name[name.size] = 0;
     memcpy(&table->tree, record.bytes, sizeof(table->tree));
@@ -534,107 +389,122 @@ static bool table_note(struct walk *walk, uint64_t page, struct span name, struc
     return true;
 }
 
+/* Rows of the table "meta": a length of four bytes, then what they say. */
+static void said_note(struct said *said, struct span key, struct span record)
+{
+    const size_t head = sizeof(uint32_t);
+    if (span_equal(key, span_text("commit")) && record.size == head + sizeof(said->commit))
+        memcpy(&said->commit, (const uint8_t *)record.bytes + head, sizeof(said->commit));
+    if (span_equal(key, span_text("format")) && record.size >= head + sizeof(said->format))
+        memcpy(&said->format, (const uint8_t *)record.bytes + head, sizeof(said->format));
+}
+
 static bool row_sound(struct walk *walk, uint64_t page, struct span key, struct span value)
 {
+    struct image *image = walk->image;
     uint8_t version;
     struct span record;
-    walk->image->rows++;
-    if (value_open(walk->seed, key, value, &version, &record) != OK && walk->image->damaged++ == 0)
-        (void)WALK_DAMAGED(walk, page, "the checksum of a value is wrong");
+    image->rows++;
+    if (value_open(walk->seed, key, value, &version, &record) != OK) {
+        if (image->damaged++ == 0)
+            (void)WALK_DAMAGED(walk, page, "the checksum of a value is wrong");
+    } else if (strcmp(walk->name, "meta") == 0) {
+        said_note(&image->said, key, record);
+    }
     return true;
 }
 
 static bool leaf_entry(struct walk *walk, uint64_t number, const uint8_t *page, uint32_t index)
 {
-    struct node node;
-    const uint8_t *data = node_at(page, index, &node) + NODE_HEAD + node.key_size;
-    struct span key = node_key(page, index), value = span_of(data, node_data_size(node));
+    struct page_node node = page_node(page, index);
+    struct span key = page_key(page, index);
+    struct span value = span_of(page_data(page, index), page_data_size(node));
     walk->entries++;
-    if (walk->role == ROLE_ROWS && value.size > VALUE_SIZE_MAX)
+    if (walk->role == PAGE_OF_ROWS && value.size > VALUE_SIZE_MAX)
         return WALK_DAMAGED(walk, number, "a value is larger than values are");
     if (node.flags & NODE_BIG) {
         uint64_t run;
-        memcpy(&run, data, sizeof(run));
-        if (!run_read(walk, run, node_data_size(node), &value))
+        memcpy(&run, page_data(page, index), sizeof(run));
+        if (!run_read(walk, run, page_data_size(node), &value))
             return false;
     }
     switch (walk->role) {
-    case ROLE_FREE:
+    case PAGE_OF_FREE:
         return free_list(walk, number, key, value);
-    case ROLE_TABLES:
+    case PAGE_OF_TABLES:
         return table_note(walk, number, key, value);
     default:
         return row_sound(walk, number, key, value);
     }
 }
 
-/* Keys at least `low`, below `high`; NULL: unbounded. */
-static bool walk_leaf(struct walk *walk, uint64_t number, const uint8_t *page, const struct span *low,
-                      const struct span *high)
+static bool walk_leaf(struct walk *walk, uint64_t number, const uint8_t *page)
 {
-    uint32_t count = nodes_count(page);
-    walk->leaves++;
-    for (uint32_t i = 0; i < count; i++) {
-        struct span key = node_key(page, i);
-        if (i == 0 && low && keys_compare(walk->role, key, *low) < 0)
-            return WALK_DAMAGED(walk, number, "its first key belongs before it");
-        if (i > 0 && keys_compare(walk->role, key, node_key(page, i - 1)) <= 0)
-            return WALK_DAMAGED(walk, number, "its keys are out of order");
-        if (i == count - 1 && high && keys_compare(walk->role, key, *high) >= 0)
-            return WALK_DAMAGED(walk, number, "its last key belongs behind it");
+    uint32_t count = page_count(page);
+    for (uint32_t i = 0; i < count; i++)
         if (!leaf_entry(walk, number, page, i))
             return false;
-    }
     return true;
 }
 
 static bool walk_page(struct walk *walk, uint64_t number, uint32_t level, const struct span *low,
                       const struct span *high);
 
-static bool walk_branch(struct walk *walk, uint64_t number, const uint8_t *page, uint32_t level,
-                        const struct span *low, const struct span *high)
+static bool walk_branch(struct walk *walk, const uint8_t *page, uint32_t level, const struct span *low,
+                        const struct span *high)
 {
-    uint32_t count = nodes_count(page);
+    uint32_t count = page_count(page);
     walk->branches++;
     for (uint32_t i = 0; i < count; i++) {
-        struct node node;
-        struct span from, to;
-        node_at(page, i, &node);
-        uint64_t child = (uint64_t)node.low | (uint64_t)node.high << 16 | (uint64_t)node.flags << 32;
-        from = i > 0 ? node_key(page, i) : (struct span){0};
-        to = i + 1 < count ? node_key(page, i + 1) : (struct span){0};
-        const struct span *at_least = i > 0 ? &from : low;
-        const struct span *below = i + 1 < count ? &to : high;
-        if (at_least && below && keys_compare(walk->role, *at_least, *below) >= 0)
-            return WALK_DAMAGED(walk, number, "its keys are out of order");
-        if (!walk_page(walk, child, level + 1, at_least, below))
+        struct span from = i > 0 ? page_key(page, i) : (struct span){0};
+        struct span to = i + 1 < count ? page_key(page, i + 1) : (struct span){0};
+        if (!walk_page(walk, page_child(page, i), level + 1, i > 0 ? &from : low, i + 1 < count ? &to : high))
             return false;
     }
     return true;
 }
 
-/* The recursion is as deep as the tree says it is, which is DEPTH_MAX at most. */
+static void take_rest(struct image *image)
+{
+    if (image->rest && image->reached_count % REST_PAGES == 0)
+        image->rest(image->rest_arg);
+}
+
+/* The recursion is as deep as the tree says it is, which is PAGE_DEPTH at most. */
 static bool walk_page(struct walk *walk, uint64_t number, uint32_t level, const struct span *low,
                       const struct span *high)
 {
     struct image *image = walk->image;
     uint8_t *page = image->levels + (size_t)(level - 1) * image->page_size;
     bool leaf = level == walk->tree->depth;
-    if (!page_reach(image, number, walk->name) ||
-        !image_read(image, page, image->page_size, number * image->page_size, walk->name) ||
-        !page_sound(walk, number, page, leaf))
+    if (!page_reach(image, number, walk->name))
         return false;
-    return leaf ? walk_leaf(walk, number, page, low, high)
-                : walk_branch(walk, number, page, level, low, high);
+    walk->leaves += leaf;
+    if (leaf && !walk->leaves_too)
+        return true;
+    take_rest(image);
+    if (!image_read(image, page, image->page_size, number * image->page_size, walk->name))
+        return false;
+    const char *wrong = page_wrong(page, image->page_size, number, walk->role, leaf);
+    if (!wrong)
+        wrong = page_order_wrong(page, walk->role, leaf, low, high);
+    if (wrong)
+        return WALK_DAMAGED(walk, number, wrong);
+    return leaf ? walk_leaf(walk, number, page) : walk_branch(walk, page, level, low, high);
 }
 
+/* What the leaves would have said is not compared when they weren't read. */
 static bool walk_tree(struct walk *walk)
 {
-    const struct tree *tree = walk->tree;
-    if (tree->root == NO_PAGE)
+    const struct page_tree *tree = walk->tree;
+    if (tree->root == PAGE_NONE)
         return true;
     if (!walk_page(walk, tree->root, 1, NULL, NULL))
         return false;
+    if (!walk->leaves_too) {
+        walk->overflows = tree->overflows;
+        walk->entries = tree->entries;
+    }
     if (walk->branches != tree->branches || walk->leaves != tree->leaves ||
         walk->overflows != tree->overflows || walk->entries != tree->entries)
         return DAMAGED(walk->image,
@@ -653,10 +523,9 @@ static bool image_allocate(struct image *image)
     size_t words = (size_t)(image->pages / 64 + 1);
     image->reached = calloc(words, sizeof(uint64_t));
     image->free = calloc(words, sizeof(uint64_t));
-    image->levels = malloc((size_t)DEPTH_MAX * image->page_size);
-    image->taken = malloc(image->page_size / 2);
+    image->levels = malloc((size_t)PAGE_DEPTH * image->page_size);
     image->tables = calloc(SCHEMA_TABLES_MAX, sizeof(*image->tables));
-    if (!image->reached || !image->free || !image->levels || !image->taken || !image->tables)
+    if (!image->reached || !image->free || !image->levels || !image->tables)
         return WRONG(image, ERR_MEMORY, "no memory to look at %llu pages", (unsigned long long)image->pages);
     return true;
 }
@@ -666,7 +535,6 @@ static void image_free(struct image *image)
     free(image->reached);
     free(image->free);
     free(image->levels);
-    free(image->taken);
     free(image->tables);
     free(image->value);
 }
@@ -676,7 +544,8 @@ static bool walk_free(struct image *image)
     struct walk walk = {.image = image,
                         .tree = &image->meta.trees[TREE_FREE],
                         .name = "the list of free pages",
-                        .role = ROLE_FREE};
+                        .role = PAGE_OF_FREE,
+                        .leaves_too = true};
     return walk_tree(&walk);
 }
 
@@ -685,15 +554,17 @@ static bool walk_rows(struct image *image)
     struct walk tables = {.image = image,
                           .tree = &image->meta.trees[TREE_TABLES],
                           .name = "the tree of tables",
-                          .role = ROLE_TABLES};
+                          .role = PAGE_OF_TABLES,
+                          .leaves_too = true};
     if (!walk_tree(&tables))
         return false;
     for (uint32_t i = 0; i < image->tables_count; i++) {
-        struct image_table *table = &image->tables[i];
+        struct leaves_table *table = &image->tables[i];
         struct walk rows = {.image = image,
                             .tree = &table->tree,
                             .name = table->name,
-                            .role = ROLE_ROWS,
+                            .role = PAGE_OF_ROWS,
+                            .leaves_too = !image->outline || table->tree.leaves <= OUTLINE_LEAVES_MAX,
                             .seed = value_seed(table->name)};
         if (!walk_tree(&rows))
             return false;
@@ -721,7 +592,7 @@ static bool walk_all(struct image *image)
 static bool tail_free(struct image *image)
 {
     for (uint64_t number = image->file_size / image->page_size; number < image->pages; number++)
-        if (!bit(image->free, number) && !bit(image->reached, number))
+        if (!bit(image->free, number))
             return DAMAGED(image, "the file ends before page %llu, which isn't free",
                            (unsigned long long)number);
     return true;
@@ -739,7 +610,7 @@ static bool other_begin(struct image *other)
 {
     uint64_t most = pages_most(other);
     other->pages = other->meta.map / other->page_size < most ? other->meta.map / other->page_size : most;
-    const struct tree *tables = &other->meta.trees[TREE_TABLES];
+    const struct page_tree *tables = &other->meta.trees[TREE_TABLES];
     return other->meta.last < other->pages && tables->flags == 0 && tables->pad == 0 &&
            root_possible(other, tables) && root_possible(other, &other->meta.trees[TREE_FREE]) &&
            image_allocate(other);
@@ -754,8 +625,13 @@ static void other_end(struct image *other)
     other->pages = other->meta.last + 1;
 }
 
-/* *ret_meta: of a later transaction, with its number and its last page. */
-static enum image_other other_look(const struct image *image, struct meta *ret_meta)
+/* A later transaction, whole: its meta page with its number and its last page, and the format it says it has. */
+struct later {
+    struct meta meta;
+    uint32_t format;
+};
+
+static enum image_other other_look(const struct image *image, struct later *ret_later)
 {
     char text[1];
     uint64_t before = image->other.txn, after = image->meta.txn + 1;
@@ -769,13 +645,14 @@ static enum image_other other_look(const struct image *image, struct meta *ret_m
     if (other_begin(&other) && walk_free(&other)) {
         if (number_fits(&other, before))
             what = IMAGE_OTHER_BEFORE;
-        else if (number_fits(&other, after) && walk_rows(&other) && other.damaged == 0) {
+        else if (number_fits(&other, after) && walk_rows(&other) && other.damaged == 0 &&
+                 (other.said.commit == 0 || other.said.commit == after)) {
             other_end(&other);
             what = tail_free(&other) ? IMAGE_OTHER_LATER : IMAGE_OTHER_UNSURE;
         }
     }
     if (what == IMAGE_OTHER_LATER)
-        *ret_meta = other.meta;
+        *ret_later = (struct later){.meta = other.meta, .format = other.said.format};
     image_free(&other);
     return what;
 }
@@ -794,18 +671,47 @@ static struct image_report image_report(const struct image *image)
                                  .page_size = image->page_size};
 }
 
+static void check(struct image *image, uint64_t txn, struct image_report *ret_report)
+{
+    struct later later = {.format = 0};
+    if (!image_begin(image, txn) || !image_walk(image))
+        return;
+    *ret_report = image_report(image);
+    if (txn == 0) {
+        ret_report->other = other_look(image, &later);
+        ret_report->later_format = later.format;
+    }
+}
+
 enum error image_check(int fd, uint64_t txn, struct image_report *ret_report, char *ret_text,
                        size_t text_size)
 {
     struct image image = {.fd = fd, .text = ret_text, .text_size = text_size};
-    struct meta later;
-    if (image_begin(&image, txn) && image_walk(&image)) {
-        *ret_report = image_report(&image);
-        if (txn == 0)
-            ret_report->other = other_look(&image, &later);
-    }
+    check(&image, txn, ret_report);
     image_free(&image);
     return image.error;
+}
+
+struct image *image_create(void)
+{
+    return calloc(1, sizeof(struct image));
+}
+
+void image_destroy(struct image *image)
+{
+    if (image)
+        image_free(image);
+    free(image);
+}
+
+enum error image_check_slowly(struct image *image, int fd, image_rest *rest, void *arg,
+                              struct image_report *ret_report, char *ret_text, size_t text_size)
+{
+    image_free(image); /* what a check that was never ended has left */
+    *image =
+        (struct image){.fd = fd, .rest = rest, .rest_arg = arg, .text = ret_text, .text_size = text_size};
+    check(image, 0, ret_report);
+    return image->error;
 }
 
 /* The last page and the number stand side by side at the end, well within a sector. */
@@ -823,10 +729,10 @@ static bool number_write(struct image *image, const struct meta *meta)
 enum error image_finish(int fd, char *ret_text, size_t text_size)
 {
     struct image image = {.fd = fd, .text = ret_text, .text_size = text_size};
-    struct meta later;
+    struct later later;
     if (image_begin(&image, 0) && image_walk(&image)) {
         if (other_look(&image, &later) == IMAGE_OTHER_LATER)
-            number_write(&image, &later);
+            number_write(&image, &later.meta);
         else
             note(&image, ERR_NOT_FOUND, "there is no later transaction");
     }
@@ -844,4 +750,35 @@ enum error image_peek(int fd, struct image_report *ret_report, char *ret_text, s
     *ret_report =
         (struct image_report){.txn = image.meta.txn, .pages = image.pages, .page_size = image.page_size};
     return OK;
+}
+
+/* The outline of a large file, and its leaves for later. False also when the other slot isn't of the commit before, which
+ * only a check of everything can judge. */
+static bool outline(struct image *image, struct leaves **ret_leaves)
+{
+    struct later later;
+    image->outline = true;
+    if (!image_walk(image) || other_look(image, &later) != IMAGE_OTHER_BEFORE)
+        return false;
+    uint64_t held = image->file_size / image->page_size;
+    if (ret_leaves && leaves_create(image->fd, image->page_size, held < image->pages ? held : image->pages,
+                                    image->tables, image->tables_count, ret_leaves) != OK)
+        return WRONG(image, ERR_MEMORY, "no memory for its leaves");
+    return true;
+}
+
+enum error image_look(int fd, uint64_t whole_max, struct leaves **ret_leaves, struct image_report *ret_report,
+                      char *ret_text, size_t text_size)
+{
+    struct image image = {.fd = fd, .text = ret_text, .text_size = text_size};
+    bool whole, outlined = false;
+    if (ret_leaves)
+        *ret_leaves = NULL;
+    if (!image_begin(&image, 0))
+        return image.error;
+    whole = image.pages * image.page_size <= whole_max;
+    if (!whole && (outlined = outline(&image, ret_leaves)))
+        *ret_report = image_report(&image);
+    image_free(&image);
+    return outlined || image.error ? image.error : image_check(fd, 0, ret_report, ret_text, text_size);
 }

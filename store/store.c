@@ -62,6 +62,23 @@ static enum error read_format(struct store *store, struct meta_format *ret_forma
     return e;
 }
 
+/* The writer's scheduler has nobody else on it, but who wants to end it must get a word in. */
+static void rest(void *arg)
+{
+    (void)arg;
+    actor_yield();
+}
+
+static enum error believe(struct store *store)
+{
+    char why[160] = "";
+    enum error e =
+        environment_believe(&store->environment, actor_inside() ? rest : NULL, NULL, why, sizeof(why));
+    if (e)
+        snprintf(store->failure, sizeof(store->failure), "the store can't be believed: %s", why);
+    return e;
+}
+
 static enum error migrate_step(struct txn *txn, const struct schema *schema, uint32_t from)
 {
     for (uint32_t i = 0; i < schema->migrations_count; i++)
@@ -77,7 +94,9 @@ static enum error migrate(struct store *store, const struct meta_format *format)
     MDB_dbi meta = store->environment.tables[TABLE_META];
     if (format->format == store->schema->format)
         return OK;
-    enum error e = txn_begin(txn);
+    enum error e = believe(store);
+    if (!e)
+        e = txn_begin(txn);
     if (e)
         return e;
     for (uint32_t from = format->format; !e && from < store->schema->format; from++)
@@ -108,18 +127,27 @@ static enum error load(struct store *store, struct txn *txn)
     return e;
 }
 
+static enum error load_ledger(struct store *store)
+{
+    struct view *view = actor_inside() ? view_open(store) : view_open_outside(store, 0);
+    enum error e = ERR_MEMORY;
+    if (view) {
+        actor_guard_begin(); /* a writer that is killed meanwhile has loaded it */
+        e = load(store, &view->txn);
+        actor_guard_end();
+        view_close(view);
+    }
+    if (e)
+        snprintf(store->failure, sizeof(store->failure), "the ledger can't be read: %s", error_name(e));
+    return e;
+}
+
 enum error store_load(struct store *store)
 {
     if (store->ledger)
         return OK;
-    struct view *view = actor_inside() ? view_open(store) : view_open_outside(store, 0);
-    if (!view)
-        return ERR_MEMORY;
-    actor_guard_begin(); /* a writer that is killed meanwhile has loaded it */
-    enum error e = load(store, &view->txn);
-    actor_guard_end();
-    view_close(view);
-    return e;
+    enum error e = believe(store);
+    return e ? e : load_ledger(store);
 }
 
 static enum error bring_up(struct store *store, const struct store_options *o, char *text, size_t size)

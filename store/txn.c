@@ -4,6 +4,7 @@
 
 #include "runtime/actor.h"
 #include "runtime/hash.h"
+#include "store/leaves.h"
 #include "store/store.h"
 
 /* ---- LMDB's words in ours ---- */
@@ -123,6 +124,18 @@ static void came(struct txn *txn, uint32_t table, struct span key, bool appended
 
 /* ---- reading ---- */
 
+/* Of a large file that was opened a moment ago: whether LMDB may go there (store/leaves.h). */
+static enum error look(const struct txn *txn, uint32_t table, enum leaves_way way, struct span key)
+{
+    struct leaves *leaves = txn->store->environment.leaves;
+    if (!leaves_pending(leaves))
+        return OK;
+    enter(txn);
+    enum error e = leaves_look(leaves, table, way, key);
+    leave(txn);
+    return e;
+}
+
 enum error txn_get(struct txn *txn, uint32_t table, struct span key, uint8_t *ret_version,
                    struct span *ret_bytes)
 {
@@ -133,9 +146,14 @@ enum error txn_get(struct txn *txn, uint32_t table, struct span key, uint8_t *re
         return txn->error;
     if (txn_beyond(txn, table, key))
         return ERR_NOT_FOUND;
+    enum error looked = look(txn, table, LEAVES_AT, key);
+    if (looked)
+        return looked;
     enter(txn);
     int code = mdb_get(txn->mdb, e->tables[table], &k, &v);
     leave(txn);
+    if (code == MDB_NOTFOUND && (looked = look(txn, table, LEAVES_AROUND, key)) != OK)
+        return looked;
     return code ? read_error(txn, code)
                 : value_open(e->seeds[table], key, span_of(v.mv_data, v.mv_size), ret_version, ret_bytes);
 }
@@ -203,10 +221,23 @@ static bool scan_within(const struct scan *scan, const MDB_val *k)
            memcmp(k->mv_data, scan->from.bytes, scan->prefix_size) == 0;
 }
 
+static enum error scan_look(const struct scan *scan)
+{
+    enum leaves_way end = scan->direction == SCAN_UP ? LEAVES_FIRST : LEAVES_LAST;
+    struct span key = scan->started ? scan->key : key_span(&scan->from);
+    enum error e = look(scan->txn, scan->table, key.size ? LEAVES_AROUND : end, key);
+    if (!e && !scan->started && scan->direction == SCAN_DOWN) /* there may be no row as great as that */
+        e = look(scan->txn, scan->table, end, key);
+    return e;
+}
+
 static bool scan_step(struct scan *scan)
 {
     const struct environment *e = &scan->txn->store->environment;
     MDB_val k = {0}, v = {0};
+    scan->error = scan_look(scan);
+    if (scan->error)
+        return false;
     enter(scan->txn);
     int code = scan->started
                    ? mdb_cursor_get(scan->cursor, &k, &v, scan->direction == SCAN_UP ? MDB_NEXT : MDB_PREV)

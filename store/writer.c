@@ -211,10 +211,8 @@ static size_t more(void *arg, size_t count, uint64_t room)
 static void load(struct writer *w)
 {
     enum error e = store_load(w->store);
-    if (e) {
-        snprintf(w->store->failure, sizeof(w->store->failure), "the ledger can't be read: %s", error_name(e));
+    if (e)
         runtime_abandon(environment_exit_status(e), w->store->failure);
-    }
 }
 
 static void tell_state(struct writer *w)

@@ -12,6 +12,7 @@
 #include "store/revocation.h"
 #include "store/seen_token.h"
 #include "store/signing_key.h"
+#include "chaos/workload_jobs.h"
 #include "store/view.h"
 #include "store/webhook.h"
 #include "tests/support/parcel.h"
@@ -36,7 +37,7 @@ void workload_destroy(struct workload *w)
 
 /* ---- what there is to do something with ---- */
 
-static struct uuid some_uuid(struct workload *w)
+struct uuid workload_uuid(struct workload *w)
 {
     struct uuid id;
     uint64_t high = dice_draw(&w->dice), low = dice_draw(&w->dice);
@@ -48,9 +49,9 @@ static struct uuid some_uuid(struct workload *w)
 }
 
 /* A key of the table: one that is there, mostly. Most ids are of the past, so from wherever it is, some way back. */
-static struct uuid some_id(struct workload *w, struct txn *txn, uint32_t table)
+struct uuid workload_id(struct workload *w, struct txn *txn, uint32_t table)
 {
-    struct uuid id = some_uuid(w);
+    struct uuid id = workload_uuid(w);
     if (dice_chance(&w->dice, 30))
         return id;
     struct key from = key_of_uuid(&id);
@@ -89,8 +90,8 @@ static struct found_row some_row(struct workload *w, struct txn *txn, uint32_t t
 
 /* ---- commands ---- */
 
-static void encode(struct workload *w, struct batch_item *item, const struct command_class *class,
-                   const void *command)
+void workload_encode(struct workload *w, struct batch_item *item, const struct command_class *class,
+                     const void *command)
 {
     uint8_t *bytes = w->bytes + w->used;
     size_t size = record_encode(class->record, command, bytes, COMMANDS_BYTES - w->used);
@@ -103,7 +104,7 @@ static void draw_send(struct workload *w, struct batch_item *item)
 {
     static uint8_t body[PARCEL_BODY_MAX];
     char key[40];
-    struct parcel_send send = {.id = some_uuid(w), .scope = span_text("workload")};
+    struct parcel_send send = {.id = workload_uuid(w), .scope = span_text("workload")};
     uint32_t most = dice_chance(&w->dice, 20) ? 9000 : w->body_most, size = dice_below(&w->dice, most + 1);
     memset(body, (int)dice_below(&w->dice, 256), size);
     send.body = span_of(body, size);
@@ -116,17 +117,17 @@ static void draw_send(struct workload *w, struct batch_item *item)
     }
     if (dice_chance(&w->dice, 700))
         send.due_us = w->at_us + (1 + dice_below(&w->dice, 2 * DAY_S)) * UINT64_C(1000000);
-    encode(w, item, &parcel_send_class, &send);
+    workload_encode(w, item, &parcel_send_class, &send);
 }
 
 static void draw_audit(struct workload *w, struct batch_item *item)
 {
-    struct audit_append entry = {.id = some_uuid(w),
+    struct audit_append entry = {.id = workload_uuid(w),
                                  .who = span_text("operator"),
                                  .verb = span_text("actor.kill"),
                                  .target = span_text("tree.leaf"),
                                  .outcome = span_text("done")};
-    encode(w, item, &audit_append_class, &entry);
+    workload_encode(w, item, &audit_append_class, &entry);
 }
 
 /* ---- clients, keys and tokens ---- */
@@ -140,7 +141,7 @@ static struct span some_text(struct workload *w, char room[24])
 
 static struct digest some_digest(struct workload *w)
 {
-    struct uuid one = some_uuid(w), two = some_uuid(w);
+    struct uuid one = workload_uuid(w), two = workload_uuid(w);
     struct digest digest;
     memcpy(digest.bytes, one.bytes, sizeof(one.bytes));
     memcpy(digest.bytes + sizeof(one.bytes), two.bytes, sizeof(two.bytes));
@@ -149,24 +150,24 @@ static struct digest some_digest(struct workload *w)
 
 static struct uuid some_audit(struct workload *w)
 {
-    return dice_chance(&w->dice, 500) ? some_uuid(w) : (struct uuid){{0}};
+    return dice_chance(&w->dice, 500) ? workload_uuid(w) : (struct uuid){{0}};
 }
 
 static void draw_client(struct workload *w, struct batch_item *item)
 {
     char key[24], from[24];
-    struct client_create create = {.id = some_uuid(w), .from = some_text(w, from)};
+    struct client_create create = {.id = workload_uuid(w), .from = some_text(w, from)};
     if (dice_chance(&w->dice, 500))
         create.key = some_text(w, key);
-    encode(w, item, &client_create_class, &create);
+    workload_encode(w, item, &client_create_class, &create);
 }
 
 static void draw_issue(struct workload *w, struct txn *txn, struct batch_item *item)
 {
     char key[24];
     struct client_keys keys = {.issued = 0};
-    struct api_key_issue issue = {.client = some_id(w, txn, TABLE_CLIENTS),
-                                  .id = some_uuid(w),
+    struct api_key_issue issue = {.client = workload_id(w, txn, TABLE_CLIENTS),
+                                  .id = workload_uuid(w),
                                   .hash = some_digest(w),
                                   .verb = (uint8_t)dice_below(&w->dice, API_KEY_VERB_COUNT),
                                   .window_us = DAY_S * UINT64_C(1000000),
@@ -178,38 +179,38 @@ static void draw_issue(struct workload *w, struct txn *txn, struct batch_item *i
         issue.key = some_text(w, key);
     if (dice_chance(&w->dice, 900) && client_read_keys(txn, &issue.client, &keys) == OK)
         issue.caller = keys.active;
-    encode(w, item, &api_key_issue_class, &issue);
+    workload_encode(w, item, &api_key_issue_class, &issue);
 }
 
 static void draw_revoke(struct workload *w, struct txn *txn, struct batch_item *item)
 {
     struct api_key key;
-    struct api_key_revoke revoke = {.id = some_id(w, txn, TABLE_API_KEYS),
+    struct api_key_revoke revoke = {.id = workload_id(w, txn, TABLE_API_KEYS),
                                     .by = span_text("operator"),
                                     .kept_us = DAY_S * UINT64_C(1000000),
                                     .audit = some_audit(w)};
     if (api_key_read(txn, &revoke.id, &key) == OK)
         revoke.client = key.client;
-    encode(w, item, &api_key_revoke_class, &revoke);
+    workload_encode(w, item, &api_key_revoke_class, &revoke);
 }
 
 static void draw_touch(struct workload *w, struct txn *txn, struct batch_item *item)
 {
     uint8_t uses[4 * API_KEY_TOUCH_SIZE];
     for (size_t at = 0; at < sizeof(uses); at += API_KEY_TOUCH_SIZE) {
-        struct uuid id = some_id(w, txn, TABLE_API_KEYS);
+        struct uuid id = workload_id(w, txn, TABLE_API_KEYS);
         memcpy(uses + at, id.bytes, sizeof(id.bytes));
         memcpy(uses + at + sizeof(id.bytes), &w->at_us, sizeof(w->at_us));
     }
     const struct api_key_touch touch = {.uses = span_of(uses, sizeof(uses))};
-    encode(w, item, &api_key_touch_class, &touch);
+    workload_encode(w, item, &api_key_touch_class, &touch);
 }
 
 /* Of a state, or one that isn't there. */
 static struct uuid some_signing_key(struct workload *w, struct txn *txn, uint8_t state)
 {
     struct signing_key row;
-    struct uuid id = dice_chance(&w->dice, 30) ? some_uuid(w) : (struct uuid){{0}};
+    struct uuid id = dice_chance(&w->dice, 30) ? workload_uuid(w) : (struct uuid){{0}};
     const struct key from = {.size = 0};
     struct scan scan = txn_scan(txn, TABLE_SIGNING_KEYS, key_span(&from), 0, SCAN_UP);
     while (scan_next(&scan) && scan_read(&scan, &row) == OK)
@@ -223,7 +224,7 @@ static void draw_rotate(struct workload *w, struct txn *txn, struct batch_item *
 {
     static const char jwk[] = "{\"kty\":\"EC\"}";
     const struct signing_key_rotate rotate = {
-        .id = some_uuid(w),
+        .id = workload_uuid(w),
         .previous = some_signing_key(w, txn, SIGNING_KEY_ACTIVE),
         .first = txn_rows(txn, TABLE_SIGNING_KEYS) == 0,
         .algorithm = span_text("ES256"),
@@ -231,11 +232,11 @@ static void draw_rotate(struct workload *w, struct txn *txn, struct batch_item *
         .public_jwk = span_text(jwk),
         .sealed = span_text("sealed"),
         .overlap_us = dice_below(&w->dice, 3600) * UINT64_C(1000000),
-        .audit = some_uuid(w),
+        .audit = workload_uuid(w),
         .who = span_text("workload"),
         .reason = span_text("its time"),
     };
-    encode(w, item, &signing_key_rotate_class, &rotate);
+    workload_encode(w, item, &signing_key_rotate_class, &rotate);
 }
 
 static void draw_end_of_key(struct workload *w, struct txn *txn, struct batch_item *item, bool emergency)
@@ -244,14 +245,14 @@ static void draw_end_of_key(struct workload *w, struct txn *txn, struct batch_it
         w, txn, emergency && dice_below(&w->dice, 2) ? SIGNING_KEY_ACTIVE : SIGNING_KEY_RETIRING);
     const struct signing_key_revoke revoke = {.id = id,
                                               .kept_us = SIGNING_KEY_KEPT_MIN_US,
-                                              .audit = some_uuid(w),
+                                              .audit = workload_uuid(w),
                                               .who = span_text("workload"),
                                               .reason = span_text("lost")};
     const struct signing_key_remove removal = {.id = id, .kept_us = SIGNING_KEY_KEPT_MIN_US};
     if (emergency)
-        encode(w, item, &signing_key_revoke_class, &revoke);
+        workload_encode(w, item, &signing_key_revoke_class, &revoke);
     else
-        encode(w, item, &signing_key_remove_class, &removal);
+        workload_encode(w, item, &signing_key_remove_class, &removal);
 }
 
 static void draw_revocation(struct workload *w, struct batch_item *item)
@@ -261,10 +262,10 @@ static void draw_revocation(struct workload *w, struct batch_item *item)
                                        .value = some_text(w, value),
                                        .expires_us =
                                            w->at_us + dice_below(&w->dice, 3600) * UINT64_C(1000000),
-                                       .audit = some_uuid(w),
+                                       .audit = workload_uuid(w),
                                        .who = span_text("workload"),
                                        .reason = span_text("lost")};
-    encode(w, item, &revocation_put_class, &put);
+    workload_encode(w, item, &revocation_put_class, &put);
 }
 
 static void draw_seen(struct workload *w, struct batch_item *item)
@@ -276,7 +277,7 @@ static void draw_seen(struct workload *w, struct batch_item *item)
                                        .subject = span_text("somebody"),
                                        .expires_us =
                                            w->at_us + dice_below(&w->dice, 3600) * UINT64_C(1000000)};
-    encode(w, item, &seen_token_put_class, &put);
+    workload_encode(w, item, &seen_token_put_class, &put);
 }
 
 static void draw_take(struct workload *w, struct batch_item *item)
@@ -286,7 +287,7 @@ static void draw_take(struct workload *w, struct batch_item *item)
                                           .bucket = (uint8_t)dice_below(&w->dice, 3),
                                           .quota = dice_below(&w->dice, 8),
                                           .window_us = 60 * UINT64_C(1000000)};
-    encode(w, item, &rate_window_take_class, &take);
+    workload_encode(w, item, &rate_window_take_class, &take);
 }
 
 static void draw_principal(struct workload *w, struct batch_item *item, bool end)
@@ -297,14 +298,14 @@ static void draw_principal(struct workload *w, struct batch_item *item, bool end
                                       .hash = some_digest(w),
                                       .role = span_text("agent"),
                                       .projects = span_text("p1 p2"),
-                                      .audit = some_uuid(w),
+                                      .audit = workload_uuid(w),
                                       .who = span_text("workload")};
     const struct principal_remove removal = {
         .name = put.name, .audit = put.audit, .who = span_text("workload")};
     if (end)
-        encode(w, item, &principal_remove_class, &removal);
+        workload_encode(w, item, &principal_remove_class, &removal);
     else
-        encode(w, item, &principal_put_class, &put);
+        workload_encode(w, item, &principal_put_class, &put);
 }
 
 static void draw_webhook(struct workload *w, struct txn *txn, struct batch_item *item)
@@ -312,20 +313,20 @@ static void draw_webhook(struct workload *w, struct txn *txn, struct batch_item 
     char url[48], room[24], key[24];
     const struct span text = some_text(w, room);
     const int size = snprintf(url, sizeof(url), "https://%.*s.example/", (int)text.size, room);
-    struct webhook_put put = {.client = some_id(w, txn, TABLE_CLIENTS),
-                              .id = some_uuid(w),
+    struct webhook_put put = {.client = workload_id(w, txn, TABLE_CLIENTS),
+                              .id = workload_uuid(w),
                               .events = 1 + dice_below(&w->dice, 4),
                               .url = span_of(url, (size_t)size)};
     if (dice_chance(&w->dice, 300))
         put.key = some_text(w, key);
-    encode(w, item, &webhook_put_class, &put);
+    workload_encode(w, item, &webhook_put_class, &put);
 }
 
 /* One that is there, by its client mostly. */
 static struct uuid some_webhook(struct workload *w, struct txn *txn, struct uuid *ret_client)
 {
-    struct uuid id = some_id(w, txn, TABLE_WEBHOOK_IDS);
-    *ret_client = some_uuid(w);
+    struct uuid id = workload_id(w, txn, TABLE_WEBHOOK_IDS);
+    *ret_client = workload_uuid(w);
     if (!dice_chance(&w->dice, 50))
         (void)webhook_owner(txn, &id, ret_client);
     return id;
@@ -340,11 +341,11 @@ static void draw_of_webhook(struct workload *w, struct txn *txn, struct batch_it
     if (code == webhook_put_class.code)
         draw_webhook(w, txn, item);
     else if (code == webhook_remove_class.code)
-        encode(w, item, &webhook_remove_class, &removal);
+        workload_encode(w, item, &webhook_remove_class, &removal);
     else if (code == webhook_rotate_class.code)
-        encode(w, item, &webhook_rotate_class, &rotate);
+        workload_encode(w, item, &webhook_rotate_class, &rotate);
     else
-        encode(w, item, &webhook_switch_class, &turn);
+        workload_encode(w, item, &webhook_switch_class, &turn);
 }
 
 enum { DOMAIN_CLASSES = 16 };
@@ -377,7 +378,7 @@ static void draw_of_domain(struct workload *w, struct txn *txn, struct batch_ite
         draw_principal(w, item, code == principal_remove_class.code);
     else if (code >= webhook_put_class.code && code <= webhook_rotate_class.code)
         draw_of_webhook(w, txn, item, code);
-    else {
+    else if (!workload_draw_job(w, txn, item, code)) {
         ASSERT(code == rate_window_take_class.code);
         draw_take(w, item);
     }
@@ -388,34 +389,34 @@ static void draw(struct workload *w, struct txn *txn, struct batch_item *item, u
     if (code == parcel_send_class.code) {
         draw_send(w, item);
     } else if (code == parcel_move_class.code) {
-        struct parcel_move move = {.id = some_id(w, txn, TABLE_PARCELS),
+        struct parcel_move move = {.id = workload_id(w, txn, TABLE_PARCELS),
                                    .event = (uint8_t)dice_below(&w->dice, PARCEL_EVENT_COUNT)};
-        encode(w, item, &parcel_move_class, &move);
+        workload_encode(w, item, &parcel_move_class, &move);
     } else if (code == parcel_drop_class.code) {
-        struct parcel_drop drop = {.id = some_id(w, txn, TABLE_PARCELS)};
-        encode(w, item, &parcel_drop_class, &drop);
+        struct parcel_drop drop = {.id = workload_id(w, txn, TABLE_PARCELS)};
+        workload_encode(w, item, &parcel_drop_class, &drop);
     } else if (code == outbox_claim_class.code) {
         struct outbox_claim_command claim = {some_row(w, txn, TABLE_OUTBOX).partition, 7};
-        encode(w, item, &outbox_claim_class, &claim);
+        workload_encode(w, item, &outbox_claim_class, &claim);
     } else if (code == outbox_mark_class.code) {
         struct found_row row = some_row(w, txn, TABLE_OUTBOX);
         struct outbox_mark_command mark = {row.partition, row.seq, row.fence};
-        encode(w, item, &outbox_mark_class, &mark);
+        workload_encode(w, item, &outbox_mark_class, &mark);
     } else if (code == outbox_defer_class.code) {
         struct found_row row = some_row(w, txn, TABLE_OUTBOX);
         struct outbox_defer_command defer = {row.partition, row.seq, row.fence, w->at_us + 1000000};
-        encode(w, item, &outbox_defer_class, &defer);
+        workload_encode(w, item, &outbox_defer_class, &defer);
     } else if (code == outbox_bury_class.code) {
         struct found_row row = some_row(w, txn, TABLE_OUTBOX);
         struct outbox_bury_command bury = {row.partition, row.seq, row.fence, span_text("nobody there")};
-        encode(w, item, &outbox_bury_class, &bury);
+        workload_encode(w, item, &outbox_bury_class, &bury);
     } else if (code == outbox_revive_class.code) {
         struct found_row row = some_row(w, txn, TABLE_DEAD);
         struct outbox_revive_command revive = {row.partition, row.seq};
-        encode(w, item, &outbox_revive_class, &revive);
+        workload_encode(w, item, &outbox_revive_class, &revive);
     } else if (code == retention_sweep_class.code) {
         struct retention_sweep sweep = {.limit = 1 + dice_below(&w->dice, 64)};
-        encode(w, item, &retention_sweep_class, &sweep);
+        workload_encode(w, item, &retention_sweep_class, &sweep);
     } else if (code == audit_append_class.code) {
         draw_audit(w, item);
     } else {
@@ -425,7 +426,11 @@ static void draw(struct workload *w, struct txn *txn, struct batch_item *item, u
 
 static uint16_t some_code(struct workload *w, bool crowded)
 {
-    uint32_t face = dice_below(&w->dice, 116);
+    uint32_t face = dice_below(&w->dice, 156);
+    if (face >= 130) /* half of them submits and claims: what the others are about */
+        return workload_job_classes[dice_below(&w->dice, 2)]->code;
+    if (face >= 110)
+        return workload_job_classes[dice_below(&w->dice, WORKLOAD_JOB_CLASSES)]->code;
     if (face >= 100)
         return domain_classes[dice_below(&w->dice, DOMAIN_CLASSES)]->code;
     if (face < 40)

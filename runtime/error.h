@@ -57,9 +57,11 @@
     X(ERR_IN_USE, "in_use")           /* another process, or this one, has the directory */               \
     X(ERR_FOREIGN, "foreign")         /* a directory or a file that isn't ours */                         \
     X(ERR_NOT_WRITABLE, "not_writable")                                                                   \
-    X(ERR_NEWER, "newer_format")  /* written by a later release */                                        \
-    X(ERR_MISSING, "missing")     /* there is no store where one must be */                               \
-    X(ERR_FORBIDDEN, "forbidden") /* not from here, or not to there */
+    X(ERR_NEWER, "newer_format")     /* written by a later release */                                     \
+    X(ERR_MISSING, "missing")        /* there is no store where one must be */                            \
+    X(ERR_FORBIDDEN, "forbidden")    /* not from here, or not to there */                                 \
+    X(ERR_QUEUE_FULL, "queue_full")  /* as many jobs are queued as may be */                              \
+    X(ERR_ACTIVE, "too_many_active") /* as many jobs are active as may be */
 
 enum error {
 #define X(name, text) name,

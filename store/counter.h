@@ -23,6 +23,10 @@
     X(COUNTER_RETAINED, 8, "retained", "wall time, us, up to which retention has been; never goes back") \
     X(COUNTER_CLIENTS, 100, "clients", "clients")                                                        \
     X(COUNTER_API_KEYS, 101, "api_keys", "API keys kept, by client (16 bytes)")                          \
+    X(COUNTER_JOBS, 200, "jobs", "jobs, by state (1 byte)")                                              \
+    X(COUNTER_JOB_SEQ, 201, "job_seq", "the last number of creation given; never goes back")             \
+    X(COUNTER_JOB_NEWEST, 202, "job_newest", "created_at of the newest job, us; never goes back")        \
+    X(COUNTER_JOB_FENCE, 203, "job_fence", "the last fence of a claim; never goes back")                 \
     X(COUNTER_WEBHOOKS, 210, "webhooks", "webhooks that are active, by client (16 bytes)")
 
 enum counter_id {

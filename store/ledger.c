@@ -34,9 +34,9 @@ struct change {
     bool put; /* or removed */
 };
 
-/* A put may replace an expired row, and is two changes then. Untouched pages cost address space only (6.5 MB). */
+/* A put may replace an expired row, and is two changes then. Untouched pages cost address space only (13 MB). */
 #define PUTS_MAX    (BATCH_MAX * LEDGER_PUTS_MAX)
-#define CHANGES_MAX (2 * PUTS_MAX + BATCH_MAX * LEDGER_EXPIRE_MAX)
+#define CHANGES_MAX (2 * PUTS_MAX + BATCH_MAX * (LEDGER_EXPIRE_MAX + LEDGER_FORGET_MAX))
 #define BITS_MIN    13u /* of the number of slots */
 STATIC_ASSERT((1u << BITS_MIN) >= 2 * PUTS_MAX, "an empty index has room for a batch");
 
@@ -315,19 +315,21 @@ static enum error place_next(struct txn *txn, enum ledger_lifetime lifetime, uin
 static uint64_t expiry(uint64_t now_us, enum ledger_lifetime lifetime)
 {
     uint64_t at_us;
+    if (lifetime == LEDGER_KEPT)
+        return UINT64_MAX;
     return __builtin_add_overflow(now_us, lifetime_seconds[lifetime] * UINT64_C(1000000), &at_us) ? UINT64_MAX
                                                                                                   : at_us;
 }
 
-void ledger_put(struct txn *txn, enum ledger_lifetime lifetime, uint64_t now_us, struct span scope,
-                struct span key, const struct digest *digest, struct span answer)
+uint64_t ledger_put(struct txn *txn, enum ledger_lifetime lifetime, uint64_t now_us, struct span scope,
+                    struct span key, const struct digest *digest, struct span answer)
 {
     struct slot slot;
     struct ledger before;
     uint64_t place;
     ASSERT(txn->writing && (unsigned)lifetime < LEDGER_LIFETIME_COUNT);
     if (txn->error)
-        return;
+        return 0;
     ASSERT(ledger_room(txn));
     enum error e = row_of(txn, scope, key, &slot, &before);
     if (e == OK) {
@@ -335,12 +337,12 @@ void ledger_put(struct txn *txn, enum ledger_lifetime lifetime, uint64_t now_us,
         row_remove(txn, slot);
     } else if (e != ERR_NOT_FOUND) {
         failed(txn, e);
-        return;
+        return 0;
     }
     e = place_next(txn, lifetime, &place);
     if (e) {
         failed(txn, e);
-        return;
+        return 0;
     }
     struct key row_key = key_of(place);
     struct ledger row = {.at_us = now_us,
@@ -351,6 +353,18 @@ void ledger_put(struct txn *txn, enum ledger_lifetime lifetime, uint64_t now_us,
                          .answer = answer};
     txn_add(txn, TABLE_LEDGER, key_span(&row_key), &row);
     change(txn->store->ledger, (struct slot){.hash = slot.hash, .place = place}, true);
+    return place & ((UINT64_C(1) << ROW_BITS) - 1);
+}
+
+void ledger_forget(struct txn *txn, enum ledger_lifetime lifetime, uint64_t row)
+{
+    struct slot slot = {.place = (uint64_t)lifetime << ROW_BITS | row};
+    struct key key = key_of(slot.place);
+    struct ledger there;
+    if (txn->error || txn_read(txn, TABLE_LEDGER, key_span(&key), &there) != OK)
+        return;
+    slot.hash = ledger_index_hash(txn->store->ledger, there.scope, there.key);
+    row_remove(txn, slot);
 }
 
 /* ---- from the front ---- */

@@ -27,12 +27,14 @@
 
 #define LEDGER_PUTS_MAX   4u   /* by one command */
 #define LEDGER_EXPIRE_MAX 256u /* rows of one ledger_expire; a command calls it once */
+#define LEDGER_FORGET_MAX 256u /* by one command */
 
 /* X(ID, "name", seconds). Numbers are stored. */
-#define LEDGER_LIFETIMES(X)        \
-    X(LEDGER_DAY, "day", 86400)    \
-    X(LEDGER_WEEK, "week", 604800) \
-    X(LEDGER_QUARTER, "quarter", 7776000)
+#define LEDGER_LIFETIMES(X)               \
+    X(LEDGER_DAY, "day", 86400)           \
+    X(LEDGER_WEEK, "week", 604800)        \
+    X(LEDGER_QUARTER, "quarter", 7776000) \
+    X(LEDGER_KEPT, "kept", 0) /* as long as what it stands for: ledger_forget */
 enum ledger_lifetime {
 #define X(id, name, seconds) id,
     LEDGER_LIFETIMES(X)
@@ -58,9 +60,11 @@ enum error ledger_find(struct txn *txn, uint64_t now_us, struct span scope, stru
  * index): the command refuses with ERR_LIMIT, before it writes anything. */
 bool ledger_room(struct txn *txn);
 /* Must follow a ledger_find that said ERR_NOT_FOUND and a ledger_room that said true; anything else is a bug.
- * Written rows get at_us, and expires_us by the lifetime. */
-void ledger_put(struct txn *txn, enum ledger_lifetime lifetime, uint64_t now_us, struct span scope,
-                struct span key, const struct digest *digest, struct span answer);
+ * Written rows get at_us, and expires_us by the lifetime. The row's number; 0 when the transaction has failed. */
+uint64_t ledger_put(struct txn *txn, enum ledger_lifetime lifetime, uint64_t now_us, struct span scope,
+                    struct span key, const struct digest *digest, struct span answer);
+/* Takes a row away before its time; one that has gone is fine. */
+void ledger_forget(struct txn *txn, enum ledger_lifetime lifetime, uint64_t row);
 /* Removes rows whose time is over, at most `limit` and LEDGER_EXPIRE_MAX; *ret_removed. A damaged row is
  * ERR_DAMAGED once nothing else can be removed before it. */
 enum error ledger_expire(struct txn *txn, uint64_t now_us, uint32_t limit, uint32_t *ret_removed);

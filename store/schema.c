@@ -1,21 +1,8 @@
 #include "store/schema.h"
 
-#include "store/api_key.h"
-#include "store/audit.h"
+#include "store/nouns.h"
 #include "store/check.h"
-#include "store/counter.h"
-#include "store/event.h"
-#include "store/ledger.h"
-#include "store/meta.h"
-#include "store/outbox.h"
-#include "store/principal.h"
-#include "store/rate_window.h"
-#include "store/retention.h"
-#include "store/revocation.h"
-#include "store/seen_token.h"
-#include "store/signing_key.h"
 #include "store/store.h"
-#include "store/webhook.h"
 
 #define SCHEMA_FORMAT 1u
 

@@ -14,27 +14,32 @@ struct check;
 struct txn;
 
 /* X(ID, "name", record) in the order in which check and export walk them. Keys: store/keys.h. */
-#define TABLES(X)                                                                                   \
-    X(META, "meta", meta)                             /* format, commit stamp, secret */            \
-    X(AUDITS, "audits", audit)                        /* who did what to the server */              \
-    X(EVENTS, "events", event)                        /* the event log */                           \
-    X(LEDGER, "ledger", ledger)                       /* idempotency */                             \
-    X(DUE, "due", due)                                /* durable timers */                          \
-    X(OUTBOX, "outbox", outbox)                       /* committed, not yet delivered */            \
-    X(CLAIMS, "claims", claim)                        /* of outbox partitions */                    \
-    X(DEAD, "dead", dead)                             /* given up by the outbox */                  \
-    X(COUNTERS, "counters", counter)                  /* kept at write time */                      \
-    X(SIGNING_KEYS, "signing_keys", signing_key)      /* of the built-in issuer */                  \
-    X(REVOCATIONS, "revocations", revocation)         /* tokens that are refused */                 \
-    X(SEEN_TOKENS, "seen_tokens", seen_token)         /* against replays */                         \
-    X(CLIENTS, "clients", client)                     /* of the jobs surface */                     \
-    X(CLIENT_KEYS, "client_keys", client_keys)        /* which key is active */                     \
-    X(API_KEYS, "api_keys", api_key)                  /* hashes of keys */                          \
-    X(API_KEY_HASHES, "api_key_hashes", api_key_hash) /* hash to key */                             \
-    X(RATE_WINDOWS, "rate_windows", rate_window)      /* limits that survive a restart */           \
-    X(PRINCIPALS, "principals", principal)            /* services and agents that ask for tokens */ \
-    X(WEBHOOKS, "webhooks", webhook)                  /* where a client's events go */              \
-    X(WEBHOOK_IDS, "webhook_ids", webhook_id)         /* id to client */
+#define TABLES(X)                                                                                       \
+    X(META, "meta", meta)                                 /* format, commit stamp, secret */            \
+    X(AUDITS, "audits", audit)                            /* who did what to the server */              \
+    X(EVENTS, "events", event)                            /* the event log */                           \
+    X(LEDGER, "ledger", ledger)                           /* idempotency */                             \
+    X(DUE, "due", due)                                    /* durable timers */                          \
+    X(OUTBOX, "outbox", outbox)                           /* committed, not yet delivered */            \
+    X(CLAIMS, "claims", claim)                            /* of outbox partitions */                    \
+    X(DEAD, "dead", dead)                                 /* given up by the outbox */                  \
+    X(COUNTERS, "counters", counter)                      /* kept at write time */                      \
+    X(SIGNING_KEYS, "signing_keys", signing_key)          /* of the built-in issuer */                  \
+    X(REVOCATIONS, "revocations", revocation)             /* tokens that are refused */                 \
+    X(SEEN_TOKENS, "seen_tokens", seen_token)             /* against replays */                         \
+    X(CLIENTS, "clients", client)                         /* of the jobs surface */                     \
+    X(CLIENT_KEYS, "client_keys", client_keys)            /* which key is active */                     \
+    X(API_KEYS, "api_keys", api_key)                      /* hashes of keys */                          \
+    X(API_KEY_HASHES, "api_key_hashes", api_key_hash)     /* hash to key */                             \
+    X(RATE_WINDOWS, "rate_windows", rate_window)          /* limits that survive a restart */           \
+    X(PRINCIPALS, "principals", principal)                /* services and agents that ask for tokens */ \
+    X(WEBHOOKS, "webhooks", webhook)                      /* where a client's events go */              \
+    X(WEBHOOK_IDS, "webhook_ids", webhook_id)             /* id to client */                            \
+    X(JOBS, "jobs", job)                                  /* what changes of a job */                   \
+    X(JOB_DEFINITIONS, "job_definitions", job_definition) /* what doesn't */                            \
+    X(JOB_QUEUE, "job_queue", job_queue)                  /* which one is next */                       \
+    X(CLIENT_JOBS, "client_jobs", client_job)             /* a client's, in order */                    \
+    X(REPORTS, "reports", report)                         /* what attempts came to */
 
 enum table {
 #define X(id, name, record) TABLE_##id,
@@ -69,7 +74,16 @@ enum table {
     X(webhook_put)         \
     X(webhook_remove)      \
     X(webhook_switch)      \
-    X(webhook_rotate)
+    X(webhook_rotate)      \
+    X(job_submit)          \
+    X(job_claim)           \
+    X(job_start)           \
+    X(job_heartbeat)       \
+    X(job_finish)          \
+    X(job_cancel)          \
+    X(job_retry)           \
+    X(job_fire)            \
+    X(job_reap)
 
 #define X(name) +1
 enum { SCHEMA_COMMANDS_COUNT = 0 SCHEMA_COMMANDS(X) };

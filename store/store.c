@@ -190,6 +190,10 @@ enum error store_open(const struct store_options *options, struct store **ret_st
         return say(ERR_MEMORY, options->environment.dir, "can't be opened: no memory", ret_text, text_size);
     store->schema = options->schema ? options->schema : &store_schema;
     store->env = options->env ? options->env : env_real();
+    store->opened_us = store->env->wall(store->env) / NS_PER_US;
+    store->opened_elapsed_us = store->env->elapsed(store->env) / NS_PER_US;
+    store->env->random(store->env, &store->start, sizeof(store->start));
+    store->start |= 1;
     store->view_age_ns = options->view_age_ns ? options->view_age_ns : 5 * NS_PER_S;
     store->environment.lock_fd = store->environment.dir_fd = -1;
     enum error e = bring_up(store, options, ret_text, text_size);
@@ -233,6 +237,12 @@ struct store *store_here(void)
 uint64_t store_time_us(void)
 {
     return actor_wall_now() / NS_PER_US;
+}
+
+uint64_t store_steady_us(const struct store *store)
+{
+    struct env *env = store->env;
+    return store->opened_us + env->elapsed(env) / NS_PER_US - store->opened_elapsed_us;
 }
 
 void store_group(uint32_t topic, char name[STORE_GROUP_SIZE])

@@ -71,6 +71,8 @@ struct store {
     struct calendar calendar;     /* the keeper's */
     _Atomic uint64_t retained_us; /* its time at the keeper's last look; 0: there was none yet */
     uint64_t view_age_ns;
+    uint64_t opened_us, opened_elapsed_us; /* wall and elapsed time of the opening */
+    uint64_t start;                        /* names this opening: whose leases are whose; never 0 */
     struct uuid identity;
     uint8_t secret[16];
     char failure[256]; /* why, when failed */
@@ -97,16 +99,20 @@ struct store *store_here(void);
 enum error store_submit(const struct command_class *class, const void *command, void *ret_bytes, size_t room,
                         size_t *ret_size, uint64_t deadline);
 uint64_t store_time_us(void); /* the wall clock as commands want it */
+/* Steady time: the wall clock when the store was opened, and what has elapsed since. A wall clock that leaps changes nothing in it,
+ * so durable deadlines that are a duration from now go by it. */
+uint64_t store_steady_us(const struct store *store);
 
 /* Actors that want to know of a topic join its group: a cast of STORE_WAKE (payload: u32 topic) follows each
  * commit that touched it. A topic is a domain's number and a shard or partition. A writer that is killed after its commit
  * leaves the casts to its successor. */
 #define STORE_WAKE                0x00efff01u
 #define STORE_TOPIC(kind, number) ((uint32_t)(kind) << 8 | ((uint32_t)(number)&0xff))
-#define STORE_TOPICS(X)                            \
-    X(TOPIC_OUTBOX, 0) /* number: the partition */ \
-    X(TOPIC_DUE, 1)    /* number: the queue */     \
-    X(TOPIC_EVENTS, 2) /* number: the last byte of the stream's id */
+#define STORE_TOPICS(X)                                               \
+    X(TOPIC_OUTBOX, 0) /* number: the partition */                    \
+    X(TOPIC_DUE, 1)    /* number: the queue */                        \
+    X(TOPIC_EVENTS, 2) /* number: the last byte of the stream's id */ \
+    X(TOPIC_JOBS, 3)   /* store/job.h */
 enum store_topic {
 #define X(id, number) id = number,
     STORE_TOPICS(X)

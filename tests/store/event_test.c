@@ -1,20 +1,7 @@
 #include "acutest.h"
 
-#include "store/api_key.h"
-#include "store/audit.h"
+#include "store/nouns.h"
 #include "store/batch.h"
-#include "store/counter.h"
-#include "store/due.h"
-#include "store/event.h"
-#include "store/ledger.h"
-#include "store/meta.h"
-#include "store/outbox.h"
-#include "store/principal.h"
-#include "store/rate_window.h"
-#include "store/revocation.h"
-#include "store/seen_token.h"
-#include "store/signing_key.h"
-#include "store/webhook.h"
 #include "tests/store/place.h"
 
 /* R1, R2, R4, R8: the invariants of runs, which are streams. */

@@ -13,8 +13,12 @@
 #include "store/api_key.h"
 #include "store/check.h"
 #include "store/checksum.h"
+#include "store/outbox.h"
 #include "store/principal.h"
 #include "store/retention.h"
+#include "store/job_fire.h"
+#include "store/job_lease.h"
+#include "store/job_submit.h"
 #include "store/signing_key.h"
 #include "store/view.h"
 #include "store/webhook.h"
@@ -24,10 +28,10 @@
 
 enum {
     LANE = 2,
-    TEMPLATE_BATCHES = 40,
+    TEMPLATE_BATCHES = 55,
     TEMPLATE_MOVES = 20,
     TEMPLATE_THINGS = 6, /* of each kind, behind the batches */
-    SEEDS = 200,
+    SEEDS = 400,
     CALLS_MAX = 20000
 };
 
@@ -87,7 +91,8 @@ static void copy_template(void)
 
 static const struct command_class *const makers[] = {
     &signing_key_rotate_class, &client_create_class, &api_key_issue_class,
-    &principal_put_class,      &webhook_put_class,
+    &principal_put_class,      &webhook_put_class,   &job_submit_class,
+    &job_claim_class,          &outbox_claim_class,  &outbox_bury_class,
 };
 
 static void draw_several(struct workload *w, struct store *store, const struct command_class *class,
@@ -247,10 +252,16 @@ static bool rehearse(struct run *r, const struct command_class *class, uint64_t 
     return false;
 }
 
+/* Commands that do what they can: those about several jobs keep what they did before one that is damaged. */
+static bool job_by_job(const struct command_class *class)
+{
+    return class == &job_claim_class || class == &job_fire_class || class == &job_reap_class;
+}
+
 /* A sweep removes what it can: what it could not read is put off, and it says how much it has done. */
 static bool did_less(const struct batch_item *item)
 {
-    return item->class == &retention_sweep_class && item->answer.error == OK;
+    return (item->class == &retention_sweep_class || job_by_job(item->class)) && item->answer.error == OK;
 }
 
 /* What removes things removes those it can read: a row found damaged stays, and `coppice check` tells of it. A key is issued
@@ -264,7 +275,7 @@ static bool stepped_around_damage(const struct run *r)
         const struct batch_item *item = &r->workload.items[i];
         if ((item->class == &retention_sweep_class || item->class == &parcel_drop_class ||
              item->class == &api_key_issue_class || item->class == &api_key_revoke_class ||
-             item->class == &principal_remove_class) &&
+             item->class == &principal_remove_class || job_by_job(item->class)) &&
             item->answer.error == OK)
             return true;
     }

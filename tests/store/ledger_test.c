@@ -3,21 +3,8 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-#include "store/api_key.h"
-#include "store/audit.h"
+#include "store/nouns.h"
 #include "store/batch.h"
-#include "store/counter.h"
-#include "store/due.h"
-#include "store/event.h"
-#include "store/ledger.h"
-#include "store/meta.h"
-#include "store/outbox.h"
-#include "store/principal.h"
-#include "store/rate_window.h"
-#include "store/revocation.h"
-#include "store/seen_token.h"
-#include "store/signing_key.h"
-#include "store/webhook.h"
 #include "tests/store/place.h"
 #include "tests/support/sanitized.h"
 
@@ -340,10 +327,10 @@ static void test_time_is_over_at_its_end(void)
         LEDGER_LIFETIMES(X)
 #undef X
     };
-    static const char *const keys[LEDGER_LIFETIME_COUNT] = {"d", "w", "q"};
+    static const char *const keys[LEDGER_KEPT] = {"d", "w", "q"};
     struct outcome out;
     begin(0);
-    for (enum ledger_lifetime i = 0; i < LEDGER_LIFETIME_COUNT; i++) {
+    for (enum ledger_lifetime i = 0; i < LEDGER_KEPT; i++) {
         uint64_t over = T0 + lifetimes[i];
         TEST_CHECK(ask_for(i, keys[i], T0, &out) == OK && !out.repeated);
         uint64_t first = out.execution;
@@ -356,6 +343,30 @@ static void test_time_is_over_at_its_end(void)
     reopen(0);
     rows_are(3);
     TEST_CHECK(ask_for(LEDGER_DAY, "q", T0 + 90 * DAY, &out) == OK && out.repeated && out.execution == 6);
+    end();
+}
+
+/* One that is kept is there until it is forgotten, and then its key is a new one. */
+static void forget_first(struct txn *txn)
+{
+    ledger_forget(txn, LEDGER_KEPT, 1);
+    ledger_forget(txn, LEDGER_KEPT, 7); /* there is none */
+}
+
+static void test_what_is_kept_goes_by_name(void)
+{
+    struct outcome out;
+    uint32_t removed = 0;
+    begin(0);
+    TEST_CHECK(ask_for(LEDGER_KEPT, "k", T0, &out) == OK && !out.repeated);
+    TEST_CHECK(ask_for(LEDGER_KEPT, "k", T0 + 4000 * DAY, &out) == OK && out.repeated);
+    TEST_CHECK(expire(T0 + 4000 * DAY, 9, &removed) == OK && removed == 0);
+    reopen(0);
+    rows_are(1);
+    TEST_CHECK(with(forget_first) == OK);
+    rows_are(0);
+    TEST_CHECK(ask_for(LEDGER_KEPT, "k", T0, &out) == OK && !out.repeated);
+    rows_are(1);
     end();
 }
 
@@ -920,7 +931,7 @@ static void time_passes(void)
 static enum error draw(struct step *step, struct outcome *out)
 {
     struct known want = {
-        .key = chance(KEYS), .digest = chance(8) == 0, .lifetime = (uint8_t)chance(LEDGER_LIFETIME_COUNT)};
+        .key = chance(KEYS), .digest = chance(8) == 0, .lifetime = (uint8_t)chance(LEDGER_KEPT)};
     time_passes();
     if (chance(8) == 0) {
         *step = (struct step){.op = EXPIRE, .limit = chance(10)};
@@ -1015,6 +1026,7 @@ TEST_LIST
     {"I4: scopes are apart", test_i4_scopes},
     {"I1-I4: random operations, aborts and restarts against an array", test_random_against_an_array},
     {"time is over at its end", test_time_is_over_at_its_end},
+    {"what is kept goes by name", test_what_is_kept_goes_by_name},
     {"times in the row", test_times_in_the_row},
     {"a replaced row comes back with the abort", test_replaced_row_comes_back},
     {"expiry from the front of each lifetime", test_expire},

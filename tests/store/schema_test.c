@@ -5,6 +5,7 @@
 #include "store/audit.h"
 #include "store/counter.h"
 #include "store/event.h"
+#include "store/job.h"
 #include "store/ledger.h"
 #include "store/meta.h"
 #include "store/outbox.h"
@@ -105,13 +106,18 @@ static void test_schema_stored_numbers_are_what_they_were(void)
         {130, "rate_window.take", COMMAND_NORMAL, false}, {140, "principal.put", COMMAND_NORMAL, false},
         {141, "principal.remove", COMMAND_HIGH, true},    {240, "webhook.put", COMMAND_NORMAL, false},
         {241, "webhook.remove", COMMAND_NORMAL, true},    {242, "webhook.switch", COMMAND_NORMAL, false},
-        {243, "webhook.rotate", COMMAND_NORMAL, false},
+        {243, "webhook.rotate", COMMAND_NORMAL, false},   {200, "job.submit", COMMAND_NORMAL, false},
+        {201, "job.claim", COMMAND_HIGH, false},          {202, "job.start", COMMAND_HIGH, false},
+        {203, "job.heartbeat", COMMAND_HIGH, false},      {204, "job.finish", COMMAND_HIGH, false},
+        {205, "job.cancel", COMMAND_NORMAL, false},       {206, "job.retry", COMMAND_NORMAL, false},
+        {207, "job.fire", COMMAND_HIGH, false},           {208, "job.reap", COMMAND_HIGH, false},
     };
-    static const char *const tables[] = {"meta",         "audits",       "events",      "ledger",
-                                         "due",          "outbox",       "claims",      "dead",
-                                         "counters",     "signing_keys", "revocations", "seen_tokens",
-                                         "clients",      "client_keys",  "api_keys",    "api_key_hashes",
-                                         "rate_windows", "principals",   "webhooks",    "webhook_ids"};
+    static const char *const tables[] = {
+        "meta",           "audits",          "events",     "ledger",      "due",
+        "outbox",         "claims",          "dead",       "counters",    "signing_keys",
+        "revocations",    "seen_tokens",     "clients",    "client_keys", "api_keys",
+        "api_key_hashes", "rate_windows",    "principals", "webhooks",    "webhook_ids",
+        "jobs",           "job_definitions", "job_queue",  "client_jobs", "reports"};
     TEST_CHECK(store_schema.commands_count == sizeof(commands) / sizeof(commands[0]));
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         const struct command_class *command = schema_command(&store_schema, commands[i].code);
@@ -128,16 +134,25 @@ static void test_schema_stored_numbers_are_what_they_were(void)
     TEST_CHECK(DUE_RETENTION == 1 && RETENTION_AUDIT == 1 && RETENTION_SIGNING_KEY == 11 &&
                RETENTION_REVOCATION == 12 && RETENTION_SEEN_TOKEN == 13 && RETENTION_CLIENT == 21 &&
                RETENTION_API_KEY == 22 && RETENTION_RATE_WINDOW == 23);
-    TEST_CHECK(COUNTER_CLIENTS == 100 && COUNTER_API_KEYS == 101 && COUNTER_WEBHOOKS == 210);
+    TEST_CHECK(COUNTER_CLIENTS == 100 && COUNTER_API_KEYS == 101 && COUNTER_JOBS == 200 &&
+               COUNTER_JOB_SEQ == 201 && COUNTER_JOB_NEWEST == 202 && COUNTER_JOB_FENCE == 203 &&
+               COUNTER_WEBHOOKS == 210);
+    TEST_CHECK(DUE_JOB_TIME == 2 && DUE_JOB_LEASE == 3 && DUE_JOB_BACKOFF == 4 && RETENTION_JOB == 31);
+    TEST_CHECK(JOB_DOMAIN == 2 && OUTBOX_JOB == 2 && OUTBOX_JOB_EMITTED == 3);
+    TEST_CHECK(JOB_CREATED == 0 && JOB_QUEUED == 1 && JOB_ASSIGNED == 2 && JOB_RUNNING == 3 &&
+               JOB_SUCCEEDED == 4 && JOB_FAILED == 5 && JOB_CANCELED == 6);
+    TEST_CHECK(JOB_CREATE == 0 && JOB_ENQUEUE == 1 && JOB_ASSIGN == 2 && JOB_START == 3 && JOB_SUCCEED == 4 &&
+               JOB_FAIL == 5 && JOB_TIME_OUT == 6 && JOB_CANCEL == 7 && JOB_RETRY == 8 && JOB_REQUEUE == 9);
     TEST_CHECK(REVOCATION_TOKEN == 0 && REVOCATION_KEY == 1 && REVOCATION_SESSION == 2 &&
                REVOCATION_SUBJECT == 3);
-    TEST_CHECK(LEDGER_DAY == 0 && LEDGER_WEEK == 1 && LEDGER_QUARTER == 2);
+    TEST_CHECK(LEDGER_DAY == 0 && LEDGER_WEEK == 1 && LEDGER_QUARTER == 2 && LEDGER_KEPT == 3);
     TEST_CHECK(AUDIT_DOMAIN == 1 && AUDIT_APPENDED == 1 && AUDIT_TOPIC == 1);
 }
 
 static void test_schema_lifecycles_are_sound(void)
 {
-    static const struct lifecycle *const lifecycles[] = {&parcel_lifecycle, &signing_key_lifecycle};
+    static const struct lifecycle *const lifecycles[] = {&parcel_lifecycle, &signing_key_lifecycle,
+                                                         &job_lifecycle};
     for (size_t i = 0; i < sizeof(lifecycles) / sizeof(lifecycles[0]); i++) {
         char text[256] = "";
         TEST_CHECK_(lifecycle_check(lifecycles[i], text, sizeof(text)), "%s: %s", lifecycles[i]->name, text);
@@ -162,7 +177,7 @@ static void test_schema_counters_and_queues_have_one_name_each(void)
             TEST_CHECK(counters[i] != counters[j] &&
                        strcmp(counter_name(counters[i]), counter_name(counters[j])) != 0);
     }
-    TEST_CHECK(sizeof(queues) / sizeof(queues[0]) == 2 && queues[0] == NULL);
+    TEST_CHECK(sizeof(queues) / sizeof(queues[0]) == 5 && queues[0] == NULL);
 }
 
 /* ---- a store with a row of every kind, spoilt in one way at a time ---- */
@@ -442,7 +457,7 @@ static const struct {
     {"event 3 is older than the one before it", event_late},
     {"events: a key of 1 bytes", event_short},
     {"99 was given away", ledger_beyond},
-    {"unknown lifetime 3", ledger_lifetime},
+    {"unknown lifetime 4", ledger_lifetime},
     {"ends before it begins", ledger_over_before},
     {"ledger: a key of 1 bytes", ledger_short},
     {"unknown queue 99", due_queue},

@@ -1,19 +1,6 @@
 #include "tests/support/parcel.h"
 
-#include "store/api_key.h"
-#include "store/audit.h"
-#include "store/counter.h"
-#include "store/event.h"
-#include "store/ledger.h"
-#include "store/meta.h"
-#include "store/outbox.h"
-#include "store/principal.h"
-#include "store/rate_window.h"
-#include "store/retention.h"
-#include "store/revocation.h"
-#include "store/seen_token.h"
-#include "store/signing_key.h"
-#include "store/webhook.h"
+#include "store/nouns.h"
 
 #define ROW_SIZE                               sizeof(uint64_t)
 

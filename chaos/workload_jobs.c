@@ -1,0 +1,196 @@
+#include "chaos/workload_jobs.h"
+
+#include "store/nouns.h"
+
+#define SECOND_US     UINT64_C(1000000)
+#define LEASE_US      (7200 * SECOND_US) /* time passes in leaps here: some hold, some don't */
+#define LEASE_LONG_US (30 * 86400 * SECOND_US)
+#define KEPT_US       (3600 * SECOND_US)
+#define STARTS        3u /* of a server that is started again and again: whose claims are whose */
+
+const struct command_class *const workload_job_classes[WORKLOAD_JOB_CLASSES] = {
+    &job_submit_class, &job_claim_class, &job_start_class, &job_heartbeat_class, &job_finish_class,
+    &job_cancel_class, &job_retry_class, &job_fire_class,  &job_reap_class,
+};
+
+/* Few clients, so that their keys and queues meet. */
+static struct uuid some_client(struct workload *w)
+{
+    struct uuid id = {{0xc1, [15] = (uint8_t)(1 + dice_below(&w->dice, 3))}};
+    return id;
+}
+
+static uint64_t some_start(struct workload *w)
+{
+    return 1 + dice_below(&w->dice, STARTS);
+}
+
+/* A job that somebody has; else any. */
+static struct uuid some_leased(struct workload *w, struct txn *txn)
+{
+    struct key from;
+    struct uuid id = workload_id(w, txn, TABLE_JOBS);
+    from.size = 0;
+    key_add_u8(&from, DUE_JOB_LEASE);
+    key_add_u16(&from, (uint16_t)dice_below(&w->dice, JOB_SHARDS));
+    struct scan scan = txn_scan(txn, TABLE_DUE, key_span(&from), 1, SCAN_UP);
+    if (scan_next(&scan))
+        memcpy(id.bytes, (const uint8_t *)scan.key.bytes + scan.key.size - sizeof(id), sizeof(id));
+    scan_end(&scan);
+    return id;
+}
+
+static uint64_t fence_of(struct workload *w, struct txn *txn, const struct uuid *id)
+{
+    struct job job;
+    if (job_read(txn, id, &job) != OK)
+        return 1;
+    return dice_chance(&w->dice, 50) ? job.fence - 1 : job.fence;
+}
+
+static void draw_submit(struct workload *w, struct batch_item *item)
+{
+    static const char *const keys[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    static const char payload[] = "{\"to\":\"somebody\",\"n\":[1,2,3]}";
+    bool deferred = dice_chance(&w->dice, 250), user = dice_chance(&w->dice, 250);
+    struct job_submit c = {
+        .id = workload_uuid(w),
+        .client = some_client(w),
+        .type = deferred                     ? JOB_DEFERRED
+                : dice_chance(&w->dice, 200) ? JOB_EMIT_EVENT
+                                             : JOB_EXECUTE,
+        .kind = user ? WORK_KIND_USER : (uint8_t)dice_below(&w->dice, 32),
+        .priority = (uint8_t)dice_below(&w->dice, JOB_PRIORITY_MAX + 1),
+        .execution_us = deferred ? w->at_us + dice_below(&w->dice, 7200) * SECOND_US : 0,
+        .should_fail_ppm = 300000,
+        .runtime_max_ms = 120000,
+        .payload_max = 262144,
+        .queue_max = 500,
+        .active_max = 600,
+        .request_id = span_text("r"),
+    };
+    if (user) {
+        c.kind_name = span_text(dice_chance(&w->dice, 500) ? "x.mail" : "x.resize");
+        c.payload = span_of(payload, sizeof(payload) - 1);
+    }
+    if (dice_chance(&w->dice, 300))
+        c.callback = span_text("http://192.0.2.1/hook");
+    if (dice_chance(&w->dice, 400))
+        c.key = span_text(keys[dice_below(&w->dice, 8)]);
+    if (dice_chance(&w->dice, 100))
+        c.repeat = span_text(keys[dice_below(&w->dice, 8)]);
+    c.digest.bytes[0] = dice_chance(&w->dice, 100) ? 1 : 0;
+    workload_encode(w, item, &job_submit_class, &c);
+}
+
+static void draw_claim(struct workload *w, struct batch_item *item)
+{
+    bool outside = dice_chance(&w->dice, 300);
+    struct job_claim c = {.lane = outside ? LANE_OUTSIDE : LANE_SERVER,
+                          .client = some_client(w),
+                          .most = (uint16_t)(1 + dice_below(&w->dice, 4)),
+                          .running = (uint8_t)(outside || dice_chance(&w->dice, 500)),
+                          .owner = outside ? 0 : some_start(w),
+                          .running_max = dice_chance(&w->dice, 200) ? 5 : 0,
+                          .steady_us = w->at_us,
+                          .lease_us = dice_chance(&w->dice, 500) ? LEASE_US : LEASE_LONG_US,
+                          .worker = span_text("w1")};
+    workload_encode(w, item, &job_claim_class, &c);
+}
+
+static void draw_progress(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
+{
+    struct uuid id = some_leased(w, txn);
+    uint64_t fence = fence_of(w, txn, &id);
+    const struct job_start start = {id, fence, w->at_us, LEASE_US};
+    const struct job_heartbeat beat = {.id = id,
+                                       .fence = fence,
+                                       .steady_us = w->at_us,
+                                       .lease_us = LEASE_US,
+                                       .progress = (uint16_t)dice_below(&w->dice, 1200),
+                                       .stage = span_text("half way")};
+    if (code == job_start_class.code)
+        workload_encode(w, item, &job_start_class, &start);
+    else
+        workload_encode(w, item, &job_heartbeat_class, &beat);
+}
+
+static void draw_finish(struct workload *w, struct txn *txn, struct batch_item *item)
+{
+    struct uuid id = some_leased(w, txn);
+    bool good = dice_chance(&w->dice, 600);
+    struct job_finish c = {.id = id,
+                           .fence = fence_of(w, txn, &id),
+                           .event = good                         ? JOB_SUCCEED
+                                    : dice_chance(&w->dice, 200) ? JOB_TIME_OUT
+                                                                 : JOB_FAIL,
+                           .failure = good ? JOB_NO_FAILURE : JOB_SIMULATED_FAILURE,
+                           .retryable = !good && dice_chance(&w->dice, 500),
+                           .progress = good ? 0 : 500,
+                           .outputs = 1,
+                           .outputs_bytes = 4096,
+                           .steady_us = w->at_us,
+                           .kept_us = KEPT_US,
+                           .retry_max = 3,
+                           .auto_retry = dice_chance(&w->dice, 300),
+                           .backoff_us = SECOND_US,
+                           .message = span_text(good ? "" : "it broke"),
+                           .result = span_text("{\"ok\":true}")};
+    workload_encode(w, item, &job_finish_class, &c);
+}
+
+static void draw_fire(struct workload *w, struct batch_item *item)
+{
+    struct job_fire c = {.shard = (uint16_t)dice_below(&w->dice, JOB_SHARDS),
+                         .wall_us = w->at_us,
+                         .steady_us = w->at_us,
+                         .start = some_start(w),
+                         .queue_max = dice_chance(&w->dice, 100) ? 1 : 500,
+                         .retry_max = 3,
+                         .kept_us = KEPT_US,
+                         .most = (uint16_t)(1 + dice_below(&w->dice, 8))};
+    workload_encode(w, item, &job_fire_class, &c);
+}
+
+static void draw_reap(struct workload *w, struct txn *txn, struct batch_item *item)
+{
+    struct uuid ids[2] = {some_leased(w, txn), some_leased(w, txn)};
+    struct job_reap c = {.ids = span_of(ids, sizeof(ids)),
+                         .steady_us = w->at_us,
+                         .start = some_start(w),
+                         .retry_max = 3,
+                         .kept_us = KEPT_US};
+    workload_encode(w, item, &job_reap_class, &c);
+}
+
+bool workload_draw_job(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
+{
+    if (code == job_submit_class.code) {
+        draw_submit(w, item);
+    } else if (code == job_claim_class.code) {
+        draw_claim(w, item);
+    } else if (code == job_start_class.code || code == job_heartbeat_class.code) {
+        draw_progress(w, txn, item, code);
+    } else if (code == job_finish_class.code) {
+        draw_finish(w, txn, item);
+    } else if (code == job_cancel_class.code) {
+        const struct job_cancel c = {.id = workload_id(w, txn, TABLE_JOBS), .kept_us = KEPT_US};
+        workload_encode(w, item, &job_cancel_class, &c);
+    } else if (code == job_retry_class.code) {
+        const struct job_retry c = {.id = workload_id(w, txn, TABLE_JOBS),
+                                    .retry_max = 3,
+                                    .queue_max = 500,
+                                    .steady_us = w->at_us,
+                                    .base_us = SECOND_US,
+                                    .most_us = 60 * SECOND_US,
+                                    .chance = (uint32_t)dice_draw(&w->dice)};
+        workload_encode(w, item, &job_retry_class, &c);
+    } else if (code == job_fire_class.code) {
+        draw_fire(w, item);
+    } else if (code == job_reap_class.code) {
+        draw_reap(w, txn, item);
+    } else {
+        return false;
+    }
+    return true;
+}

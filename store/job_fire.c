@@ -1,0 +1,201 @@
+#include "store/job_fire.h"
+
+#include "store/job_lease.h"
+#include "store/job_queue.h"
+#include "store/job_submit.h"
+
+#define job_fire_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_fire, name, TYPE, limit, since)
+RECORD_CLASS(job_fire, JOB_FIRE_FIELDS, 1);
+#define job_reap_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_reap, name, TYPE, limit, since)
+RECORD_CLASS(job_reap, JOB_REAP_FIELDS, 1);
+
+STATIC_ASSERT(sizeof(struct job_fired) * JOB_FIRE_MAX <= ANSWER_SIZE_MAX, "an answer fits");
+
+#define PAGE_MAX 32u /* entries on the stack at one time */
+
+static const struct span nothing = {NULL, 0};
+
+/* ---- one job ---- */
+
+static enum error defer_again(struct txn *txn, struct job *job, uint64_t due_us)
+{
+    job_due_clear(txn, job);
+    job_due_set(txn, job, due_us);
+    return OK;
+}
+
+static enum error fire_time(struct txn *txn, struct job *job, uint64_t at_us, const struct job_fire *c,
+                            struct job_fired *fired)
+{
+    int64_t waiting = 0;
+    enum error e = job_count(txn, JOB_QUEUED, &waiting);
+    if (e)
+        return e;
+    if (waiting >= (int64_t)c->queue_max || job_tellable(txn, job) == ERR_LIMIT) {
+        fired->postponed = 1;
+        return defer_again(txn, job, c->wall_us + JOB_FIRE_AGAIN_US);
+    }
+    e = job_move(txn, job, JOB_ENQUEUE, at_us, nothing);
+    if (e)
+        return e;
+    fired->event = JOB_ENQUEUE;
+    job->queued_us = job->updated_us;
+    job_queue_put(txn, job);
+    return OK;
+}
+
+/* A claim whose worker is gone. */
+static enum error lost(struct txn *txn, struct job *job, uint64_t at_us, uint64_t steady_us, uint64_t start,
+                       uint64_t kept_us, uint16_t retry_max, struct job_fired *fired)
+{
+    if (job->state == JOB_RUNNING) {
+        fired->event = JOB_FAIL;
+        return job_lose(txn, job, at_us, kept_us, retry_max);
+    }
+    enum error e = job_requeue(txn, job, at_us, steady_us, start);
+    if (e)
+        return e;
+    fired->event = JOB_REQUEUE;
+    job->owner = 0;
+    job->lease_us = 0;
+    job->worker = nothing;
+    job->queued_us = job->updated_us;
+    job_queue_put(txn, job);
+    return OK;
+}
+
+static enum error fire_lease(struct txn *txn, struct job *job, uint64_t at_us, const struct job_fire *c,
+                             struct job_fired *fired)
+{
+    uint64_t until = job->owner == 0 && job->lease_us < c->grace_us ? c->grace_us : job->lease_us;
+    if (c->steady_us < until) {
+        job->lease_us = until;
+        return defer_again(txn, job, until);
+    }
+    if (job_tellable(txn, job) == ERR_LIMIT)
+        return defer_again(txn, job, c->steady_us + JOB_FIRE_AGAIN_US);
+    return lost(txn, job, at_us, c->steady_us, c->start, c->kept_us, c->retry_max, fired);
+}
+
+static enum error fire(struct txn *txn, const struct due_entry *entry, uint64_t at_us,
+                       const struct job_fire *c, struct answer *answer)
+{
+    struct job_texts texts;
+    struct job job;
+    enum error e = job_open(txn, &entry->id, &job, &texts);
+    if (e)
+        return e;
+    if (job.due_us != entry->due_us)
+        return ERR_DAMAGED; /* its timer is another one */
+    uint64_t now = entry->queue == DUE_JOB_TIME ? c->wall_us : c->steady_us;
+    struct job_fired fired = {.id = job.id,
+                              .late_us = now - entry->due_us,
+                              .event = JOB_EVENT_COUNT,
+                              .from = job.state,
+                              .kind = job.kind};
+    switch (entry->queue) {
+    case DUE_JOB_TIME:
+        e = fire_time(txn, &job, at_us, c, &fired);
+        break;
+    case DUE_JOB_BACKOFF:
+        job_due_clear(txn, &job);
+        job_queue_put(txn, &job);
+        break;
+    default:
+        e = fire_lease(txn, &job, at_us, c, &fired);
+    }
+    if (e)
+        return e;
+    job_write(txn, &job);
+    answer_add(answer, &fired, sizeof(fired));
+    return OK;
+}
+
+/* ---- a shard ---- */
+
+/* Whoever was handled has left the front, or stands behind `until`: so each page begins there. */
+static enum error fire_queue(struct txn *txn, uint8_t queue, uint64_t until_us, uint64_t at_us,
+                             const struct job_fire *c, uint32_t *left, struct answer *answer)
+{
+    struct due_entry entries[PAGE_MAX];
+    uint32_t count = 0;
+    do {
+        uint32_t page = *left < PAGE_MAX ? *left : PAGE_MAX;
+        enum error e = due_scan(txn, queue, c->shard, until_us, entries, page, &count);
+        for (uint32_t i = 0; i < count && !e; i++) {
+            e = fire(txn, &entries[i], at_us, c, answer);
+            *left -= e == OK;
+        }
+        if (e)
+            return e;
+    } while (count > 0 && *left > 0);
+    return OK;
+}
+
+static enum error apply_fire(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
+{
+    const struct job_fire *c = command;
+    uint32_t left = c->most < JOB_FIRE_MAX ? c->most : JOB_FIRE_MAX;
+    if (c->shard >= JOB_SHARDS || c->most == 0)
+        return ERR_INVALID;
+    enum error e = fire_queue(txn, DUE_JOB_LEASE, c->steady_us, at_us, c, &left, answer);
+    if (left > 0 && !e)
+        e = fire_queue(txn, DUE_JOB_BACKOFF, c->steady_us, at_us, c, &left, answer);
+    if (left > 0 && !e)
+        e = fire_queue(txn, DUE_JOB_TIME, c->wall_us, at_us, c, &left, answer);
+    return txn->writes > 0 ? OK : e; /* what was done before the damage is kept */
+}
+
+const struct command_class job_fire_class = {
+    .name = "job.fire",
+    .record = &job_fire_record,
+    .apply = apply_fire,
+    .code = 207,
+    .priority = COMMAND_HIGH,
+};
+
+/* ---- claims of an earlier start ---- */
+
+static enum error reap(struct txn *txn, const struct uuid *id, uint64_t at_us, const struct job_reap *c,
+                       struct answer *answer)
+{
+    struct job_texts texts;
+    struct job job;
+    enum error e = job_open(txn, id, &job, &texts);
+    if (e)
+        return e;
+    bool leased = job.state == JOB_ASSIGNED || job.state == JOB_RUNNING;
+    if (!leased || job.owner == 0 || job.owner == c->start)
+        return ERR_NOT_FOUND; /* it has moved on */
+    struct job_fired fired = {.id = job.id, .event = JOB_EVENT_COUNT, .from = job.state, .kind = job.kind};
+    e = job_tellable(txn, &job);
+    if (!e)
+        e = lost(txn, &job, at_us, c->steady_us, c->start, c->kept_us, c->retry_max, &fired);
+    if (e)
+        return e;
+    job_write(txn, &job);
+    answer_add(answer, &fired, sizeof(fired));
+    return OK;
+}
+
+static enum error apply_reap(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
+{
+    const struct job_reap *c = command;
+    struct uuid id;
+    enum error first = OK;
+    for (uint32_t at = 0; at + sizeof(id) <= c->ids.size; at += sizeof(id)) {
+        memcpy(&id, (const uint8_t *)c->ids.bytes + at, sizeof(id));
+        enum error e = reap(txn, &id, at_us, c, answer);
+        if (e && e != ERR_NOT_FOUND && !first)
+            first = e;
+    }
+    return txn->writes > 0 ? OK : first;
+}
+
+const struct command_class job_reap_class = {
+    .name = "job.reap",
+    .record = &job_reap_record,
+    .apply = apply_reap,
+    .code = 208,
+    .priority = COMMAND_HIGH,
+};

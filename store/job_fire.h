@@ -1,0 +1,52 @@
+/* What happens to jobs by themselves, when its time has come: the commands job.fire and job.reap of scheduler shards.
+ *
+ *     queue of the due index  what is due         what becomes of it
+ *     DUE_JOB_TIME            a deferred job      CREATED -> QUEUED; with a full queue it stays, and is due again in a second
+ *     DUE_JOB_BACKOFF         a retried one       its row comes into the queue; it is QUEUED already
+ *     DUE_JOB_LEASE           a claimed one       extended meanwhile: due again when that is over
+ *                                                 ASSIGNED: the exception, back to QUEUED
+ *                                                 RUNNING: FAILED, RUNNER_LOST
+ *
+ * job.reap does the last two at once for claims of an earlier start of the server, whose workers are gone (AMB-J-38).
+ */
+#ifndef COPPICE_STORE_JOB_FIRE_H
+#define COPPICE_STORE_JOB_FIRE_H
+
+#include "store/job.h"
+
+#define JOB_FIRE_MAX      100u /* entries of one command: 32 bytes of answer each, and what goes before */
+#define JOB_FIRE_AGAIN_US UINT64_C(1000000)
+
+#define JOB_FIRE_FIELDS(X)                                                                      \
+    X(shard, U16, 0, 1)                                                                         \
+    X(wall_us, TIME, 0, 1)                                                                      \
+    X(steady_us, TIME, 0, 1)                                                                    \
+    X(grace_us, TIME, 0, 1) /* no claim of a worker outside ends before, by steady time (J5) */ \
+    X(start, U64, 0, 1)                                                                         \
+    X(queue_max, U32, 0, 1)                                                                     \
+    X(retry_max, U16, 0, 1)                                                                     \
+    X(kept_us, U64, 0, 1)                                                                       \
+    X(most, U16, 0, 1)
+RECORD_STRUCT(job_fire, JOB_FIRE_FIELDS);
+extern const struct command_class
+    job_fire_class; /* code 207; answer: struct job_fired, one behind the other */
+
+#define JOB_REAP_FIELDS(X)              \
+    X(ids, BYTES, JOB_FIRE_MAX * 16, 1) \
+    X(steady_us, TIME, 0, 1)            \
+    X(start, U64, 0, 1)                 \
+    X(retry_max, U16, 0, 1)             \
+    X(kept_us, U64, 0, 1)
+RECORD_STRUCT(job_reap, JOB_REAP_FIELDS);
+extern const struct command_class job_reap_class; /* code 208; answer: the same */
+
+struct job_fired {
+    struct uuid id;
+    uint64_t late_us; /* behind its time */
+    uint8_t event; /* enum job_event; JOB_EVENT_COUNT: none, it only may be claimed now, or has more time */
+    uint8_t from, kind;
+    uint8_t postponed; /* the queue was full */
+    uint32_t unused;
+};
+
+#endif

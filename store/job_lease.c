@@ -1,0 +1,453 @@
+#include "store/job_lease.h"
+
+#include "store/checksum.h"
+#include "store/counter.h"
+#include "store/job_change.h"
+#include "store/job_queue.h"
+#include "store/job_submit.h"
+
+#define job_claim_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_claim, name, TYPE, limit, since)
+RECORD_CLASS(job_claim, JOB_CLAIM_FIELDS, 1);
+#define job_start_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_start, name, TYPE, limit, since)
+RECORD_CLASS(job_start, JOB_START_FIELDS, 1);
+#define job_heartbeat_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_heartbeat, name, TYPE, limit, since)
+RECORD_CLASS(job_heartbeat, JOB_HEARTBEAT_FIELDS, 1);
+#define job_finish_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_finish, name, TYPE, limit, since)
+RECORD_CLASS(job_finish, JOB_FINISH_FIELDS, 1);
+
+STATIC_ASSERT(sizeof(struct job_claimed) * JOB_CLAIM_MAX <= ANSWER_SIZE_MAX, "a claim's answer fits");
+
+static const struct span nothing = {NULL, 0};
+
+static uint64_t later(uint64_t at, uint64_t by)
+{
+    return at < UINT64_MAX - by ? at + by : UINT64_MAX;
+}
+
+/* ---- which one is next ---- */
+
+static bool before(const struct job *a, const struct job *b)
+{
+    return a->priority != b->priority ? a->priority > b->priority : a->place < b->place;
+}
+
+/* The better of *best and the first of this kind. */
+static enum error consider(struct txn *txn, const struct job_claim *c, const struct uuid *work,
+                           struct job *best, struct uuid *ret_id, bool *found)
+{
+    struct job_queue row;
+    struct job job;
+    uint32_t count = 0;
+    enum error e = job_queue_first(txn, LANE_OUTSIDE, &c->client, work, &row, 1, &count);
+    if (e || count == 0)
+        return e;
+    e = job_read(txn, &row.id, &job);
+    if (e || (*found && !before(&job, best)))
+        return e;
+    *best = job;
+    *ret_id = row.id;
+    *found = true;
+    return OK;
+}
+
+/* Of the client's kinds outside, or those that were named: the one that came first. */
+static enum error next_outside(struct txn *txn, const struct job_claim *c, struct uuid *ret_id)
+{
+    struct job best;
+    struct uuid work;
+    bool found = false;
+    enum error e = OK;
+    if (c->works.size > 0) {
+        for (uint32_t at = 0; at + sizeof(work) <= c->works.size && !e; at += sizeof(work)) {
+            memcpy(&work, (const uint8_t *)c->works.bytes + at, sizeof(work));
+            e = consider(txn, c, &work, &best, ret_id, &found);
+        }
+    } else {
+        enum error more = job_queue_next_work(txn, &c->client, NULL, &work);
+        for (uint32_t i = 0; i < 4 * JOB_CLAIM_KINDS_MAX && !e && !more; i++) {
+            e = consider(txn, c, &work, &best, ret_id, &found);
+            more = job_queue_next_work(txn, &c->client, &work, &work);
+        }
+        if (!e && more && more != ERR_NOT_FOUND)
+            e = more;
+    }
+    return e ? e : found ? OK : ERR_NOT_FOUND;
+}
+
+static enum error next(struct txn *txn, const struct job_claim *c, struct uuid *ret_id)
+{
+    struct job_queue row;
+    uint32_t count = 0;
+    if (c->lane == LANE_OUTSIDE)
+        return next_outside(txn, c, ret_id);
+    enum error e = job_queue_first(txn, LANE_SERVER, NULL, NULL, &row, 1, &count);
+    if (e || count == 0)
+        return e ? e : ERR_NOT_FOUND;
+    *ret_id = row.id;
+    return OK;
+}
+
+static enum error room_for(struct txn *txn, const struct job_claim *c)
+{
+    int64_t assigned = 0, running = 0;
+    enum error e = OK;
+    if (!c->running_max)
+        return OK;
+    e = job_count(txn, JOB_ASSIGNED, &assigned);
+    if (!e)
+        e = job_count(txn, JOB_RUNNING, &running);
+    return e ? e : assigned + running < (int64_t)c->running_max ? OK : ERR_NOT_FOUND;
+}
+
+/* ---- claim ---- */
+
+static enum error next_fence(struct txn *txn, uint64_t *ret_fence)
+{
+    int64_t last = 0;
+    enum error e = counter_read(txn, COUNTER_JOB_FENCE, nothing, &last);
+    *ret_fence = (uint64_t)last + 1;
+    return e;
+}
+
+static void lease(struct txn *txn, struct job *job, const struct job_claim *c)
+{
+    counter_add(txn, COUNTER_JOB_FENCE, nothing, 1);
+    job->owner = c->owner;
+    job->worker = c->worker;
+    job->progress = 0;
+    job->stage = nothing;
+    job->lease_us = later(c->steady_us, c->lease_us);
+    job_due_set(txn, job, job->lease_us);
+}
+
+static enum error claim_one(struct txn *txn, uint64_t at_us, const struct job_claim *c, struct answer *answer)
+{
+    struct job_texts texts;
+    struct uuid id;
+    struct job job;
+    enum error e = next(txn, c, &id);
+    if (!e)
+        e = job_open(txn, &id, &job, &texts);
+    if (!e)
+        e = job_tellable(txn, &job);
+    if (!e)
+        e = next_fence(txn, &job.fence);
+    if (e)
+        return e;
+    e = job_move(txn, &job, JOB_ASSIGN, at_us, nothing);
+    if (e)
+        return e;
+    struct job_claimed claimed = {.id = job.id,
+                                  .client = job.client,
+                                  .fence = job.fence,
+                                  .queued_us = job.queued_us,
+                                  .claimed_us = job.updated_us,
+                                  .attempt = job.attempt,
+                                  .kind = job.kind};
+    if (c->running) {
+        e = job_move_on(txn, &job, JOB_START, at_us, nothing);
+        job.started_us = job.updated_us;
+    }
+    lease(txn, &job, c);
+    job_write(txn, &job);
+    claimed.lease_us = job.lease_us;
+    answer_add(answer, &claimed, sizeof(claimed));
+    return e;
+}
+
+static enum error apply_claim(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
+{
+    const struct job_claim *c = command;
+    uint32_t most = c->most < JOB_CLAIM_MAX ? c->most : JOB_CLAIM_MAX, claimed = 0;
+    enum error e = c->lane == LANE_SERVER || c->lane == LANE_OUTSIDE ? OK : ERR_INVALID;
+    if (!e && (most == 0 || c->lease_us == 0))
+        e = ERR_INVALID;
+    while (!e && claimed < most) {
+        e = room_for(txn, c);
+        if (!e)
+            e = claim_one(txn, at_us, c, answer);
+        claimed += e == OK;
+    }
+    return claimed > 0 ? OK : e;
+}
+
+const struct command_class job_claim_class = {
+    .name = "job.claim",
+    .record = &job_claim_record,
+    .apply = apply_claim,
+    .code = 201,
+    .priority = COMMAND_HIGH, /* what is in the queue must get out of it */
+};
+
+/* ---- who says it ---- */
+
+static bool of_client(const struct job *job, const struct uuid *client)
+{
+    static const struct uuid anybody = {{0}};
+    return uuid_equal(client, &anybody) || uuid_equal(client, &job->client);
+}
+
+/* Whether this fence still counts. */
+static enum error held(const struct job *job, uint64_t fence, uint64_t steady_us)
+{
+    if (job->fence != fence)
+        return ERR_FENCED;
+    if (job->state == JOB_CANCELED)
+        return ERR_CONFLICT;
+    if (job->state != JOB_ASSIGNED && job->state != JOB_RUNNING)
+        return ERR_FENCED;
+    return steady_us < job->lease_us ? OK : ERR_EXPIRED;
+}
+
+/* The entry of the due index stays where it is; whoever comes to it finds that there is more time (store/job_fire.h). */
+static void extend(struct job *job, uint64_t steady_us, uint64_t lease_us)
+{
+    uint64_t until = later(steady_us, lease_us);
+    if (until > job->lease_us)
+        job->lease_us = until;
+}
+
+/* ---- start ---- */
+
+static enum error apply_start(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
+{
+    const struct job_start *c = command;
+    struct job_texts texts;
+    struct job job;
+    enum error e = job_open(txn, &c->id, &job, &texts);
+    if (!e)
+        e = held(&job, c->fence, c->steady_us);
+    if (!e && job.state == JOB_ASSIGNED)
+        e = job_tellable(txn, &job);
+    if (e)
+        return e;
+    if (job.state == JOB_ASSIGNED) {
+        e = job_move(txn, &job, JOB_START, at_us, nothing);
+        if (e)
+            return e;
+        job.started_us = job.updated_us;
+        extend(&job, c->steady_us, c->lease_us);
+        job_write(txn, &job);
+    }
+    answer_add(answer, &job.started_us, sizeof(job.started_us));
+    return e;
+}
+
+const struct command_class job_start_class = {
+    .name = "job.start",
+    .record = &job_start_record,
+    .apply = apply_start,
+    .code = 202,
+    .priority = COMMAND_HIGH,
+};
+
+/* ---- heartbeat ---- */
+
+static enum error apply_heartbeat(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
+{
+    const struct job_heartbeat *c = command;
+    struct job_texts texts;
+    struct job job;
+    (void)at_us;
+    enum error e = job_open(txn, &c->id, &job, &texts);
+    if (!e && !of_client(&job, &c->client))
+        e = ERR_NOT_FOUND;
+    if (!e)
+        e = held(&job, c->fence, c->steady_us);
+    if (e)
+        return e;
+    extend(&job, c->steady_us, c->lease_us);
+    if (c->progress <= 1000)
+        job.progress = c->progress;
+    if (c->stage.size > 0)
+        job.stage = c->stage;
+    job_write(txn, &job);
+    answer_add(answer, &job.lease_us, sizeof(job.lease_us));
+    return OK;
+}
+
+const struct command_class job_heartbeat_class = {
+    .name = "job.heartbeat",
+    .record = &job_heartbeat_record,
+    .apply = apply_heartbeat,
+    .code = 203,
+    .priority = COMMAND_HIGH,
+};
+
+/* ---- finish ---- */
+
+#define DATA_MAX 700u /* the widest: every member below, and a message of 512 bytes is the report's */
+
+struct ending {
+    enum job_event event;
+    uint8_t failure;
+    bool retryable, last;
+    uint16_t progress;
+    uint32_t outputs;
+    uint64_t outputs_bytes;
+};
+
+/* Members of the event's payload, without braces. */
+static struct span ending_data(const struct ending *end, char text[DATA_MAX])
+{
+    struct json_sink sink;
+    struct json json;
+    json_sink_init(&sink, text, DATA_MAX, NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    if (end->event == JOB_SUCCEED) {
+        json_key(&json, "outputs");
+        json_object_begin(&json);
+        JSON_MEMBER(&json, "count", uint, end->outputs);
+        JSON_MEMBER(&json, "bytes", uint, end->outputs_bytes);
+        json_object_end(&json);
+    } else {
+        JSON_MEMBER(&json, "reason", string, job_failure_reason(end->failure));
+        JSON_MEMBER(&json, "reason_code", string, job_failure_code(end->failure));
+        JSON_MEMBER(&json, "retryable", bool, end->retryable);
+        if (end->progress > 0) {
+            json_key(&json, "progress");
+            json_decimal(&json, end->progress, 3);
+        }
+        if (end->last) {
+            JSON_MEMBER(&json, "final", bool, true);
+            JSON_MEMBER(&json, "retries_exhausted", bool, true);
+        }
+    }
+    json_object_end(&json);
+    ASSERT(sink.status == JSON_OK && sink.length >= 2);
+    return span_of(text + 1, sink.length - 2);
+}
+
+/* The edge to the final state and all that goes with it, but for the row. */
+static enum error conclude(struct txn *txn, struct job *job, uint64_t at_us, const struct ending *end,
+                           const struct job_end *report)
+{
+    char text[DATA_MAX];
+    enum error e = job_move(txn, job, end->event, at_us, ending_data(end, text));
+    if (e)
+        return e;
+    job->failure = end->failure;
+    job->retryable = end->retryable;
+    if (end->event == JOB_SUCCEED)
+        job->progress = 1000;
+    else if (end->progress > 0)
+        job->progress = end->progress;
+    job->lease_us = 0;
+    job->owner = 0;
+    job_end(txn, job, report);
+    return OK;
+}
+
+static bool last_attempt(const struct job *job, uint16_t retry_max)
+{
+    return job->attempt > retry_max; /* retries so far: attempt - 1 (AMB-J-34) */
+}
+
+enum error job_lose(struct txn *txn, struct job *job, uint64_t at_us, uint64_t kept_us, uint16_t retry_max)
+{
+    struct ending end = {.event = JOB_FAIL,
+                         .failure = JOB_RUNNER_LOST,
+                         .retryable = true,
+                         .last = last_attempt(job, retry_max)};
+    return conclude(txn, job, at_us, &end, &(struct job_end){.kept_us = kept_us});
+}
+
+/* What a worker said, for telling a repeat from another word. Not a secret: a mistake is found, not an attack. */
+static struct digest said(const struct job_finish *c)
+{
+    struct digest digest = {{0}};
+    uint64_t words[4] = {
+        c->event | (uint64_t)c->failure << 8 | (uint64_t)c->retryable << 16 | (uint64_t)c->progress << 24,
+        c->outputs_bytes ^ (uint64_t)c->outputs << 40, checksum(1, c->message.bytes, c->message.size),
+        checksum(2, c->result.bytes, c->result.size)};
+    memcpy(digest.bytes, words, sizeof(words));
+    return digest;
+}
+
+/* The same word again, after it was taken: OK. */
+static enum error repeated(struct txn *txn, const struct job *job, const struct job_finish *c)
+{
+    struct digest digest = said(c);
+    struct report report;
+    if (!job_state_final(job->state) || job->fence != c->fence)
+        return ERR_FENCED;
+    enum error e = job_read_report(txn, job, &report);
+    if (e)
+        return e;
+    if (memcmp(&report.digest, &digest, sizeof(digest)) == 0)
+        return OK;
+    return job->state == JOB_CANCELED ? ERR_CONFLICT : ERR_FENCED;
+}
+
+static void answer_finished(struct answer *answer, const struct job *job, const struct job_finish *c,
+                            bool made)
+{
+    struct job_finished finished = {.client = job->client,
+                                    .started_us = job->started_us,
+                                    .finished_us = job->finished_us,
+                                    .state = job->state,
+                                    .made = made,
+                                    .kind = job->kind,
+                                    .attempt_last = last_attempt(job, c->retry_max),
+                                    .attempt = job->attempt};
+    answer_add(answer, &finished, sizeof(finished));
+}
+
+static enum error finish(struct txn *txn, struct job *job, uint64_t at_us, const struct job_finish *c,
+                         struct answer *answer)
+{
+    bool bad = c->event != JOB_SUCCEED, last = bad && last_attempt(job, c->retry_max);
+    struct ending end = {.event = c->event,
+                         .failure = c->failure,
+                         .retryable = c->retryable,
+                         .last = last,
+                         .progress = c->progress,
+                         .outputs = c->outputs,
+                         .outputs_bytes = c->outputs_bytes};
+    struct job_end report = {
+        .digest = said(c), .message = c->message, .result = c->result, .kept_us = c->kept_us};
+    enum error e = conclude(txn, job, at_us, &end, &report);
+    if (e)
+        return e;
+    answer_finished(answer, job, c, true);
+    if (bad && c->auto_retry && c->retryable && !last)
+        e = job_retry_now(txn, job, at_us, c->steady_us, c->backoff_us);
+    job_write(txn, job);
+    return e;
+}
+
+static enum error apply_finish(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
+{
+    const struct job_finish *c = command;
+    struct job_texts texts;
+    struct job job;
+    if ((c->event != JOB_SUCCEED && c->event != JOB_FAIL && c->event != JOB_TIME_OUT) ||
+        c->failure >= JOB_FAILURE_COUNT || (c->event == JOB_SUCCEED) != (c->failure == JOB_NO_FAILURE))
+        return ERR_INVALID;
+    enum error e = job_open(txn, &c->id, &job, &texts);
+    if (!e && !of_client(&job, &c->client))
+        e = ERR_NOT_FOUND;
+    if (e)
+        return e;
+    e = held(&job, c->fence, c->steady_us);
+    if (!e && job.state != JOB_RUNNING)
+        e = ERR_FENCED;
+    if (e == ERR_FENCED || e == ERR_CONFLICT) {
+        enum error again = repeated(txn, &job, c);
+        if (again == OK)
+            answer_finished(answer, &job, c, false);
+        return again == OK || e == ERR_FENCED ? again : e;
+    }
+    if (!e)
+        e = job_tellable(txn, &job);
+    return e ? e : finish(txn, &job, at_us, c, answer);
+}
+
+const struct command_class job_finish_class = {
+    .name = "job.finish",
+    .record = &job_finish_record,
+    .apply = apply_finish,
+    .code = 204,
+    .priority = COMMAND_HIGH,
+};

@@ -1,0 +1,144 @@
+#include "store/job_queue.h"
+
+#include "store/check.h"
+#include "store/store.h"
+
+#define job_queue_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_queue, name, TYPE, limit, since)
+RECORD_CLASS(job_queue, JOB_QUEUE_FIELDS, 1);
+
+#define UUID_SIZE ((uint32_t)sizeof(struct uuid))
+
+/* What stands in front of rank and place. */
+static struct key lane_key(enum job_lane lane, const struct uuid *name, const struct uuid *work)
+{
+    struct key key;
+    key.size = 0;
+    key_add_u8(&key, (uint8_t)lane);
+    if (name)
+        key_add_uuid(&key, name);
+    if (work)
+        key_add_uuid(&key, work);
+    return key;
+}
+
+struct key job_queue_key(const struct job *job)
+{
+    struct key key;
+    switch ((enum job_lane)job->lane) {
+    case LANE_OUTSIDE:
+        key = lane_key(LANE_OUTSIDE, &job->client, &job->work);
+        break;
+    case LANE_PAUSED_WORK:
+        key = lane_key(LANE_PAUSED_WORK, &job->work, NULL);
+        break;
+    case LANE_PAUSED_CLIENT:
+    case LANE_LIMITED:
+        key = lane_key(job->lane, &job->client, NULL);
+        break;
+    default:
+        key = lane_key(job->lane, NULL, NULL);
+    }
+    key_add_u8(&key, (uint8_t)(JOB_PRIORITY_MAX - job->priority));
+    key_add_u64(&key, job->place);
+    return key;
+}
+
+static void wake(struct txn *txn, const struct job *job)
+{
+    if (job->lane == LANE_SERVER)
+        txn_wake(txn, JOB_TOPIC_QUEUE);
+    else if (job->lane == LANE_OUTSIDE)
+        txn_wake(txn, job_topic_client(&job->client));
+}
+
+static void put(struct txn *txn, struct job *job, enum job_lane lane)
+{
+    struct job_queue row = {.id = job->id, .client = job->client, .work = job->work};
+    ASSERT(job->lane == LANE_NONE && job->priority <= JOB_PRIORITY_MAX);
+    job->lane = (uint8_t)lane;
+    struct key key = job_queue_key(job);
+    txn_add(txn, TABLE_JOB_QUEUE, key_span(&key), &row);
+    wake(txn, job);
+}
+
+void job_queue_put(struct txn *txn, struct job *job)
+{
+    put(txn, job, job->kind == WORK_KIND_USER ? LANE_OUTSIDE : LANE_SERVER);
+}
+
+void job_queue_take(struct txn *txn, struct job *job)
+{
+    if (job->lane == LANE_NONE)
+        return;
+    struct key key = job_queue_key(job);
+    txn_remove(txn, TABLE_JOB_QUEUE, key_span(&key));
+    job->lane = LANE_NONE;
+}
+
+void job_queue_move(struct txn *txn, struct job *job, enum job_lane lane)
+{
+    job_queue_take(txn, job);
+    put(txn, job, lane);
+}
+
+enum error job_queue_first(struct txn *txn, enum job_lane lane, const struct uuid *name,
+                           const struct uuid *work, struct job_queue *rows, uint32_t most,
+                           uint32_t *ret_count)
+{
+    struct key from = lane_key(lane, name, work);
+    struct scan scan = txn_scan(txn, TABLE_JOB_QUEUE, key_span(&from), from.size, SCAN_UP);
+    enum error e = OK;
+    uint32_t count = 0;
+    while (!e && count < most && scan_next(&scan)) {
+        e = scan_read(&scan, &rows[count]);
+        count += e == OK;
+    }
+    enum error end = scan_end(&scan);
+    *ret_count = count;
+    return e ? e : end;
+}
+
+enum error job_queue_next_work(struct txn *txn, const struct uuid *client, const struct uuid *after,
+                               struct uuid *ret_work)
+{
+    struct key from = lane_key(LANE_OUTSIDE, client, after);
+    uint32_t prefix = 1 + UUID_SIZE;
+    while (after && from.size < prefix + UUID_SIZE + 9) /* behind all rows of that kind */
+        key_add_u8(&from, 0xff);
+    struct scan scan = txn_scan(txn, TABLE_JOB_QUEUE, key_span(&from), prefix, SCAN_UP);
+    bool found = scan_next(&scan) && scan.key.size >= prefix + UUID_SIZE;
+    if (found)
+        memcpy(ret_work, (const uint8_t *)scan.key.bytes + prefix, UUID_SIZE);
+    enum error e = scan_end(&scan);
+    return e ? e : found ? OK : ERR_NOT_FOUND;
+}
+
+enum error job_queue_ahead(struct txn *txn, const struct job *job, uint32_t most, uint32_t *ret_count)
+{
+    struct key at = job_queue_key(job);
+    struct scan scan = txn_scan(txn, TABLE_JOB_QUEUE, key_span(&at), at.size - 9, SCAN_DOWN);
+    uint32_t count = 0;
+    while (count <= most && scan_next(&scan)) /* itself is the first */
+        count++;
+    *ret_count = count ? count - 1 : 0;
+    return scan_end(&scan);
+}
+
+void job_queue_check(struct check *check, struct txn *txn, struct span key, const void *value)
+{
+    const struct job_queue *row = value;
+    char id[UUID_TEXT_SIZE];
+    struct job job;
+    uuid_format(&row->id, id);
+    enum error e = job_read(txn, &row->id, &job);
+    if (e == ERR_NOT_FOUND)
+        check_complain(check, "job_queue: job %s isn't there", id);
+    if (e)
+        return;
+    struct key wanted = job_queue_key(&job);
+    if (job.state != JOB_QUEUED || job.lane == LANE_NONE || !span_equal(key, key_span(&wanted)))
+        check_complain(check, "job_queue: job %s, which is %s, stands where it shouldn't", id,
+                       job_state_name(job.state));
+    if (!uuid_equal(&row->client, &job.client) || !uuid_equal(&row->work, &job.work))
+        check_complain(check, "job_queue: job %s is of another client or kind than its row", id);
+}

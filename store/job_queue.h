@@ -1,0 +1,57 @@
+/* The queue of jobs: which one is next, in the order of creation (AMB-J-37).
+ *
+ * A row for each job that is QUEUED and may be claimed. One that waits for its backoff has no row and keeps its place: the row
+ * comes when its time has. Lanes:
+ *
+ *     LANE_SERVER   lane:1  rank:1  place:8                         the catalogue's kinds, for workers of the server
+ *     LANE_OUTSIDE  lane:1  client:16  work:16  rank:1  place:8     kinds x.*, for the client's own workers
+ *     LANE_PAUSED_WORK, LANE_PAUSED_CLIENT, LANE_LIMITED
+ *                   lane:1  name:16  rank:1  place:8                set aside: the kind or the client is paused, or the
+ *                                                                   client has as many running as it may
+ *
+ * rank is 0 for all unless priorities are on; place is the number of creation. A claim that meets a job which may not run sets
+ * it aside, once; so a pause costs nothing to those behind, and what is set aside keeps its place for the way back.
+ *
+ * Within a command, or a view where it only reads.
+ */
+#ifndef COPPICE_STORE_JOB_QUEUE_H
+#define COPPICE_STORE_JOB_QUEUE_H
+
+#include "store/job.h"
+
+enum job_lane {
+    LANE_NONE = 0,
+    LANE_SERVER,
+    LANE_OUTSIDE,
+    LANE_PAUSED_WORK,
+    LANE_PAUSED_CLIENT,
+    LANE_LIMITED,
+    LANE_COUNT
+};
+
+#define JOB_PRIORITY_MAX 9u
+
+/* Key: see above. */
+#define JOB_QUEUE_FIELDS(X) X(id, UUID, 0, 1) X(client, UUID, 0, 1) X(work, UUID, 0, 1)
+RECORD_STRUCT(job_queue, JOB_QUEUE_FIELDS);
+
+/* Of its row, by the job's lane. */
+struct key job_queue_key(const struct job *job);
+/* Into the lane of its kind, and whoever waits for work is woken. The job has no row. */
+void job_queue_put(struct txn *txn, struct job *job);
+/* Takes its row away, if it has one. */
+void job_queue_take(struct txn *txn, struct job *job);
+/* To another lane. */
+void job_queue_move(struct txn *txn, struct job *job, enum job_lane lane);
+
+/* The first rows of a lane, or of what is in it of `client` (and `work`); NULL: of all. OK and *ret_count. */
+enum error job_queue_first(struct txn *txn, enum job_lane lane, const struct uuid *name,
+                           const struct uuid *work, struct job_queue *rows, uint32_t most,
+                           uint32_t *ret_count);
+/* Of the client's kinds outside the next one behind `after` (NULL: the first) that has a row; ERR_NOT_FOUND. */
+enum error job_queue_next_work(struct txn *txn, const struct uuid *client, const struct uuid *after,
+                               struct uuid *ret_work);
+/* How many rows stand before the job's in its lane; counts up to `most`. */
+enum error job_queue_ahead(struct txn *txn, const struct job *job, uint32_t most, uint32_t *ret_count);
+
+#endif

@@ -10,7 +10,7 @@
 
 #define WORKERS   64u
 #define POLL_NS   NS_PER_MS
-#define REQUEST   4096u
+#define READY_NS  (20 * NS_PER_S)
 #define DIGITS    16u
 #define PATH_SIZE 4200u
 
@@ -63,10 +63,19 @@ void jobserver_begin(struct jobserver *s, const char *folder, uint32_t workers)
     daemon_begin(&s->daemon, argv, NULL, false);
 }
 
-/* It listens when it is ready. */
+/* Its port may answer before it is ready, that it isn't. */
 void jobserver_await(struct jobserver *s)
 {
+    struct asker a;
+    uint64_t deadline = bench_now() + READY_NS;
     daemon_await(&s->daemon);
+    asker_open(&a, s->operator_port);
+    while (asker_ask(&a, "GET", "/readyz", NULL, NULL) != 200) {
+        if (bench_now() > deadline)
+            bench_fail("it isn't ready: %s", a.body);
+        usleep(200);
+    }
+    asker_close(&a);
 }
 
 /* ---- clients ---- */
@@ -77,11 +86,11 @@ static void expect(const struct asker *a, int status, int wanted, const char *wh
         bench_fail("%s: status %d: %s", what, status, a->body);
 }
 
-static void enrol_one(struct asker *a, char key[JOBSERVER_KEY_SIZE])
+static void enrol_one(struct asker *a, char id[JOBSERVER_ID_SIZE], char key[JOBSERVER_KEY_SIZE])
 {
-    char id[64], path[128];
+    char path[128];
     expect(a, asker_ask(a, "POST", "/v1/clients", NULL, NULL), 201, "a client");
-    if (!asker_member(a, "client_id", id, sizeof id))
+    if (!asker_member(a, "client_id", id, JOBSERVER_ID_SIZE))
         bench_fail("a client without an id: %s", a->body);
     snprintf(path, sizeof path, "/v1/clients/%s/keys", id);
     expect(a, asker_ask(a, "POST", path, NULL, "{}"), 201, "a key");
@@ -94,7 +103,7 @@ void jobserver_enrol(struct jobserver *s)
     struct asker a;
     asker_open(&a, s->daemon.port);
     for (uint32_t i = 0; i < JOBSERVER_CLIENTS; i++)
-        enrol_one(&a, s->keys[i]);
+        enrol_one(&a, s->ids[i], s->keys[i]);
     asker_close(&a);
 }
 
@@ -116,40 +125,52 @@ double jobserver_metric(const struct jobserver *s, const char *name)
     return sum;
 }
 
-/* ---- submitters ---- */
-
-/* One whole request, in which only the digits of the payload change. */
-static void write_request(struct jobserver_submits *m, uint32_t client)
+size_t jobserver_request(const char *key, const char *method, const char *path, const char *body, char *room)
 {
-    char body[REQUEST];
-    char *room = malloc(REQUEST);
-    if (!room)
-        bench_fail("no memory");
-    int body_size =
-        snprintf(body, sizeof body, "{\"type\":\"EXECUTE\",\"work_kind\":\"%s\",\"payload\":\"%.*s\"}",
-                 m->work_kind, (int)QUEUE_BODY, queue_body(0));
-    int size = snprintf(room, REQUEST,
-                        "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
-                        "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-                        m->server->keys[client], body_size, body);
-    if (size <= 0 || (uint32_t)size >= REQUEST)
+    int size = snprintf(room, CROWD_SAY_MAX,
+                        "%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+                        "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                        method, path, key, strlen(body), body);
+    if (size <= 0 || (uint32_t)size >= CROWD_SAY_MAX)
         bench_fail("a request of %d bytes", size);
-    m->requests[client] = room;
-    m->sizes[client] = (size_t)size;
-    m->digits[client] = (size_t)size - 2 - QUEUE_BODY;
+    return (size_t)size;
 }
 
+/* ---- submitters ---- */
+
+static uint32_t clients_of(const struct jobserver_submits *m)
+{
+    return m->clients ? m->clients : JOBSERVER_CLIENTS;
+}
+
+static void make_template(struct jobserver_submits *m, uint32_t number, struct jobserver_template *t)
+{
+    char body[CROWD_SAY_MAX], callback[256] = "";
+    if (m->callbacks)
+        snprintf(callback, sizeof callback, "\"callback\":\"%s\",", m->callback(number));
+    snprintf(body, sizeof body, "{\"type\":\"EXECUTE\",\"work_kind\":\"%s\",%s\"payload\":\"%.*s\"}",
+             m->work_kind, callback, (int)QUEUE_BODY, queue_body(0));
+    t->bytes = malloc(CROWD_SAY_MAX);
+    if (!t->bytes)
+        bench_fail("no memory");
+    t->size =
+        jobserver_request(m->server->keys[number % JOBSERVER_CLIENTS], "POST", "/v1/jobs", body, t->bytes);
+    t->digits = t->size - 2 - QUEUE_BODY;
+}
+
+/* A template for each client, or for each receiver when there are callbacks. */
 static size_t submit_job(void *arg, uint32_t who, char *room)
 {
     struct jobserver_submits *m = arg;
-    uint32_t client = who % JOBSERVER_CLIENTS;
     if (!queue_next(&m->counts))
         return 0;
-    if (!m->requests[client])
-        write_request(m, client);
-    memcpy(room, m->requests[client], m->sizes[client]);
-    memcpy(room + m->digits[client], queue_body(m->counts.submitted), DIGITS);
-    return m->sizes[client];
+    uint32_t number = m->callbacks ? (uint32_t)(m->counts.submitted % m->callbacks) : who % clients_of(m);
+    struct jobserver_template *t = &m->templates[number];
+    if (!t->bytes)
+        make_template(m, number, t);
+    memcpy(room, t->bytes, t->size);
+    memcpy(room + t->digits, queue_body(m->counts.submitted), DIGITS);
+    return t->size;
 }
 
 static size_t hear_accepted(void *arg, uint32_t who, const char *bytes, size_t size, uint32_t *ret_done)
@@ -165,7 +186,7 @@ static size_t hear_accepted(void *arg, uint32_t who, const char *bytes, size_t s
         bench_fail("a submit: %.*s", (int)whole, bytes);
     m->answered++;
     memcpy(m->last_id, id + sizeof member - 1, 36);
-    m->last_key = m->server->keys[who % JOBSERVER_CLIENTS];
+    m->last_key = m->server->keys[who % clients_of(m)];
     *ret_done = 1;
     return whole;
 }

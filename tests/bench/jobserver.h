@@ -12,13 +12,15 @@
 #include "tests/bench/daemon.h"
 #include "tests/bench/queue.h"
 
-#define JOBSERVER_CLIENTS  16u
-#define JOBSERVER_KEY_SIZE 128u
+#define JOBSERVER_CLIENTS       16u
+#define JOBSERVER_ID_SIZE       40u
+#define JOBSERVER_KEY_SIZE      128u
+#define JOBSERVER_TEMPLATES_MAX 128u
 
 struct jobserver {
     struct daemon daemon;
     uint16_t operator_port;
-    char keys[JOBSERVER_CLIENTS][JOBSERVER_KEY_SIZE];
+    char ids[JOBSERVER_CLIENTS][JOBSERVER_ID_SIZE], keys[JOBSERVER_CLIENTS][JOBSERVER_KEY_SIZE];
 };
 
 /* Does this build's program take jobs at all? */
@@ -32,17 +34,25 @@ void jobserver_enrol(struct jobserver *server);
 /* The value of a counter or gauge, all labels together. */
 double jobserver_metric(const struct jobserver *server, const char *name);
 
+/* A whole request with this key; its size. room: of CROWD_SAY_MAX bytes. */
+size_t jobserver_request(const char *key, const char *method, const char *path, const char *body, char *room);
+
 /* ---- submitters ---- */
 
 struct jobserver_submits {
     struct jobserver *server;
     const char *work_kind; /* one of a user's own begins with "x." */
+    uint32_t clients;      /* whose jobs they are; 0: those of all, one after the other */
+    uint32_t callbacks;    /* jobs call these back, one after the other; 0: none */
+    const char *(*callback)(uint32_t number);
     struct queue_counts counts;
     uint64_t answered;
     char last_id[40]; /* of the job that was answered last, and whose it is */
     const char *last_key;
-    char *requests[JOBSERVER_CLIENTS]; /* made when they are first needed, and never freed */
-    size_t sizes[JOBSERVER_CLIENTS], digits[JOBSERVER_CLIENTS];
+    struct jobserver_template { /* a request but for the digits of its payload; never freed */
+        char *bytes;
+        size_t size, digits;
+    } templates[JOBSERVER_TEMPLATES_MAX];
 };
 
 /* Its argument is a struct jobserver_submits. */

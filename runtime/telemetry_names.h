@@ -51,7 +51,11 @@
     X(STATUS, "status")                 \
     X(STAGE, "stage")                   \
     X(LISTENER, "listener")             \
-    X(TARGET, "target")
+    X(TARGET, "target")                 \
+    X(JOB_ID, "job_id")                 \
+    X(CLIENT_ID, "client_id")           \
+    X(CURRENT_STATE, "current_state")   \
+    X(NEXT_STATE, "next_state")
 
 /* The three classes of failure there are. */
 #define FAILURE_CLASSES(X)                                           \
@@ -160,13 +164,18 @@
     X(AUTH_SIGNATURE, "auth.signature", "count", COUNT, "auth_signatures", OUTCOME, "good|bad",              \
       HAS(OUTCOME), "Signatures of tokens that were verified; one that is remembered isn't.")                \
     X(CHAOS_VERB, "chaos.verb", "recovery_ms", NS, "chaos_verbs", OPERATION, "kill|suspend|resume|crash",    \
-      HAS(OPERATION) | HAS(TARGET) | HAS(OUTCOME), "What an operator did to an actor on purpose.")
+      HAS(OPERATION) | HAS(TARGET) | HAS(OUTCOME), "What an operator did to an actor on purpose.")           \
+    X(JOB_TRANSITION, "job.transition", "count", COUNT, "job_transitions", EVENT,                            \
+      "job.created|job.queued|job.assigned|job.running|job.succeeded|job.failed|job.timed_out|job.canceled|" \
+      "job.retried|job.requeued",                                                                            \
+      HAS(EVENT) | HAS(JOB_ID) | HAS(CLIENT_ID) | HAS(NEXT_STATE), "Changes of jobs' states, by event.")
 
 /* X(event): those that come with each request: counted, shown to subscribers, but not kept in the ring, where
  * they would push out everything else within a hundredth of a second. */
 #define TELEMETRY_FREQUENT(X) \
     X(HTTP_REQUEST)           \
-    X(HTTP_CONNECTION)
+    X(HTTP_CONNECTION)        \
+    X(JOB_TRANSITION)
 
 /* X(event, class): the class that the event's failure_class must name; any other value is refused. */
 #define TELEMETRY_FAILURES(X)                   \

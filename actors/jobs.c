@@ -1,0 +1,69 @@
+#include "actors/jobs.h"
+
+#include <stdatomic.h>
+
+#include "runtime/actor.h"
+#include "runtime/telemetry.h"
+
+const struct jobs_settings jobs_defaults = {
+    .workers = 16,
+    .concurrency = 1,
+    .poll_us = 1000000,
+    .lease_us = 30000000,
+    .heartbeat_us = 5000000,
+    .speed_ppm = 1000000,
+    .should_fail_ppm = 200000,
+    .runtime_max_ms = 120000,
+    .payload_max = 262144,
+    .types = (1u << JOB_TYPE_COUNT) - 1,
+    .queue_max = 10000,
+    .active_max = 20000,
+    .retry_max = 3,
+    .backoff_base_us = 1000000,
+    .backoff_most_us = 60000000,
+    .kept_us = UINT64_C(30) * 86400 * 1000000,
+};
+
+/* Readers copy the newest; a writer fills the next of several places, so that nobody copies one that is being written unless
+ * settings change that often within one copy. */
+#define PLACES 16u
+static struct jobs_settings places[PLACES];
+static _Atomic uint32_t newest; /* 0: none yet, the defaults */
+
+void jobs_configure(const struct jobs_settings *settings)
+{
+    uint32_t next = atomic_load(&newest) + 1;
+    if (next % PLACES == 0)
+        next++; /* 0 means the defaults */
+    places[next % PLACES] = *settings;
+    atomic_store_explicit(&newest, next, memory_order_release);
+}
+
+struct jobs_settings jobs_settings(void)
+{
+    uint32_t at = atomic_load_explicit(&newest, memory_order_acquire);
+    return at % PLACES ? places[at % PLACES] : jobs_defaults;
+}
+
+#define CLOCK_MEMBERS_MAX 4096u
+
+void jobs_clock_moved(void)
+{
+    struct arena_mark mark = actor_arena_mark();
+    actor_pid *pids = actor_alloc(CLOCK_MEMBERS_MAX * sizeof(*pids));
+    size_t count = actor_members(JOBS_CLOCK_GROUP, pids, CLOCK_MEMBERS_MAX);
+    for (size_t i = 0; i < count && i < CLOCK_MEMBERS_MAX; i++)
+        (void)actor_cast(pids[i], JOBS_CLOCK, NULL, 0); /* a full mailbox has something else to look at */
+    actor_arena_reset(mark);
+}
+
+void jobs_tell(const struct job_told *told)
+{
+    char id[UUID_TEXT_SIZE], client[UUID_TEXT_SIZE];
+    uuid_format(&told->id, id);
+    uuid_format(&told->client, client);
+    TELEMETRY(JOB_TRANSITION, 1, DIM(EVENT, job_event_name(told->event)), DIM(JOB_ID, id),
+              DIM(CLIENT_ID, client),
+              DIM(CURRENT_STATE, told->event == JOB_CREATE ? "none" : job_state_name(told->from)),
+              DIM(NEXT_STATE, job_state_name(told->to)));
+}

@@ -48,11 +48,19 @@ static void write_roles_text(struct json_sink *sink, const struct route *route)
         }
 }
 
+void acl_limits(const struct route *route, char ret_text[ACL_LIMITS_SIZE])
+{
+    snprintf(ret_text, ACL_LIMITS_SIZE, "%s%s%s%s%s", limit_name(route->limit), route->anonymous ? "/" : "",
+             route->anonymous ? limit_name(route->anonymous) : "", route->everybody ? "+" : "",
+             route->everybody ? limit_name(route->everybody) : "");
+}
+
 static void write_text(struct json_sink *sink, const char *listener, const struct route *route)
 {
-    char line[320];
-    snprintf(line, sizeof(line), "%-8s  %-7s %-42s %-9s %-12s %-13s ", listener, method_name(route->method),
-             route->path, surface_name(route->surface), auth_name(route->auth), limit_name(route->limit));
+    char line[320], limits[ACL_LIMITS_SIZE];
+    acl_limits(route, limits);
+    snprintf(line, sizeof(line), "%-8s  %-7s %-42s %-9s %-12s %-28s ", listener, method_name(route->method),
+             route->path, surface_name(route->surface), auth_name(route->auth), limits);
     json_sink_text(sink, line);
     write_roles_text(sink, route);
     json_sink_text(sink, "\n");
@@ -67,6 +75,8 @@ static void write_json(struct json *json, const char *listener, const struct rou
     JSON_MEMBER(json, "surface", string, surface_name(route->surface));
     JSON_MEMBER(json, "auth", string, auth_name(route->auth));
     JSON_MEMBER(json, "limit", string, limit_name(route->limit));
+    JSON_MEMBER(json, "limit_anonymous", string, route->anonymous ? limit_name(route->anonymous) : NULL);
+    JSON_MEMBER(json, "limit_everybody", string, route->everybody ? limit_name(route->everybody) : NULL);
     json_key(json, "roles");
     json_array_begin(json);
     for (int i = 0; i < ROLE_COUNT; i++)
@@ -86,7 +96,7 @@ int command_acl(const struct options *o)
     if (o->json) {
         json_array_begin(&json);
     } else {
-        snprintf(line, sizeof(line), "%-8s  %-7s %-42s %-9s %-12s %-13s %s\n", "LISTENER", "METHOD", "PATH",
+        snprintf(line, sizeof(line), "%-8s  %-7s %-42s %-9s %-12s %-28s %s\n", "LISTENER", "METHOD", "PATH",
                  "SURFACE", "CREDENTIALS", "LIMIT", "ROLES");
         json_sink_text(&sink, line);
     }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/acl.h"
 #include "config/output.h"
 #include "http/surface.h"
 
@@ -325,11 +326,12 @@ static void write_routes(struct json_sink *sink, enum listening listening)
     for (size_t t = 0; t < tables.count; t++)
         for (size_t i = 0; i < tables.counts[t]; i++) {
             const struct route *route = &tables.tables[t][i];
-            char words[160];
+            char words[160], limits[ACL_LIMITS_SIZE];
             term(sink, method_name(route->method), route->path);
+            acl_limits(route, limits);
             snprintf(words, sizeof(words), "Surface %s; needs %s%s%s.", surface_name(route->surface),
                      auth_words(route), route->limit == LIMIT_NONE ? "" : "; limit ",
-                     route->limit == LIMIT_NONE ? "" : limit_name(route->limit));
+                     route->limit == LIMIT_NONE ? "" : limits);
             line(sink, words);
         }
 }

@@ -265,6 +265,8 @@ enum option_mark {
       "600", "requests", "of one client a minute; one more is answered 429")                                 \
     X(limits_address, "limits.address", COUNT, FOR_SERVER, 0, 1000000, MARK_RELOAD, "0", "requests",         \
       "of one address a minute; 0: any number")                                                              \
+    X(limits_subject, "limits.subject", COUNT, FOR_SERVER, 1, 1000000, MARK_RELOAD, "600", "requests",       \
+      "of one token's subject a minute, where no bucket of its own counts them; one more is answered 429")   \
     X(operator_listen, "operator.listen", TEXT, FOR_SERVER | FOR_CLIENT, 0, 0, MARK_RESTART,                 \
       "127.0.0.1:7070", "address",                                                                           \
       "where operators connect: a loopback address and port (0: any free one), or unix:PATH")                \

@@ -96,6 +96,7 @@ void settings_limiter(const struct settings *settings, struct limiter_options *r
     *ret = (struct limiter_options){.overrides = settings->overrides,
                                     .overrides_count = settings->overrides_count};
     ret->quota[LIMIT_CLIENT] = (uint32_t)settings->options.limits_requests_per_minute;
+    ret->quota[LIMIT_SUBJECT] = (uint32_t)settings->options.limits_subject;
     ret->quota[LIMIT_ADDRESS] = (uint32_t)settings->options.limits_address;
 }
 

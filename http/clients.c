@@ -362,34 +362,12 @@ static void issue(const struct request *q, struct response *r, const struct uuid
     explicit_bzero(text, sizeof(text));
 }
 
-static void write_limit(struct json *json, void *context)
-{
-    JSON_MEMBER(json, "limit", string, (const char *)context);
-}
-
-/* Without a key it is an anonymous request (AMB-J-22), with one it is the client's. False: answered. */
-static bool within_limit(const struct request *q, struct response *r)
-{
-    static char anonymous[] = "anonymous", per_minute[] = "requests_per_minute";
-    bool known = q->identity.kind == IDENTITY_CLIENT;
-    enum limit limit = known ? LIMIT_CLIENT : LIMIT_REGISTER;
-    struct span key = known ? span_of(&q->identity.client, sizeof(q->identity.client)) : q->address;
-    if (!q->front || !q->front->limiter || key.size == 0)
-        return true;
-    struct limit_result result = limiter_take(q->front->limiter, limit, key);
-    limiter_write_headers(&result, limit, r);
-    if (!result.allowed)
-        response_error_with(r, ERROR_RFA_REQUEST_RATE_LIMITED, "too many requests for keys", write_limit,
-                            known ? per_minute : anonymous);
-    return result.allowed;
-}
-
 static void serve_create_key(const struct request *q, struct response *r)
 {
     struct uuid client;
     struct span key;
     const struct json_node *rotate = q->json ? json_member(q->json, json_root(q->json), "rotate") : NULL;
-    if (!within_limit(q, r) || !take_idempotency_key(q, r, &key))
+    if (!take_idempotency_key(q, r, &key))
         return;
     if (rotate && rotate->kind != JSON_TRUE && rotate->kind != JSON_FALSE) {
         response_error(r, ERROR_RFA_REQUEST_MALFORMED, "rotate must be true or false");
@@ -603,9 +581,27 @@ static void serve_no_jobs(const struct request *q, struct response *r)
     }
 
 const struct route client_routes[] = {
-    JOBS_ROUTE(POST, "/v1/clients", NONE, REGISTER, KEYS_BODY_MAX, true, true, serve_create_client),
-    JOBS_ROUTE(POST, "/v1/clients/{client_id}/keys", OPTIONAL, NONE, KEYS_BODY_MAX, true, true,
-               serve_create_key),
+    {.method = METHOD_POST,
+     .path = "/v1/clients",
+     .surface = SURFACE_JOBS,
+     .auth = AUTH_NONE,
+     .limit = LIMIT_REGISTER,
+     .everybody = LIMIT_REGISTER_ALL,
+     .body_max = KEYS_BODY_MAX,
+     .body_optional = true,
+     .changes = true,
+     .serve = serve_create_client},
+    {.method = METHOD_POST,
+     .path = "/v1/clients/{client_id}/keys",
+     .surface = SURFACE_JOBS,
+     .auth = AUTH_OPTIONAL,
+     .limit = LIMIT_CLIENT,
+     .anonymous = LIMIT_REGISTER,
+     .everybody = LIMIT_REGISTER_ALL,
+     .body_max = KEYS_BODY_MAX,
+     .body_optional = true,
+     .changes = true,
+     .serve = serve_create_key},
     JOBS_ROUTE(POST, "/v1/clients/{client_id}/keys/renew", KEY, CLIENT, KEYS_BODY_MAX, true, true,
                serve_renew_key),
     JOBS_ROUTE(POST, "/v1/clients/{client_id}/keys/revoke", KEY, CLIENT, KEYS_BODY_MAX, false, true,

@@ -456,8 +456,8 @@ static void serve_bulk(const struct request *q, struct response *r)
 /* Who may cancel depends on the job, too: whoever submitted it, and keepers and operators. */
 const struct route control_routes[] = {
     POST_BOTH("/jobs:submit", SUBMITTERS, SUBMIT, serve_submit),
-    GET_ROUTE("/jobs/{job_id}", NULL, 0, NONE, serve_job),
-    POST_BOTH("/jobs/{job_id}:cancel", SUBMITTERS, NONE, serve_cancel),
+    GET_ROUTE("/jobs/{job_id}", NULL, 0, SUBJECT, serve_job),
+    POST_BOTH("/jobs/{job_id}:cancel", SUBMITTERS, SUBJECT, serve_cancel),
     POST_BOTH("/jobs/{job_id}:approve", DECIDERS, DECISION, serve_approve),
     POST_BOTH("/jobs/{job_id}:reject", DECIDERS, DECISION, serve_reject),
     POST_BOTH("/jobs/{job_id}:decision", DECIDERS, DECISION, serve_decision),
@@ -467,4 +467,5 @@ const struct route control_routes[] = {
 };
 const size_t control_routes_count = sizeof(control_routes) / sizeof(*control_routes);
 
-const struct route control_shared_job = GET_ROUTE("/v1/jobs/{job_id}", "/jobs/{job_id}", 0, NONE, serve_job);
+const struct route control_shared_job =
+    GET_ROUTE("/v1/jobs/{job_id}", "/jobs/{job_id}", 0, SUBJECT, serve_job);

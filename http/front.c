@@ -361,7 +361,7 @@ static enum error_code authenticate(struct front *front, struct request *q, bool
 
 /* ---- limits ---- */
 
-enum per { PER_ADDRESS, PER_CLIENT, PER_ACTOR, PER_ROUTE };
+enum per { PER_ADDRESS, PER_CLIENT, PER_SUBJECT, PER_ACTOR, PER_ROUTE };
 
 static struct span limited_by(const struct request *q, enum limit limit)
 {
@@ -375,14 +375,15 @@ static struct span limited_by(const struct request *q, enum limit limit)
         return q->address;
     case PER_CLIENT:
         return span_of(&q->identity.client, sizeof(q->identity.client));
+    case PER_SUBJECT:
     case PER_ACTOR:
         return q->identity.subject;
-    default:
-        return q->route ? span_text(q->route->path) : span_of(NULL, 0);
+    default: /* both ways to it are one */
+        return q->route ? span_text(q->route->alias_of ? q->route->alias_of : q->route->path)
+                        : span_of(NULL, 0);
     }
 }
 
-/* False: answered. */
 /* What the job contract calls a limit of the front (AMB-J-22, JOB-441). */
 static void write_limit(struct json *json, void *context)
 {
@@ -395,17 +396,19 @@ static void throttle(struct response *r, enum limit limit, const struct limit_re
     char detail[96];
     snprintf(detail, sizeof(detail), "more than %u %s in %u s; again in %u s", result->quota,
              limit == LIMIT_FAILURES ? "refused credentials" : "requests", result->window_s, result->reset_s);
+    TELEMETRY(HTTP_THROTTLED, 1, DIM(BUCKET, limit_name(limit)));
     response_error_with(r, catalogue_code(r->surface, ERROR_KIND_THROTTLED), detail,
                         r->surface == SURFACE_JOBS ? write_limit : NULL, &limit);
 }
 
+/* False: answered. What all have left together is told to those only who are refused by it. */
 static bool within(const struct front *front, const struct request *q, struct response *r, enum limit limit)
 {
     struct span key = limited_by(q, limit);
     if (limit == LIMIT_NONE || !front->limiter || key.size == 0)
         return true;
     struct limit_result result = limiter_take(front->limiter, limit, key);
-    if (result.quota)
+    if (result.quota && (!result.allowed || q->route == NULL || limit != q->route->everybody))
         limiter_write_headers(&result, limit, r);
     if (result.allowed)
         return true;
@@ -872,7 +875,9 @@ static bool admit(struct front *front, struct request *q, struct response *r)
         response_error(r, catalogue_code(r->surface, ERROR_KIND_FORBIDDEN), "%s", role_text);
         return false;
     }
-    return within(front, q, r, route->limit);
+    bool anonymous = route->anonymous != LIMIT_NONE && q->identity.kind == IDENTITY_NONE;
+    return within(front, q, r, anonymous ? route->anonymous : route->limit) &&
+           within(front, q, r, route->everybody);
 }
 
 static void serve(struct front *front, struct request *q, struct front_plan *plan, struct response *r)

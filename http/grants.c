@@ -262,6 +262,7 @@ const struct route grant_routes[] = {
      .surface = SURFACE_CONTROL,
      .auth = AUTH_NONE,
      .limit = LIMIT_TOKEN,
+     .everybody = LIMIT_TOKEN_ALL,
      .body_max = GRANTS_BODY_MAX,
      .changes = true,
      .precheck = check_grant,

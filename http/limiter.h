@@ -1,7 +1,8 @@
 /* Limits on how often: a table of token buckets in memory (any thread, no lock, one compare-and-swap), and for the
  * buckets of the control contract the sliding window of spec/control.md AMB-28, which survives a restart.
  *
- * X(ID, "name", requests, window in s, per) per: ADDRESS, CLIENT (the key's client), ACTOR (sub), ROUTE. Those per ACTOR
+ * X(ID, "name", requests, window in s, per) per: ADDRESS, CLIENT (the key's client), SUBJECT (a token's sub), ROUTE (of all who
+ * ask there together), ACTOR (sub). Those per ACTOR
  * are windows in the store (store/rate_window.h), a commit each: they are rare by definition. The store knows them by their
  * place in this list, so new ones go to its end. One that was refused is refused again from memory until its time has come,
  * so asking too often costs the store nothing. When the store can't be asked, a token bucket of the same quota stands in.
@@ -31,7 +32,11 @@ struct response;
     X(DLQ_REPROCESS, "dlq_reprocess", 20, 60, ACTOR)                                                        \
     X(DLQ_BULK, "dlq_bulk", 5, 60, ACTOR)                                                                   \
     X(FAILURES, "failures", 30, 60, ADDRESS) /* refused credentials of one address: beyond that it waits */ \
-    X(TOKEN, "token", 60, 60, ADDRESS)       /* tokens that are asked for with a secret */
+    X(TOKEN, "token", 60, 60, ADDRESS)       /* tokens that are asked for with a secret */                  \
+    X(SUBJECT, "subject", 600, 60, SUBJECT)  /* limits.subject: where a token has no bucket of its own */   \
+    X(REGISTER_ALL, "register_all", 6000, 60,                                                               \
+      ROUTE) /* new clients and first keys, from wherever they come */                                      \
+    X(TOKEN_ALL, "token_all", 6000, 60, ROUTE)
 
 enum limit {
 #define X(id, name, requests, window, per) LIMIT_##id,

@@ -30,9 +30,12 @@ struct route {
     const char *path;   /* "/v1/clients/{client_id}/keys", "/jobs/{job_id}:cancel" */
     enum surface surface;
     enum authentication auth;
-    uint32_t roles;    /* of a token: ROLE_..., 0: any */
-    enum limit limit;  /* its bucket; LIMIT_NONE */
-    uint32_t body_max; /* 0: takes no body */
+    uint32_t roles;   /* of a token: ROLE_..., 0: any */
+    enum limit limit; /* its bucket; LIMIT_NONE */
+    enum limit
+        anonymous; /* the bucket instead, where credentials may be left out, of who has left them out */
+    enum limit everybody; /* one more, of ROUTE: of all who ask for it together; LIMIT_NONE */
+    uint32_t body_max;    /* 0: takes no body */
     bool body_optional;
     bool changes;      /* refused when a browser sends it on behalf of another site */
     bool quiet;        /* not in the access log at info */

@@ -55,7 +55,8 @@
     X(JOB_ID, "job_id")                 \
     X(CLIENT_ID, "client_id")           \
     X(CURRENT_STATE, "current_state")   \
-    X(NEXT_STATE, "next_state")
+    X(NEXT_STATE, "next_state")         \
+    X(BUCKET, "bucket")
 
 /* The three classes of failure there are. */
 #define FAILURE_CLASSES(X)                                           \
@@ -155,6 +156,10 @@
       HAS(STATUS), "Requests that were answered, by the class of the answer's status.")                      \
     X(HTTP_REFUSED, "http.refused", "count", COUNT, "http_refused", REASON, "", HAS(REASON),                 \
       "What came to a listener and was no request: refused before it had a route.")                          \
+    X(HTTP_THROTTLED, "http.throttled", "count", COUNT, "http_throttled", BUCKET,                            \
+      "address|client|register|submit|decision|dlq_list|dlq_reprocess|dlq_bulk|failures|token|subject|"      \
+      "register_all|token_all",                                                                              \
+      HAS(BUCKET), "Requests answered 429, by the bucket that had no token left.")                           \
     X(HTTP_CONNECTION, "http.connection", "count", COUNT, "http_connections", OUTCOME,                       \
       "accepted|turned_away|cut_off", HAS(LISTENER) | HAS(OUTCOME),                                          \
       "Connections that were accepted, turned away for want of room, or cut off for being too slow.")        \

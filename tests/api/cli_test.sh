@@ -74,7 +74,7 @@ check "output onto a full disk" sh -c '"$1" version >/dev/full 2>"$2"; test $? =
 check "it is said" err "standard output: No space left on device"
 check "output that is closed" sh -c '"$1" version >&- 2>"$2"; test $? = 1' sh "$COPPICE" "$tmp/stderr"
 check "it is said as well" err "standard output: Bad file descriptor"
-if with script; then
+if have script; then
     check "TERM=dumb is no terminal to draw on" sh -c '
         TERM=dumb script -qec "$1 top" "$2" </dev/null >/dev/null; test $? = 64' sh "$COPPICE" "$tmp/typescript"
 fi
@@ -89,13 +89,15 @@ check "a wrong verb" runs 64 keys lst
 check "a wrong verb has a neighbour" err "did you mean keys list?"
 check "acl" runs 0 acl
 check "acl names routes and who may" out "POST    /dlq/items/{event_id}:reprocess"
+check "acl has both buckets of a first key" out "optional key client/register+register_all"
 check "acl as JSON" runs 0 acl --json
+check "acl as JSON has them too" out '"limit":"client","limit_anonymous":"register","limit_everybody":"register_all"'
 check "acl as JSON has roles" out '"roles":["owner","infra-approver"'
 for shell in bash zsh fish; do
     check "completion for $shell" runs 0 completion $shell
     check "it knows commands" out backup
     check "and options" out operator-listen
-    if with $shell; then check "$shell reads it" $shell -n "$tmp/stdout"; fi
+    if have $shell; then check "$shell reads it" $shell -n "$tmp/stdout"; fi
 done
 check "completion for nobody" runs 64 completion csh
 "$COPPICE" completion bash >"$tmp/completion"
@@ -111,7 +113,7 @@ check "a value" completes "stage" config check --environment s
 check "a level" completes "warn" log level w
 check "a role" completes "viewer" token issue --role v
 groff=
-! with groff || groff=yes
+! have groff || groff=yes
 for page in $("$COPPICE" manual list); do
     check "manual page $page" runs 0 manual "$page"
     check "manual page $page has its sections" sh -c 'grep -q "^.SH NAME" "$1" && grep -q "^.SH SEE ALSO" "$1"' sh "$tmp/stdout"
@@ -152,7 +154,7 @@ check "and no escapes" sh -c '! grep -q "$(printf "\033")" "$1"' sh "$tmp/stdout
 on_a_terminal() {
     printf "$1" | TERM=xterm timeout 60 script -qec "stty rows 24 cols 80; $2" /dev/null >"$tmp/screen"
 }
-if with script; then
+if have script; then
     check "top on a terminal" on_a_terminal '?qs/dedup\rq' "'$COPPICE' top --operator-listen $at --store-dir '$tmp/store'"
     check "it has a screen of its own" has "$(head -c 100 "$tmp/screen" | cat -v)" '^[[?1049h^[[?25l'
     check "with help" has "$(cat -v "$tmp/screen")" 'space   stop the clock'

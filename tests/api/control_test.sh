@@ -332,6 +332,11 @@ post /jobs:submit "$(submit)" >/dev/null
 check "CTL-023 both ways" header 'ratelimit: "submit";r=19;t=60'
 post /v1/jobs:submit "$(submit)" >/dev/null
 check "CTL-023 share the limit" header 'ratelimit: "submit";r=18;t=60'
+as reader viewer
+ask GET "/jobs/$none" -H "Authorization: Bearer $bearer" >/dev/null
+check "a token's reads have a bucket" header 'ratelimit: "subject";r=599;t=1'
+ask GET "/v1/jobs/$none" -H "Authorization: Bearer $bearer" >/dev/null
+check "CTL-163 by subject, both ways" header 'ratelimit: "subject";r=598;t=1'
 versions() {
     curl -s -H "Authorization: Bearer $(cat "$tmp/store/operator.token")" "http://$operator/metrics" | sed -n 's/^routing_decision_count{version="v1"} //p'
 }
@@ -565,5 +570,23 @@ check "CTL-151 it answers" is "$(ask GET /healthz)" 200
 check "CTL-151 CTL-149 by its own pages" has "$(tr A-Z a-z <"$tmp/head")" "frame-ancestors 'self'"
 check "CTL-151 as approved" header 'x-frame-options: SAMEORIGIN'
 check "CTL-154 once" is "$(grep -ci '^x-frame-options:' "$tmp/head")" 1
+check "it stops" stop
+
+# --- reads of a token, which are counted, too ---
+throttled() {
+    curl -s -H "Authorization: Bearer $(cat "$tmp/store/operator.token")" "http://$operator/metrics" | sed -n "s/^coppice_http_throttled_total{bucket=\"$1\"} //p"
+}
+check "a server with two reads a minute" start --limits-subject 2
+operator=$at
+at=$client
+as reader viewer
+check "none is throttled" is "$(throttled subject)" 0
+for n in 1 2; do
+    check "read $n" answers 404 JOB_404_NOT_FOUND GET "/jobs/$none" -H "Authorization: Bearer $bearer"
+done
+check "CTL-162 CTL-163 one more, on any path of them" answers 429 RATE_429_THROTTLED GET "/v1/jobs/$none" -H "Authorization: Bearer $bearer"
+check "CTL-162 with Retry-After" header 'retry-after: [1-9][0-9]*'
+check "it is counted by its bucket" is "$(throttled subject)" 1
+check "another bucket's are not" is "$(throttled submit)" 0
 check "it stops" stop
 finish

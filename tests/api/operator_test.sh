@@ -37,13 +37,13 @@ check "to HTTP/1.0 until the end" has "$(curl -sS -H "$bearer" -0 -D - -o "$tmp/
 check "and whole" is "$(tail -c 2 "$tmp/ten")" '}'
 check "metrics" has "$(get /metrics)" 'coppice_actor_restarts_total'
 check "metrics of the build" has "$(get /metrics)" 'coppice_build_info{version="'
-if with promtool; then
+if have promtool; then
     check "promtool has nothing to say of them" sh -c 'curl -sS -H "$1" "http://$2/metrics" | promtool check metrics' sh "$bearer" "$at"
 fi
 openmetrics=$(curl -sS -D - -H "$bearer" -H 'Accept: application/openmetrics-text; version=1.0.0' "http://$at/metrics")
 check "OpenMetrics for who asks" has "$openmetrics" 'Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8'
 check "with its end" is "$(printf '%s' "$openmetrics" | tail -1)" '# EOF'
-if with promtool; then
+if have promtool; then
     # Its check reads the old form alone; what makes blocks reads this one, and wants a time with each sample.
     curl -sS -H "$bearer" -H 'Accept: application/openmetrics-text; version=1.0.0' "http://$at/metrics" |
         sed 's/^[^#].*/& 1700000000/' >"$tmp/openmetrics"

@@ -132,6 +132,33 @@ check "JOB-441 JOB-345 and no more" throttled
 check "JOB-441 by the limit's name" is "$(value limit)" requests_per_minute
 check "JOB-375 with Retry-After" header 'retry-after: [1-9][0-9]*'
 
+# --- who shows no key is counted by address, whatever he asks for that needs none (AMB-J-22) ---
+from=127.0.0.5
+anonymous() { # new clients and first keys are one bucket: sixty, and one more each second
+    i=0
+    while [ $i -lt 70 ]; do
+        ask POST "/v1/clients/$one/keys" >/dev/null
+        [ "$(value code)" = RFA_REQUEST_RATE_LIMITED ] && return 0
+        i=$((i + 1))
+    done
+    return 1
+}
+check "AMB-J-22 a first key" is "$(ask POST "/v1/clients/$one/keys")" 401
+check "AMB-J-22 counts for the address" header 'ratelimit-policy: "register";q=60;w=60'
+check "AMB-J-22 until it may no more" anonymous
+check "AMB-J-22 as anonymous" is "$(value limit)" anonymous
+check "AMB-J-22 with Retry-After" header 'retry-after: [1-9][0-9]*'
+nor_a_client() { # one may have come back meanwhile
+    problem 429 RFA_REQUEST_RATE_LIMITED POST /v1/clients >/dev/null || problem 429 RFA_REQUEST_RATE_LIMITED POST /v1/clients
+}
+check "AMB-J-22 nor make a client" nor_a_client
+from=127.0.0.6
+check "AMB-J-22 another address may" is "$(ask POST /v1/clients)" 201
+three=$(value client_id)
+ask POST "/v1/clients/$three/keys" >/dev/null
+ask POST "/v1/clients/$three/keys" -H "$(auth "$(value api_key)")" >/dev/null
+check "AMB-J-22 with its key it is another bucket" header 'ratelimit-policy: "client";q=[0-9]*;w=60'
+
 # --- probes (CTL-533..CTL-541) ---
 from=127.0.0.4
 at=$operator

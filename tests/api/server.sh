@@ -33,9 +33,9 @@ check() {
     fi
 }
 
-# with TOOL...: whether all of them are there. In CI, where `make deps` was to bring them, one that isn't is a failure;
+# have TOOL...: whether all of them are there. In CI, where `make deps` was to bring them, one that isn't is a failure;
 # elsewhere what needs it is left out, and that is said.
-with() {
+have() {
     for tool; do
         command -v "$tool" >/dev/null && continue
         [ "${CI:-}" != true ] || check "$tool is there" false

@@ -123,7 +123,7 @@ check "it goes on where that was" has "$(kill_actor deduper)" '"'
 check "it stops" stop
 check "stat of the restored store" runs 0 stat --json --store-dir "$tmp/restored"
 check "it has what was restored and what came" out '"audits":5'
-if with mdb_stat mdb_dump mdb_copy; then
+if have mdb_stat mdb_dump mdb_copy; then
     check "Debian's mdb_stat reads the store" sh -c 'mdb_stat -a "$1" | grep -q "Status of audits"' sh "$store"
     mkdir "$tmp/copied" "$tmp/compact"
     check "Debian's mdb_copy copies the store" mdb_copy "$store" "$tmp/copied"

@@ -173,6 +173,10 @@ static const struct route routes[] = {
     ROUTE(GET, "/v1/failing", JOBS, failing),
     ROUTE(POST, "/v1/things", JOBS, hello, .body_max = 100),
     ROUTE(POST, "/v1/register", JOBS, hello, .body_max = 100, .limit = LIMIT_REGISTER),
+    ROUTE(POST, "/v1/all", JOBS, hello, .limit = LIMIT_REGISTER, .everybody = LIMIT_REGISTER_ALL),
+    ROUTE(POST, "/v1/other", JOBS, hello, .limit = LIMIT_REGISTER, .everybody = LIMIT_REGISTER_ALL),
+    ROUTE(POST, "/v1/maybe", JOBS, hello, .auth = AUTH_OPTIONAL, .limit = LIMIT_CLIENT,
+          .anonymous = LIMIT_REGISTER),
     ROUTE(GET, "/v1/key", JOBS, hello, .auth = AUTH_KEY),
     ROUTE(GET, "/worded", PUBLIC, worded),
     ROUTE(GET, "/long", PUBLIC, long),
@@ -1117,6 +1121,31 @@ static void test_requests_of_an_address_are_counted_first(void)
     stop();
 }
 
+static struct store *prepare_everybody(struct routes *compiled)
+{
+    (void)compiled;
+    return with_limits(&(struct limiter_options){.quota = {[LIMIT_REGISTER] = 4, [LIMIT_REGISTER_ALL] = 2}});
+}
+
+/* A bucket of a route is one of all who ask for it, and of this route alone; what is left in it is nobody's business. */
+static void test_buckets_of_routes(void)
+{
+    start_as(plain, prepare_everybody);
+    for (int i = 0; i < 2; i++) {
+        struct heard a = ask("POST", "/v1/all", "", NULL);
+        TEST_CHECK(a.status == 200 && heard_count(&a, "RateLimit") == 1);
+        TEST_CHECK(strstr(heard_field(&a, "RateLimit"), "\"register\";r=") != NULL);
+    }
+    struct heard a = ask("POST", "/v1/all", "", NULL);
+    is_refused(&a, 429, "RFA_REQUEST_RATE_LIMITED");
+    TEST_CHECK(heard_count(&a, "RateLimit") == 2 && heard_has(&a, "more than 2 requests in 60 s"));
+    TEST_CHECK(ask("POST", "/v1/other", "", NULL).status == 200); /* the last one of this address */
+    a = ask("POST", "/v1/maybe", "", NULL);                       /* without a key it counts as one */
+    is_refused(&a, 429, "RFA_REQUEST_RATE_LIMITED");
+    TEST_CHECK(strstr(heard_field(&a, "RateLimit"), "\"register\";r=0") != NULL);
+    stop();
+}
+
 /* ---- answers and their contract ---- */
 
 /* What the document of an operation says of an answer with this status, which may be its default. */
@@ -1417,6 +1446,7 @@ TEST_LIST
     {"the operator's token", test_the_operators_token},
     {"JOB-345 too many requests", test_JOB_345_too_many_requests},
     {"refused credentials are counted", test_refused_credentials_are_counted},
+    {"buckets of a route, and of who shows no key", test_buckets_of_routes},
     {"requests of an address are counted first", test_requests_of_an_address_are_counted_first},
     {"JOB-376 refusals of the front are as the contracts say",
      test_JOB_376_refusals_of_the_front_are_as_the_contracts_say},

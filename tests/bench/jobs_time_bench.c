@@ -25,9 +25,9 @@
 #define TURNS       5
 #define WORKERS     64u
 #define DONE_RATE   100u
-#define DONE_JOBS   80u
+#define DONE_JOBS   60u
 #define DUE_JOBS    1000u
-#define DUE_AHEAD   1500 /* ms from now to the first, and from the spread ones to the burst */
+#define DUE_AHEAD   1200 /* ms from now to the first, and from the spread ones to the burst */
 #define DUE_AFTER   400
 #define HOOK_JOBS   1000u
 #define HOOK_EVENTS 5u /* created, queued, assigned, running, succeeded */

@@ -28,9 +28,9 @@
 #define MAGIC              0xbeefc0deu
 #define FORMAT             1u
 #define MAP_MAX            (UINT64_C(1) << 47)
-#define META_READS_MAX     64u   /* each sees the other's half at most once per commit */
-#define OUTLINE_LEAVES_MAX 1u /* a table with more of them is read at its branches only */
-#define REST_PAGES         1024u /* between two rests: some 2 ms */
+#define META_READS_MAX     64u /* each sees the other's half at most once per commit */
+#define OUTLINE_LEAVES_MAX 1u  /* a table with more of them is read at its branches only */
+#define REST_PAGES         64u /* between two rests: some 0.1 ms */
 
 /* Of trees: keys that are numbers; and, in the file's first tree only, that it lies without a directory of its own. */
 enum tree_flag { TREE_NUMBERS = 0x08, TREE_NO_DIRECTORY = 0x4000 };
@@ -72,6 +72,7 @@ struct image {
     uint32_t tables_count;
     struct said said;
     image_rest *rest; /* NULL: none */
+    uint64_t rested;  /* at so many reached */
     void *rest_arg;
     enum error error; /* of the first thing that was wrong */
     char *text;
@@ -466,8 +467,10 @@ static bool walk_branch(struct walk *walk, const uint8_t *page, uint32_t level, 
 
 static void take_rest(struct image *image)
 {
-    if (image->rest && image->reached_count % REST_PAGES == 0)
-        image->rest(image->rest_arg);
+    if (!image->rest || image->reached_count - image->rested < REST_PAGES)
+        return;
+    image->rested = image->reached_count;
+    image->rest(image->rest_arg);
 }
 
 /* The recursion is as deep as the tree says it is, which is PAGE_DEPTH at most. */

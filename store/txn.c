@@ -74,13 +74,14 @@ static void failed(struct txn *txn, int code)
     txn->error = txn_error_of(code);
 }
 
-/* No memory or a failing disk in the middle of a command: what it read so far it has perhaps acted upon, so the whole
- * transaction goes. What the rows themselves say (not there, damaged) is the command's to answer. */
+/* What LMDB says of a read, but for "not there": it does nothing more in this transaction, and a command has perhaps acted
+ * upon what it read so far. So all of it goes: no memory, a failing disk, a page of its own that it can't make sense of.
+ * That a row isn't there, or its value is damaged, is the command's to answer. */
 static enum error read_error(struct txn *txn, int code)
 {
     enum error e = txn_error_of(code);
     ASSERT(e != OK);
-    if (txn->writing && e != ERR_NOT_FOUND && e != ERR_DAMAGED)
+    if (e != ERR_NOT_FOUND)
         failed(txn, code);
     return e;
 }
@@ -142,7 +143,7 @@ enum error txn_get(struct txn *txn, uint32_t table, struct span key, uint8_t *re
     table_of(txn, table);
     const struct environment *e = &txn->store->environment;
     MDB_val k = val_of(key), v;
-    if (txn->error) /* a write failed: LMDB reads nothing from here on */
+    if (txn->error) /* LMDB reads nothing from here on */
         return txn->error;
     if (txn_beyond(txn, table, key))
         return ERR_NOT_FOUND;
@@ -235,7 +236,7 @@ static bool scan_step(struct scan *scan)
 {
     const struct environment *e = &scan->txn->store->environment;
     MDB_val k = {0}, v = {0};
-    scan->error = scan_look(scan);
+    scan->error = scan->txn->error ? scan->txn->error : scan_look(scan);
     if (scan->error)
         return false;
     enter(scan->txn);

@@ -4,10 +4,12 @@
  * points into the map and is good until the transaction ends, and in the writer's until the next write.
  *
  * Every value is verified at each read (store/value.h): one that isn't what was written there is ERR_DAMAGED, never
- * "not found" and never wrong.
+ * "not found" and never wrong. Of a large file that was opened a moment ago the pages are, too (store/leaves.h).
  *
  * The first error of a write sticks: later writes do nothing, and the commit becomes an abort (store/batch.h).
  * So apply functions write without checking each step. Writes outside a transaction that writes are bugs.
+ * So does what LMDB itself can't read, such as a page that it can't make sense of: it does nothing more in that
+ * transaction. Then everything else that is read in it is the same error; a view is opened anew.
  *
  * Belongs to one thread at a time. Never waits; a damaged page under LMDB can end the process (a guarded section).
  */
@@ -36,7 +38,7 @@ struct txn {
     MDB_txn *mdb; /* NULL when none is open */
     struct store *store;
     bool writing;
-    enum error error; /* of the first write that failed */
+    enum error error; /* of the first write that failed, or read of LMDB's */
     int code;         /* and what LMDB called it */
     uint32_t writes;  /* rows put or deleted by the command being applied */
     MDB_cursor *cursors[SCHEMA_TABLES_MAX];

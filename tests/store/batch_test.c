@@ -3,7 +3,11 @@
 
 #include <stdlib.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "store/counter.h"
+#include "store/page.h"
 #include "tests/store/fresh.h"
 #include "tests/store/place.h"
 
@@ -13,7 +17,7 @@ static char dir[PLACE_PATH_MAX];
 
 /* ---- a command that does as it is told ---- */
 
-enum { FILL, FILL_AND_READ, REFUSE, WRITE_AND_REFUSE, ANSWER };
+enum { FILL, FILL_AND_READ, REFUSE, WRITE_AND_REFUSE, ANSWER, READ };
 #define DEED_FIELDS(X) X(deed, U8, 0, 1) X(number, U64, 0, 1) X(body, BYTES, 32768, 1)
 RECORD_STRUCT(deed, DEED_FIELDS);
 #define deed_FIELD(name, TYPE, limit, since) RECORD_FIELD(deed, name, TYPE, limit, since)
@@ -46,6 +50,8 @@ static enum error apply_deed(struct txn *txn, uint64_t at_us, const void *comman
         return ERR_CONFLICT;
     case REFUSE:
         return ERR_CONFLICT;
+    case READ:
+        return txn_read(txn, TABLE_PARCELS, key_span(&key), &parcel);
     default:
         for (uint32_t i = answer->size; i < ANSWER_SIZE_MAX; i += 8)
             answer_add(answer, &c->number, 8);
@@ -308,6 +314,87 @@ static void test_failed(void)
     close_small(store);
 }
 
+/* ---- a page that becomes another while the store is open ---- */
+
+static bool holds_key(const uint8_t *page, uint64_t number)
+{
+    struct key key = {.size = 0};
+    key_add_u64(&key, number);
+    key_add_u64(&key, 0);
+    for (uint32_t i = 0; i < page_count(page); i++)
+        if (span_equal(page_key(page, i), key_span(&key)))
+            return true;
+    return false;
+}
+
+/* Zeros each leaf in the file that has the parcel, also those that were it once; or puts them back. */
+static void hurt_leaves_of(uint64_t number, bool back)
+{
+    static const uint8_t zeros[4096];
+    static uint8_t kept[64][4096];
+    static off_t at[64];
+    static size_t count;
+    uint8_t page[4096];
+    int fd = open(place_in(dir, "data.mdb"), O_RDWR | O_CLOEXEC);
+    TEST_ASSERT(fd >= 0);
+    for (size_t i = 0; back && i < count; i++)
+        TEST_CHECK(pwrite(fd, kept[i], sizeof(page), at[i]) == sizeof(page));
+    count = back ? 0 : count;
+    for (off_t i = 2; !back && pread(fd, page, sizeof(page), i * 4096) == sizeof(page); i++)
+        if (page_head(page).kind == PAGE_LEAF && count < 64 &&
+            !page_wrong(page, sizeof(page), (uint64_t)i, PAGE_OF_ROWS, true) && holds_key(page, number)) {
+            memcpy(kept[count], page, sizeof(page));
+            at[count++] = i * 4096;
+            TEST_CHECK(pwrite(fd, zeros, sizeof(zeros), i * 4096) == sizeof(zeros));
+        }
+    TEST_CHECK(back || count > 0);
+    close(fd);
+}
+
+static enum error parcel_of(struct txn *txn, uint64_t number)
+{
+    struct key key = {.size = 0};
+    struct parcel parcel;
+    key_add_u64(&key, number);
+    key_add_u64(&key, 0);
+    return txn_read(txn, TABLE_PARCELS, key_span(&key), &parcel);
+}
+
+/* LMDB does nothing more in a transaction that met it: so the batch is refused, as damaged, and the next one is another. */
+static void test_L7_a_page_damaged_under_lmdb_is_damage_and_the_store_goes_on(void)
+{
+    struct store *store = open_small(16 << 20);
+    for (uint32_t i = 0; i < 60; i++)
+        item(i, FILL, i, 500);
+    TEST_CHECK(batch_run(store, items, 60) == OK);
+    uint64_t before = number_of(store);
+    hurt_leaves_of(10, false);
+    item(0, READ, 10, 0);
+    item(1, FILL, 1000, 500);
+    item(2, READ, 50, 0);
+    enum error e = batch_run(store, items, 3);
+    TEST_CHECK_(e == ERR_DAMAGED, "%s: %s", error_name(e), store->failure);
+    TEST_CHECK(store_state(store) == STORE_OPEN && number_of(store) == before);
+    item(0, FILL, 10, 500); /* and when it is met by a write */
+    TEST_CHECK(batch_run(store, items, 2) == ERR_DAMAGED);
+    TEST_CHECK(store_state(store) == STORE_OPEN && number_of(store) == before);
+    struct view *view = view_open_outside(store, 0);
+    TEST_CHECK(parcel_of(&view->txn, 50) == OK);
+    TEST_CHECK(parcel_of(&view->txn, 10) == ERR_DAMAGED);
+    TEST_CHECK(parcel_of(&view->txn, 50) == ERR_DAMAGED); /* nothing is read through it any more */
+    view_close(view);
+    view = view_open_outside(store, 0);
+    TEST_CHECK(parcel_of(&view->txn, 50) == OK);
+    view_close(view);
+    item(0, FILL, 1001, 500);
+    item(1, READ, 50, 0);
+    TEST_CHECK(batch_run(store, items, 2) == OK && answered(0, OK, 1001) && answered(1, OK, 50));
+    hurt_leaves_of(10, true);
+    item(0, READ, 10, 0);
+    TEST_CHECK(batch_run(store, items, 1) == OK && answered(0, OK, 10));
+    close_small(store);
+}
+
 /* Writing and then refusing is a bug, and the process says so before it commits. */
 static int broken(void *arg)
 {
@@ -342,6 +429,8 @@ TEST_LIST
     {"refusals that come one by one commit nothing", test_gathered_refusals},
     {"D3 a map that those who come fill up", test_D3_gathered_into_a_full_map},
     {"a failed store does nothing more, and stays failed", test_failed},
+    {"L7_a_page_damaged_under_lmdb_is_damage_and_the_store_goes_on",
+     test_L7_a_page_damaged_under_lmdb_is_damage_and_the_store_goes_on},
     {"a command that writes and then refuses ends the process", test_refused_after_writing},
     {NULL, NULL},
 };

@@ -3,6 +3,7 @@
 #include "store/leaves.h"
 
 #include <fcntl.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 #include "store/image.h"
 #include "store/view.h"
 #include "tests/store/place.h"
-#include "tests/support/parcel.h"
+#include "tests/support/stage.h"
 
 enum { PARCELS = 3000, BODY = 300, LONG_BODY = 9000, PAGE = 4096, NODES = 16 };
 
@@ -216,6 +217,38 @@ static void test_L7_a_large_file_is_read_at_once_and_written_after_a_look_at_all
     end();
 }
 
+static jmp_buf out;
+static unsigned rests;
+
+static void leave(void *arg)
+{
+    rests++;
+    if (arg && rests == *(const unsigned *)arg)
+        longjmp(out, 1);
+}
+
+/* As a writer that is killed does; whoever comes next begins anew, and nothing is left of the first. */
+static void test_a_look_that_is_given_up_is_begun_anew(void)
+{
+    begin();
+    open_large();
+    struct environment *e = &store->environment;
+    for (unsigned at = 1; at < 4; at++) {
+        rests = 0;
+        if (setjmp(out) == 0) {
+            TEST_CHECK(environment_believe(e, leave, &at, text, sizeof(text)) == OK);
+            TEST_CHECK_(false, "it came to its end");
+        }
+        TEST_CHECK(leaves_pending(e->leaves));
+    }
+    rests = 0;
+    TEST_CHECK(environment_believe(e, leave, NULL, text, sizeof(text)) == OK && rests > 3);
+    TEST_CHECK(!leaves_pending(e->leaves));
+    TEST_CHECK(environment_believe(e, leave, NULL, text, sizeof(text)) == OK);
+    store_close(store);
+    end();
+}
+
 /* ---- what isn't ---- */
 
 static uint32_t refused, told, held, served;
@@ -333,12 +366,61 @@ static void test_D6_S1_the_newest_commit_is_not_lost_to_a_bit_of_its_number(void
     end();
 }
 
+/* ---- in a server ---- */
+
+static enum error read_one(uint32_t number)
+{
+    struct view *view = view_open(stage_store);
+    enum error e = view ? parcel_there(&view->txn, number) : ERR_UNAVAILABLE;
+    if (view)
+        view_close(view);
+    return e;
+}
+
+static void look_body(void)
+{
+    const struct leaves *leaves = stage_store->environment.leaves;
+    EXPECT(leaves_pending(leaves) && read_one(1234) == OK);
+    stage_kill(stage_writer());
+    stage_writer();
+    EXPECT(stage_send(1, 10) == OK);
+    EXPECT(!leaves_pending(leaves) && read_one(1234) == OK);
+}
+
+static void hurt_body(void)
+{
+    EXPECT(read_one(0) == OK);
+    stage_writer();
+    actor_sleep(DEADLINE_NONE); /* it ends under us */
+}
+
+static void test_S6_a_server_looks_at_all_before_it_writes_and_ends_when_it_is_damaged(void)
+{
+    begin();
+    struct stage stage = {.seed = 1, .schedulers = 1, .dir = dir, .whole_max = 1, .unsound = true};
+    TEST_CHECK(stage_run(&stage, look_body) == 0);
+    place_image(sound);
+    struct uuid id = id_of(1500);
+    for (size_t at = 2 * PAGE; at < used; at += PAGE) /* in whatever leaf it lies, and lay */
+        for (size_t i = 0; page_head(sound + at).kind == PAGE_LEAF && i < PAGE - 16; i += 2)
+            if (memcmp(sound + at + i, id.bytes, 16) == 0)
+                sound[at + i + 40] ^= 1;
+    place_image(sound);
+    TEST_CHECK(stage_run(&stage, hurt_body) == 65);
+    TEST_CHECK(stage_logged("the store can't be believed: page ") == 1);
+    TEST_CHECK(image_is(sound));
+    end();
+}
+
 TEST_LIST
 = {{"L7_a_large_file_is_read_at_once_and_written_after_a_look_at_all_of_it",
     test_L7_a_large_file_is_read_at_once_and_written_after_a_look_at_all_of_it},
+   {"a_look_that_is_given_up_is_begun_anew", test_a_look_that_is_given_up_is_begun_anew},
    {"D6_S6_a_page_that_is_gone_is_told_and_nothing_is_written",
     test_D6_S6_a_page_that_is_gone_is_told_and_nothing_is_written},
    {"D6_a_key_of_a_branch_is_told", test_D6_a_key_of_a_branch_is_told},
    {"D6_S1_the_newest_commit_is_not_lost_to_a_bit_of_its_number",
     test_D6_S1_the_newest_commit_is_not_lost_to_a_bit_of_its_number},
+   {"S6_a_server_looks_at_all_before_it_writes_and_ends_when_it_is_damaged",
+    test_S6_a_server_looks_at_all_before_it_writes_and_ends_when_it_is_damaged},
    {NULL, NULL}};

@@ -231,30 +231,73 @@ LMDB(mdb_env_open, EIO, ENOSPC, (MDB_env * env, const char *path, unsigned flags
 LMDB(mdb_env_set_mapsize, ENOMEM, 0, (MDB_env * env, size_t size), (env, size))
 LMDB(mdb_env_sync, EIO, ENOSPC, (MDB_env * env, int force), (env, force))
 LMDB(mdb_reader_check, EIO, 0, (MDB_env * env, int *dead), (env, dead))
-LMDB(mdb_txn_begin, ENOMEM, 0, (MDB_env * env, MDB_txn *parent, unsigned flags, MDB_txn **txn),
-     (env, parent, flags, txn))
-LMDB(mdb_txn_renew, MDB_READERS_FULL, 0, (MDB_txn * txn), (txn))
-LMDB(mdb_dbi_open, ENOMEM, MDB_MAP_FULL, (MDB_txn * txn, const char *name, unsigned flags, MDB_dbi *dbi),
-     (txn, name, flags, dbi))
-LMDB(mdb_get, MDB_PAGE_NOTFOUND, 0, (MDB_txn * txn, MDB_dbi dbi, MDB_val *key, MDB_val *data),
-     (txn, dbi, key, data))
-LMDB(mdb_put, EIO, MDB_MAP_FULL, (MDB_txn * txn, MDB_dbi dbi, MDB_val *key, MDB_val *data, unsigned flags),
-     (txn, dbi, key, data, flags))
-LMDB(mdb_del, EIO, MDB_MAP_FULL, (MDB_txn * txn, MDB_dbi dbi, MDB_val *key, MDB_val *data),
-     (txn, dbi, key, data))
-LMDB(mdb_cursor_open, ENOMEM, 0, (MDB_txn * txn, MDB_dbi dbi, MDB_cursor **cursor), (txn, dbi, cursor))
-LMDB(mdb_cursor_get, MDB_PAGE_NOTFOUND, 0,
-     (MDB_cursor * cursor, MDB_val *key, MDB_val *data, MDB_cursor_op operation),
-     (cursor, key, data, operation))
-LMDB(mdb_cursor_put, EIO, MDB_MAP_FULL, (MDB_cursor * cursor, MDB_val *key, MDB_val *data, unsigned flags),
-     (cursor, key, data, flags))
-LMDB(mdb_cursor_del, EIO, MDB_MAP_FULL, (MDB_cursor * cursor, unsigned flags), (cursor, flags))
+
+/* What fails within a transaction leaves it good for nothing but its end, as in LMDB. */
+static const MDB_txn *spoilt;
+
+static int spoils(const MDB_txn *txn, int code)
+{
+    spoilt = txn;
+    return code;
+}
+
+#define LMDB_WITHIN(name, of, code, code_full, parameters, arguments) \
+    int failing_##name parameters;                                    \
+    int failing_##name parameters                                     \
+    {                                                                 \
+        if (spoilt == (of))                                           \
+            return MDB_BAD_TXN;                                       \
+        if (fails(FAILING_LMDB, #name))                               \
+            return spoils(of, code);                                  \
+        if (code_full && fails(FAILING_LMDB_FULL, #name))             \
+            return spoils(of, code_full);                             \
+        return name arguments;                                        \
+    }
+LMDB_WITHIN(mdb_dbi_open, txn, ENOMEM, MDB_MAP_FULL,
+            (MDB_txn * txn, const char *name, unsigned flags, MDB_dbi *dbi), (txn, name, flags, dbi))
+LMDB_WITHIN(mdb_get, txn, MDB_PAGE_NOTFOUND, 0, (MDB_txn * txn, MDB_dbi dbi, MDB_val *key, MDB_val *data),
+            (txn, dbi, key, data))
+LMDB_WITHIN(mdb_put, txn, EIO, MDB_MAP_FULL,
+            (MDB_txn * txn, MDB_dbi dbi, MDB_val *key, MDB_val *data, unsigned flags),
+            (txn, dbi, key, data, flags))
+LMDB_WITHIN(mdb_del, txn, EIO, MDB_MAP_FULL, (MDB_txn * txn, MDB_dbi dbi, MDB_val *key, MDB_val *data),
+            (txn, dbi, key, data))
+LMDB_WITHIN(mdb_cursor_open, txn, ENOMEM, 0, (MDB_txn * txn, MDB_dbi dbi, MDB_cursor **cursor),
+            (txn, dbi, cursor))
+LMDB_WITHIN(mdb_cursor_get, mdb_cursor_txn(cursor), MDB_PAGE_NOTFOUND, 0,
+            (MDB_cursor * cursor, MDB_val *key, MDB_val *data, MDB_cursor_op operation),
+            (cursor, key, data, operation))
+LMDB_WITHIN(mdb_cursor_put, mdb_cursor_txn(cursor), EIO, MDB_MAP_FULL,
+            (MDB_cursor * cursor, MDB_val *key, MDB_val *data, unsigned flags), (cursor, key, data, flags))
+LMDB_WITHIN(mdb_cursor_del, mdb_cursor_txn(cursor), EIO, MDB_MAP_FULL, (MDB_cursor * cursor, unsigned flags),
+            (cursor, flags))
+
+/* The next one may lie where the spoilt one lay. */
+int failing_mdb_txn_begin(MDB_env *env, MDB_txn *parent, unsigned flags, MDB_txn **txn);
+int failing_mdb_txn_begin(MDB_env *env, MDB_txn *parent, unsigned flags, MDB_txn **txn)
+{
+    if (fails(FAILING_LMDB, "mdb_txn_begin"))
+        return ENOMEM;
+    int code = mdb_txn_begin(env, parent, flags, txn);
+    spoilt = !code && spoilt == *txn ? NULL : spoilt;
+    return code;
+}
+
+int failing_mdb_txn_renew(MDB_txn *txn);
+int failing_mdb_txn_renew(MDB_txn *txn)
+{
+    if (fails(FAILING_LMDB, "mdb_txn_renew"))
+        return MDB_READERS_FULL;
+    spoilt = spoilt == txn ? NULL : spoilt;
+    return mdb_txn_renew(txn);
+}
 
 /* Ends the transaction, whatever it returns. */
 int failing_mdb_txn_commit(MDB_txn *txn);
 int failing_mdb_txn_commit(MDB_txn *txn)
 {
-    int code = fails(FAILING_LMDB, "mdb_txn_commit")        ? EIO
+    int code = spoilt == txn                                ? MDB_BAD_TXN
+               : fails(FAILING_LMDB, "mdb_txn_commit")      ? EIO
                : fails(FAILING_LMDB_FULL, "mdb_txn_commit") ? ENOSPC
                                                             : 0;
     if (!code)

@@ -85,6 +85,7 @@ static void open_store(const struct stage *stage, struct env *env)
                                                     .map_max = stage->map_max,
                                                     .step = stage->step ? stage->step : 1u << 20,
                                                     .reserve = stage->reserve ? stage->reserve : 1u << 20,
+                                                    .whole_max = stage->whole_max,
                                                     .birth = {1, 2, 3}},
                                     .schema = stage->schema ? stage->schema : &parcel_store_schema,
                                     .view_age_ns = stage->view_age_ns,

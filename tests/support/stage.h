@@ -17,7 +17,7 @@ struct stage {
     bool real;           /* threads and the machine's clock; else simulated */
     uint64_t seed;       /* of the simulation; 0: 1 */
     uint32_t schedulers; /* 0: 2; one more is the writer's */
-    uint64_t map, map_max, step, reserve, view_age_ns;
+    uint64_t map, map_max, step, reserve, whole_max, view_age_ns;
     const struct schema *schema; /* NULL: the parcels' */
     const char *dir;             /* a directory that stays; NULL: one of its own, removed afterwards */
     bool unsound;                /* not checked row by row afterwards */

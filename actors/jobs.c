@@ -4,6 +4,7 @@
 
 #include "runtime/actor.h"
 #include "runtime/telemetry.h"
+#include "store/job_change.h"
 
 const struct jobs_settings jobs_defaults = {
     .workers = 16,
@@ -45,6 +46,12 @@ struct jobs_settings jobs_settings(void)
     return at % PLACES ? places[at % PLACES] : jobs_defaults;
 }
 
+uint64_t jobs_backoff_us(uint16_t attempt, const struct jobs_settings *settings)
+{
+    return job_backoff_us((uint16_t)(attempt + 1), settings->backoff_base_us, settings->backoff_most_us,
+                          (uint32_t)actor_random());
+}
+
 #define CLOCK_MEMBERS_MAX 4096u
 
 void jobs_clock_moved(void)
@@ -66,4 +73,12 @@ void jobs_tell(const struct job_told *told)
               DIM(CLIENT_ID, client),
               DIM(CURRENT_STATE, told->event == JOB_CREATE ? "none" : job_state_name(told->from)),
               DIM(NEXT_STATE, job_state_name(told->to)));
+}
+
+void jobs_tell_queue_full(const struct uuid *id, const struct uuid *client)
+{
+    char text[UUID_TEXT_SIZE], of[UUID_TEXT_SIZE];
+    uuid_format(id, text);
+    uuid_format(client, of);
+    TELEMETRY(JOB_QUEUE_FULL, 1, DIM(JOB_ID, text), DIM(CLIENT_ID, of));
 }

@@ -9,6 +9,8 @@
 
 #include "store/job.h"
 
+#define JOBS_WORKERS_MAX 4096u /* slots times concurrency */
+
 struct jobs_settings {
     /* workers */
     uint32_t workers; /* workers.count: slots */
@@ -44,6 +46,9 @@ void jobs_configure(const struct jobs_settings *settings);
 /* Any thread; the caller's copy. */
 struct jobs_settings jobs_settings(void);
 
+/* Of the retry that follows attempt `attempt`, from half to all of it by chance. From an actor. */
+uint64_t jobs_backoff_us(uint16_t attempt, const struct jobs_settings *settings);
+
 /* Time has been moved (a clock that is tried out): whoever waits for wall or steady time looks again. */
 #define JOBS_CLOCK_GROUP "jobs.clock"
 #define JOBS_CLOCK       0x00efff20u
@@ -63,5 +68,7 @@ struct job_told {
 };
 /* Counts it, measures it, and writes a line to the log (JOB-409). */
 void jobs_tell(const struct job_told *told);
+/* A deferred job whose time has come, and for which there is no room: it stays where it is (AMB-J-14). */
+void jobs_tell_queue_full(const struct uuid *id, const struct uuid *client);
 
 #endif

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "actors/deduper.h"
+#include "actors/jobs.h"
+#include "actors/worker.h"
 #include "http/nearest.h"
 #include "http/keyring.h"
 #include "http/listener.h"
@@ -15,6 +17,7 @@ enum {
     SHARES_MAX = SOCKETS_SHARES_MAX,
     LISTENERS_MAX = SOCKETS_ADDRESSES_MAX * SHARES_MAX,
     NAME_SIZE = 48,
+    PARTITIONS_MAX = JOBS_WORKERS_MAX + 512, /* of all rows together */
 };
 
 /* Everything that the tree borrows for its life: one block, allocated at boot. */
@@ -42,6 +45,12 @@ struct plan {
     struct listener_args listeners[LISTENERS_MAX];
     struct child_spec clients[SHARES_MAX + LISTENERS_MAX];
     char names[SHARES_MAX + LISTENERS_MAX][NAME_SIZE];
+
+    /* Children of rows per key whose keys are known. */
+    size_t shares, partitions_count;
+    struct child_spec partitions[PARTITIONS_MAX];
+    uint32_t partition_numbers[PARTITIONS_MAX];
+    char partition_names[PARTITIONS_MAX][NAME_SIZE];
 };
 
 static const struct adapter *adapter_known(const char *name, size_t length)
@@ -179,13 +188,58 @@ static size_t plan_listeners(struct plan *plan, size_t at)
     return at;
 }
 
-static void plan_clients(struct plan *plan, struct supervisor_spec *spec)
+/* As many as there are schedulers: each has its share of every address. */
+static size_t count_shares(const struct plan *plan)
 {
-    size_t shares = 0;
+    size_t shares = 1;
     for (size_t a = 0; a < plan->sockets->clients_count; a++)
         shares = plan->sockets->clients[a].fds_count > shares ? plan->sockets->clients[a].fds_count : shares;
+    return shares;
+}
+
+static void plan_clients(struct plan *plan, struct supervisor_spec *spec)
+{
     spec->children = plan->clients;
-    spec->children_count = plan_listeners(plan, plan_connections(plan, shares));
+    spec->children_count = plan_listeners(plan, plan_connections(plan, plan->shares));
+}
+
+/* ---- rows per key whose keys are known ---- */
+
+static uint32_t partitions_of(const struct topology_row *row)
+{
+    struct jobs_settings jobs = jobs_settings();
+    return row->class == &worker_class ? jobs.workers * jobs.concurrency : row->partitions;
+}
+
+static void plan_partition(struct plan *plan, const struct topology_row *row, uint32_t number)
+{
+    size_t at = plan->partitions_count++;
+    ASSERT(at < PARTITIONS_MAX);
+    plan->partition_numbers[at] = number;
+    snprintf(plan->partition_names[at], NAME_SIZE, "%.*s%u", (int)strcspn(row->name, "<"), row->name, number);
+    plan->partitions[at] = (struct child_spec){.id = plan->partition_names[at],
+                                               .name = plan->partition_names[at],
+                                               .class = row->class,
+                                               .args = &plan->partition_numbers[at],
+                                               .args_size = sizeof(plan->partition_numbers[at]),
+                                               .scheduler = SPAWN_ON(number % plan->shares)};
+}
+
+/* False: the row has no such children. */
+static bool plan_partitions(struct plan *plan, const struct topology_row *parent,
+                            struct supervisor_spec *spec)
+{
+    bool any = false;
+    spec->children = &plan->partitions[plan->partitions_count];
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct topology_row *row = &plan->table[i];
+        if (strcmp(row->parent, parent->name) != 0 || !topology_per_key(row) || !row->partitions)
+            continue;
+        any = true;
+        for (uint32_t number = 0; number < partitions_of(row); number++, spec->children_count++)
+            plan_partition(plan, row, number);
+    }
+    return any;
 }
 
 /* The children of one row stand together in plan->children, from `at` on. Lower rows are planned before their
@@ -209,7 +263,7 @@ static size_t plan_children(struct plan *plan, size_t parent, size_t at)
         plan_supervisor(plan, i);
         if (strcmp(row->name, TOPOLOGY_CLIENTS) == 0)
             plan_clients(plan, &plan->specs[i]);
-        else if (row->kind == TOPOLOGY_SUPERVISOR)
+        else if (row->kind == TOPOLOGY_SUPERVISOR && !plan_partitions(plan, row, &plan->specs[i]))
             next = plan_children(plan, i, next);
         *child = (struct child_spec){.id = row->name,
                                      .class = &supervisor_class,
@@ -270,6 +324,7 @@ void plan_finish(struct plan *plan, struct fronts *fronts, const struct sockets 
 {
     plan->fronts = fronts;
     plan->sockets = sockets;
+    plan->shares = count_shares(plan);
     plan->keyring.keyring = fronts_keyring(fronts);
     plan->otlp.options = fronts_otlp(fronts);
     plan->operator_listener = (struct listener_args){.listening = sockets->operator_set.fds[0],

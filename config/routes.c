@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "actors/jobs.h"
 #include "config/clock.h"
 #include "config/log.h"
 #include "config/reload.h"
@@ -122,6 +123,8 @@ static void serve_advance(const struct request *q, struct response *r)
         return;
     }
     bool advanced = clock_advance(ns);
+    if (advanced)
+        jobs_clock_moved();
     audit(q, "clock.advance", by, advanced ? "advanced" : "refused");
     if (!advanced) {
         response_error(r, catalogue_code(SURFACE_OPERATOR, ERROR_KIND_CONFLICT),

@@ -8,6 +8,8 @@
 #include "actors/bus.h"
 #include "actors/deduper.h"
 #include "actors/registry.h"
+#include "actors/shard.h"
+#include "actors/worker.h"
 #include "actors/fetch.h"
 #include "config/notify.h"
 #include "config/signals.h"
@@ -406,7 +408,7 @@ const struct topology_row topology_rows[] = {
     {
         .name = "scheduler",
         .parent = "root",
-        .kind = TOPOLOGY_DYNAMIC,
+        .kind = TOPOLOGY_SUPERVISOR,
         .subsystem = "Scheduler shards: due times, leases, retries",
         .intent = "A shard's crash delays the jobs of that shard only.",
         .owner = "scheduler supervisor",
@@ -420,9 +422,27 @@ const struct topology_row topology_rows[] = {
         .events = {"supervisor.restart"},
     },
     {
+        .name = "scheduler:<shard>",
+        .parent = "scheduler",
+        .kind = TOPOLOGY_WORKER,
+        .subsystem = "A shard: what of its jobs is due",
+        .intent = "A shard's crash delays the jobs of that shard only.",
+        .owner = "scheduler supervisor",
+        .supervisor = "scheduler supervisor",
+        .max_restarts = 30,
+        .max_seconds = 60,
+        .partition_key = "hash(job_id)",
+        .scaling_rule = "partition_count >= scheduler thread count",
+        .failures = {&actor_fault},
+        .slos = {&queue_pressure, &crash_containment},
+        .events = {"job.transition", "actor.exit", "actor.crash"},
+        .partitions = JOB_SHARDS,
+        .class = &shard_class,
+    },
+    {
         .name = "workers",
         .parent = "root",
-        .kind = TOPOLOGY_DYNAMIC,
+        .kind = TOPOLOGY_SUPERVISOR,
         .subsystem = "Workers: claim, run, heartbeat, finish",
         .intent = "A worker's crash ends one attempt; its lease expires and the job goes on.",
         .owner = "worker supervisor",
@@ -434,6 +454,24 @@ const struct topology_row topology_rows[] = {
         .failures = {&actor_fault, &restart_exhausted},
         .slos = {&queue_pressure, &crash_containment},
         .events = {"supervisor.restart"},
+    },
+    {
+        .name = "worker:<slot>",
+        .parent = "workers",
+        .kind = TOPOLOGY_WORKER,
+        .subsystem = "A slot: runs one job at a time",
+        .intent = "A worker's crash ends one attempt; its lease expires and the job goes on.",
+        .owner = "worker supervisor",
+        .supervisor = "worker supervisor",
+        .max_restarts = 30,
+        .max_seconds = 60,
+        .partition_key = "worker slot",
+        .scaling_rule = "Slots are configured; one actor per slot.",
+        .failures = {&actor_fault},
+        .slos = {&queue_pressure, &crash_containment},
+        .events = {"job.transition", "actor.exit", "actor.crash"},
+        .partitions = 1, /* workers.count times workers.max_concurrency */
+        .class = &worker_class,
     },
     {
         .name = "runs",

@@ -7,7 +7,7 @@
  * start order; a row stands below its parent.
  *
  * A row whose name holds a <key> declares what its parent starts per key at run time; boot starts nothing for
- * it. A worker row repeats the strategy and intensity of the supervisor it stands under, and the check
+ * it, unless the keys are known: with `partitions` it starts so many, numbered from 0. A worker row repeats the strategy and intensity of the supervisor it stands under, and the check
  * compares them.
  *
  * Everything here is constant data and pure functions: nothing blocks or allocates, any thread may call.
@@ -74,6 +74,8 @@ struct topology_row {
     const char *partition_key;
     const char *scaling_rule;
 
+    uint32_t
+        partitions; /* of a row per key: how many there are; each has its number (u32) as its argument, and is placed by it */
     int scheduler; /* SPAWN_HERE, or where it must run */
 
     const struct topology_failure *failures[TOPOLOGY_FAILURES_MAX]; /* NULL ends each of these three lists */

@@ -173,14 +173,19 @@
     X(JOB_TRANSITION, "job.transition", "count", COUNT, "job_transitions", EVENT,                            \
       "job.created|job.queued|job.assigned|job.running|job.succeeded|job.failed|job.timed_out|job.canceled|" \
       "job.retried|job.requeued",                                                                            \
-      HAS(EVENT) | HAS(JOB_ID) | HAS(CLIENT_ID) | HAS(NEXT_STATE), "Changes of jobs' states, by event.")
+      HAS(EVENT) | HAS(JOB_ID) | HAS(CLIENT_ID) | HAS(NEXT_STATE), "Changes of jobs' states, by event.")     \
+    X(JOB_QUEUE_FULL, "job.queue_full", "count", COUNT, "job_queue_full", CLIENT_ID, "",                     \
+      HAS(JOB_ID) | HAS(CLIENT_ID), "Deferred jobs that were due while the queue was full.")                 \
+    X(WORKER_HEARTBEAT, "worker.heartbeat", "count", COUNT, "worker_heartbeats", CLASS, "worker|outside",    \
+      HAS(CLASS), "Heartbeats of workers that were taken.")
 
 /* X(event): those that come with each request: counted, shown to subscribers, but not kept in the ring, where
  * they would push out everything else within a hundredth of a second. */
 #define TELEMETRY_FREQUENT(X) \
     X(HTTP_REQUEST)           \
     X(HTTP_CONNECTION)        \
-    X(JOB_TRANSITION)
+    X(JOB_TRANSITION)         \
+    X(WORKER_HEARTBEAT)
 
 /* X(event, class): the class that the event's failure_class must name; any other value is refused. */
 #define TELEMETRY_FAILURES(X)                   \

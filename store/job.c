@@ -73,6 +73,14 @@ bool job_state_final(uint8_t state)
     return state < JOB_STATE_COUNT && final[state];
 }
 
+uint8_t job_state_after(uint8_t event)
+{
+    for (size_t i = 0; i < sizeof(edges) / sizeof(*edges); i++)
+        if (edges[i].event == event)
+            return edges[i].to;
+    return event == JOB_REQUEUE ? JOB_QUEUED : JOB_CREATED;
+}
+
 const char *job_outcome_name(uint8_t state)
 {
     switch (state) {

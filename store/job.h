@@ -179,6 +179,7 @@ extern const struct lifecycle job_lifecycle; /* states as enum job_state, events
 const char *job_state_name(uint8_t state);
 const char *job_outcome_name(uint8_t state); /* "SUCCESS", ...; NULL: not final */
 bool job_state_final(uint8_t state);
+uint8_t job_state_after(uint8_t event);    /* to which state it leads, from wherever it may come */
 const char *job_event_name(uint8_t event); /* "job.queued" */
 const char *job_type_name(uint8_t type);
 const char *job_failure_reason(uint8_t failure);

@@ -33,7 +33,11 @@ static void answer_changed(struct answer *answer, const struct job *job, uint8_t
                                   .state = job->state,
                                   .from = from,
                                   .made = made,
-                                  .kind = job->kind};
+                                  .kind = job->kind,
+                                  .failure = job->failure,
+                                  .job_client = job->client};
+    if ((from == JOB_ASSIGNED || from == JOB_RUNNING) && job->worker.size > 0)
+        memcpy(changed.worker, job->worker.bytes, job->worker.size);
     answer_add(answer, &changed, sizeof(changed));
 }
 

@@ -20,7 +20,9 @@ struct job_changed {
     uint16_t attempt;
     uint8_t state, from;
     uint8_t made; /* 0: it is as it was */
-    uint8_t kind, unused[2];
+    uint8_t kind, failure, unused;
+    struct uuid job_client;
+    char worker[JOB_WORKER_MAX + 8]; /* who had it, with a 0 behind; empty: nobody */
 };
 
 #define JOB_CANCEL_FIELDS(X) X(id, UUID, 0, 1) X(client, UUID, 0, 1) X(kept_us, U64, 0, 1)

@@ -89,10 +89,12 @@ static enum error fire(struct txn *txn, const struct due_entry *entry, uint64_t 
         return ERR_DAMAGED; /* its timer is another one */
     uint64_t now = entry->queue == DUE_JOB_TIME ? c->wall_us : c->steady_us;
     struct job_fired fired = {.id = job.id,
+                              .client = job.client,
                               .late_us = now - entry->due_us,
                               .event = JOB_EVENT_COUNT,
                               .from = job.state,
-                              .kind = job.kind};
+                              .kind = job.kind,
+                              .attempt = job.attempt};
     switch (entry->queue) {
     case DUE_JOB_TIME:
         e = fire_time(txn, &job, at_us, c, &fired);
@@ -167,7 +169,12 @@ static enum error reap(struct txn *txn, const struct uuid *id, uint64_t at_us, c
     bool leased = job.state == JOB_ASSIGNED || job.state == JOB_RUNNING;
     if (!leased || job.owner == 0 || job.owner == c->start)
         return ERR_NOT_FOUND; /* it has moved on */
-    struct job_fired fired = {.id = job.id, .event = JOB_EVENT_COUNT, .from = job.state, .kind = job.kind};
+    struct job_fired fired = {.id = job.id,
+                              .client = job.client,
+                              .event = JOB_EVENT_COUNT,
+                              .from = job.state,
+                              .kind = job.kind,
+                              .attempt = job.attempt};
     e = job_tellable(txn, &job);
     if (!e)
         e = lost(txn, &job, at_us, c->steady_us, c->start, c->kept_us, c->retry_max, &fired);

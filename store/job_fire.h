@@ -14,7 +14,7 @@
 
 #include "store/job.h"
 
-#define JOB_FIRE_MAX      100u /* entries of one command: 32 bytes of answer each, and what goes before */
+#define JOB_FIRE_MAX      80u /* entries of one command: 48 bytes of answer each */
 #define JOB_FIRE_AGAIN_US UINT64_C(1000000)
 
 #define JOB_FIRE_FIELDS(X)                                                                      \
@@ -41,12 +41,13 @@ RECORD_STRUCT(job_reap, JOB_REAP_FIELDS);
 extern const struct command_class job_reap_class; /* code 208; answer: the same */
 
 struct job_fired {
-    struct uuid id;
+    struct uuid id, client;
     uint64_t late_us; /* behind its time */
     uint8_t event; /* enum job_event; JOB_EVENT_COUNT: none, it only may be claimed now, or has more time */
     uint8_t from, kind;
     uint8_t postponed; /* the queue was full */
-    uint32_t unused;
+    uint16_t attempt;
+    uint8_t unused[2];
 };
 
 #endif

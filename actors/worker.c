@@ -1,0 +1,351 @@
+#include "actors/worker.h"
+
+#include <stdio.h>
+
+#include "runtime/telemetry.h"
+#include "store/job_lease.h"
+#include "store/job_queue.h"
+#include "store/view.h"
+
+enum { WORKER_POLL = 1, WORKER_STOP };
+
+struct worker {
+    uint32_t number;
+    bool listening; /* in the group that is woken when a job is queued */
+    uint64_t poll;  /* timer */
+    char name[sizeof(WORKER_NAME) + 10];
+};
+
+struct task {
+    struct job_claimed claimed;
+    struct job_definition definition; /* without its texts: they were the view's */
+    struct jobs_settings settings;    /* of its beginning */
+    uint64_t started_us, began_us;    /* by its events; by steady time */
+    bool lost;                        /* nobody waits for what comes of it any more */
+};
+
+static uint64_t steady(void)
+{
+    return store_steady_us(store_here());
+}
+
+/* ---- commands ---- */
+
+/* Nothing was done, or nobody knows: the same again is the right thing. */
+static bool passing(enum error e)
+{
+    switch (e) {
+    case ERR_TIMEOUT:
+    case ERR_DOWN:
+    case ERR_NOPROC:
+    case ERR_FULL:
+    case ERR_SHED:
+    case ERR_UNANSWERED:
+    case ERR_MEMORY:
+    case ERR_NO_SPACE:
+    case ERR_UNAVAILABLE:
+    case ERR_LIMIT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static enum error submit(const struct command_class *class, const void *command, void *ret, size_t size)
+{
+    size_t got = 0;
+    enum error e = store_submit(class, command, ret, size, &got, actor_deadline_ms(WORKER_PATIENCE_MS));
+    return !e && got != size ? ERR_UNANSWERED : e;
+}
+
+static enum error claim(const struct worker *w, struct task *t)
+{
+    struct job_claim c = {.lane = LANE_SERVER,
+                          .most = 1,
+                          .owner = store_here()->start,
+                          .running_max = t->settings.active_queues ? t->settings.active_max : 0,
+                          .client_max = t->settings.client_running_max,
+                          .steady_us = steady(),
+                          .lease_us = t->settings.lease_us,
+                          .worker = span_text(w->name)};
+    return submit(&job_claim_class, &c, &t->claimed, sizeof(t->claimed));
+}
+
+static enum error start(struct task *t)
+{
+    enum error e;
+    do {
+        struct job_start c = {.id = t->claimed.id,
+                              .fence = t->claimed.fence,
+                              .steady_us = steady(),
+                              .lease_us = t->settings.lease_us};
+        e = submit(&job_start_class, &c, &t->started_us, sizeof(t->started_us));
+        if (passing(e))
+            (void)actor_sleep(actor_deadline_ms(WORKER_AGAIN_MS));
+    } while (passing(e)); /* ends: the lease does, by steady time */
+    return e;
+}
+
+static enum error heartbeat(const struct task *t, uint16_t progress)
+{
+    uint64_t until = 0;
+    struct job_heartbeat c = {.id = t->claimed.id,
+                              .fence = t->claimed.fence,
+                              .steady_us = steady(),
+                              .lease_us = t->settings.lease_us,
+                              .progress = progress};
+    enum error e = submit(&job_heartbeat_class, &c, &until, sizeof(until));
+    if (!e)
+        TELEMETRY(WORKER_HEARTBEAT, 1, DIM(CLASS, "worker"));
+    return e;
+}
+
+static void tell(const struct task *t, uint8_t event, uint8_t from, uint8_t to, uint8_t failure,
+                 uint64_t waited_us, uint64_t ran_us)
+{
+    jobs_tell(&(struct job_told){.id = t->claimed.id,
+                                 .client = t->claimed.client,
+                                 .event = event,
+                                 .from = from,
+                                 .to = to,
+                                 .kind = t->claimed.kind,
+                                 .failure = failure,
+                                 .attempt = t->claimed.attempt,
+                                 .waited_us = waited_us,
+                                 .ran_us = ran_us});
+}
+
+/* ---- the work ---- */
+
+static uint64_t later_of(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* How long it takes here; *ret_too_long: it would take longer than it may. */
+static uint64_t duration_us(const struct task *t, bool *ret_too_long)
+{
+    uint64_t ms = t->definition.duration_ms;
+    *ret_too_long = ms > t->settings.runtime_max_ms;
+    if (*ret_too_long)
+        ms = t->settings.runtime_max_ms;
+    return (uint64_t)((unsigned __int128)ms * 1000 * 1000000 / t->settings.speed_ppm);
+}
+
+static bool of_interest(const struct message *m, void *arg)
+{
+    const struct task *t = arg;
+    return m->type == JOBS_CLOCK || (m->type == WORKER_STOP && m->size == sizeof(t->claimed.id) &&
+                                     memcmp(m->payload, &t->claimed.id, sizeof(t->claimed.id)) == 0);
+}
+
+/* Until that much steady time has come, the clock has moved, or somebody said that it may stop. */
+static void wait_until(struct task *t, uint64_t until_us)
+{
+    uint64_t now_us = steady();
+    if (now_us >= until_us)
+        return;
+    struct message *m = actor_receive(of_interest, t, actor_now() + (until_us - now_us) * NS_PER_US);
+    if (!m)
+        return;
+    t->lost = m->type == WORKER_STOP;
+    message_free(m);
+}
+
+static void work(struct task *t, uint64_t takes_us)
+{
+    uint64_t end_us = t->began_us + takes_us, beat_us = t->began_us + t->settings.heartbeat_us;
+    for (uint64_t now_us = steady(); !t->lost && now_us < end_us; now_us = steady()) {
+        if (now_us >= beat_us) {
+            enum error e = heartbeat(t, (uint16_t)((now_us - t->began_us) * 1000 / takes_us));
+            t->lost = e && !passing(e);
+            beat_us = now_us + (e ? WORKER_AGAIN_MS * 1000 : t->settings.heartbeat_us);
+        } else {
+            wait_until(t, beat_us < end_us ? beat_us : end_us);
+        }
+    }
+}
+
+/* What it came to. `e`: what reading the definition said. */
+static void judge(const struct task *t, enum error e, bool too_long, struct job_finish *c)
+{
+    const struct work_kind_row *row = work_kind_row(t->claimed.kind);
+    c->event = JOB_FAIL;
+    if (e || !row) {
+        c->failure = JOB_DEFINITION_MISSING;
+    } else if (too_long) {
+        c->event = JOB_TIME_OUT;
+        c->failure = JOB_TIMEOUT;
+    } else if (work_kind_fails(t->claimed.kind, t->claimed.attempt)) {
+        c->failure = JOB_SIMULATED_FAILURE;
+        c->retryable = row->retryable;
+        c->progress = (uint16_t)(row->progress_percent * 10u);
+    } else if (row->payload_bytes != t->definition.payload_size) {
+        c->failure = JOB_OUTPUT_INVALID; /* what it has made isn't what was to be made */
+    } else {
+        c->event = JOB_SUCCEED;
+        c->outputs = row->outputs;
+        c->outputs_bytes = t->definition.payload_size;
+    }
+    if (job_failure_retryable(c->failure))
+        c->retryable = 1;
+}
+
+static enum error finish(struct job_finish *c, struct job_finished *ret)
+{
+    enum error e;
+    do {
+        c->steady_us = steady();
+        e = submit(&job_finish_class, c, ret, sizeof(*ret));
+        if (passing(e))
+            (void)actor_sleep(actor_deadline_ms(WORKER_AGAIN_MS));
+    } while (passing(e)); /* ends with the lease */
+    return e;
+}
+
+static enum error read_definition(struct task *t)
+{
+    struct view *view = view_open(store_here());
+    if (!view)
+        return ERR_UNAVAILABLE;
+    enum error e = job_read_definition(&view->txn, &t->claimed.id, &t->definition);
+    view_close(view);
+    return e;
+}
+
+static enum error definition(struct task *t)
+{
+    enum error e;
+    while ((e = read_definition(t)) ==
+           ERR_UNAVAILABLE) /* all views are open: of a scheduler's, each for microseconds */
+        (void)actor_sleep(actor_deadline_ms(1));
+    return e;
+}
+
+static void run(struct task *t)
+{
+    struct job_finished finished;
+    struct job_finish c = {.id = t->claimed.id,
+                           .fence = t->claimed.fence,
+                           .kept_us = t->settings.kept_us,
+                           .retry_max = t->settings.retry_max,
+                           .auto_retry = t->settings.retry_auto};
+    bool too_long = false;
+    enum error e = definition(t);
+    t->began_us = steady();
+    if (!e)
+        work(t, duration_us(t, &too_long));
+    if (t->lost)
+        return;
+    judge(t, e, too_long, &c);
+    c.backoff_us = jobs_backoff_us(t->claimed.attempt, &t->settings);
+    if (finish(&c, &finished) == OK)
+        tell(t, c.event, JOB_RUNNING, job_state_after(c.event), c.failure, 0,
+             later_of(finished.finished_us, finished.started_us));
+}
+
+static void take(struct task *t)
+{
+    tell(t, JOB_ASSIGN, JOB_QUEUED, JOB_ASSIGNED, JOB_NO_FAILURE,
+         later_of(t->claimed.claimed_us, t->claimed.queued_us), 0);
+    if (start(t) != OK)
+        return; /* cancelled meanwhile, or held up for longer than the lease */
+    tell(t, JOB_START, JOB_ASSIGNED, JOB_RUNNING, JOB_NO_FAILURE,
+         later_of(t->started_us, t->claimed.claimed_us), 0);
+    run(t);
+}
+
+/* ---- the actor ---- */
+
+static void listen(struct worker *w, bool on)
+{
+    char group[STORE_GROUP_SIZE];
+    if (w->listening == on)
+        return;
+    store_group(JOB_TOPIC_QUEUE, group);
+    w->listening = on && actor_join(group) == OK;
+    if (!on)
+        (void)actor_leave(group);
+}
+
+static void rest(struct worker *w, uint64_t ns)
+{
+    if (w->poll)
+        (void)actor_timer_cancel(w->poll, NULL);
+    w->poll = actor_timer(actor_now() + ns, WORKER_POLL, 0);
+}
+
+/* One job after the other, as long as there are any. Whoever finds none listens, and looks once more: a job may have come before
+ * he did. */
+static void labour(struct worker *w)
+{
+    for (;;) {
+        struct task t = {.settings = jobs_settings()};
+        enum error e = claim(w, &t);
+        if (!e) {
+            listen(w, false);
+            take(&t);
+        } else if (e != ERR_NOT_FOUND) {
+            rest(w, WORKER_AGAIN_MS * NS_PER_MS);
+            return;
+        } else if (w->listening) {
+            rest(w, t.settings.poll_us * NS_PER_US);
+            return;
+        } else {
+            listen(w, true);
+        }
+    }
+}
+
+static enum actor_step worker_init(void *state, const void *args, size_t args_size)
+{
+    struct worker *w = state;
+    ASSERT(args_size == sizeof(w->number));
+    memcpy(&w->number, args, sizeof(w->number));
+    snprintf(w->name, sizeof(w->name), WORKER_NAME "%u", w->number);
+    if (!store_here())
+        actor_refuse(reason_error(ERR_UNAVAILABLE));
+    if (actor_join(JOBS_CLOCK_GROUP) != OK)
+        actor_refuse(reason_error(ERR_LIMIT));
+    rest(w, 0);
+    return ACTOR_CONTINUE;
+}
+
+static enum actor_step worker_handle(void *state, struct message *m)
+{
+    struct worker *w = state;
+    switch (m->type) {
+    case WORKER_POLL:
+        w->poll = 0;
+        labour(w);
+        break;
+    case STORE_WAKE:
+        if (w->listening)
+            labour(w);
+        break;
+    case WORKER_STOP: /* of a job that has come to its end */
+    case JOBS_CLOCK:
+        break;
+    default:
+        actor_unknown(m);
+    }
+    return ACTOR_CONTINUE;
+}
+
+void worker_stop(const char *worker, const struct uuid *job)
+{
+    if (strncmp(worker, WORKER_NAME, strlen(WORKER_NAME)) != 0)
+        return;
+    struct message *m = message_of(WORKER_STOP, job, sizeof(*job));
+    if (m)
+        (void)actor_send_name(worker, m);
+}
+
+const struct actor_class worker_class = {
+    .name = "worker",
+    .state_size = sizeof(struct worker),
+    .init = worker_init,
+    .handle = worker_handle,
+    .mailbox_capacity = 64,
+    .mailbox_policy = MAILBOX_DROP_OLDEST,
+};

@@ -1,0 +1,27 @@
+/* Workers: each slot runs one job of the catalogue at a time.
+ *
+ *     claim --> start --> simulated work, a heartbeat every few seconds --> finish
+ *
+ * Each step is a command of its own, answered after its commit. What the work is stands in the job's definition; doing it is
+ * waiting, by steady time, so that a clock that is tried out moves it along. A cancelled job is learnt of at once when whoever
+ * cancelled it says so (worker_stop), with the next heartbeat in any case; what was brought too late is refused by the store.
+ *
+ * A worker keeps nothing: one that dies leaves a lease, which its shard ends. Idle ones are woken when a job is queued, and look by
+ * themselves every workers.poll_interval.
+ */
+#ifndef COPPICE_ACTORS_WORKER_H
+#define COPPICE_ACTORS_WORKER_H
+
+#include "actors/jobs.h"
+#include "runtime/actor.h"
+
+#define WORKER_NAME        "worker:" /* and its number: the name it is registered under, and that jobs bear */
+#define WORKER_PATIENCE_MS 30000u    /* for a commit */
+#define WORKER_AGAIN_MS    100u      /* after one that couldn't be done */
+
+extern const struct actor_class worker_class; /* args: its number, u32 */
+
+/* From an actor: whoever runs this job may stop. `worker` is the job's; one that isn't one of these is passed over. */
+void worker_stop(const char *worker, const struct uuid *job);
+
+#endif

@@ -193,12 +193,18 @@ static enum error guarded(struct run *run)
 
 /* ---- space ---- */
 
+/* Whoever looks is stopped only for a map that can be larger then: up to where it was when the disk has room again, else
+ * by doubling. */
 static enum error grow(struct store *store)
 {
+    struct environment *environment = &store->environment;
+    if (!environment_can_grow(environment))
+        return ERR_NO_SPACE;
     if (!views_stop(store, store->view_age_ns + VIEWS_STOP_MARGIN_NS))
         return ERR_UNAVAILABLE;
     actor_guard_begin();
-    enum error e = environment_grow(&store->environment);
+    enum error e =
+        environment_limit_due(environment) ? environment_limit(environment) : environment_grow(environment);
     actor_guard_end();
     views_go_on(store);
     if (!e)
@@ -263,7 +269,7 @@ static enum error until_it_fits(struct run *run)
 {
     enum error e = guarded(run);
     while (e == ERR_NO_SPACE &&
-           run->store->txn.code == MDB_MAP_FULL) { /* ends: doubled each time, or not roomy */
+           run->store->txn.code == MDB_MAP_FULL) { /* ends: larger each time, or not roomy */
         e = grow(run->store);
         if (e == ERR_NO_SPACE && run->roomy) {
             run->roomy = false;

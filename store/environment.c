@@ -880,6 +880,11 @@ enum error environment_limit(struct environment *e)
     return OK;
 }
 
+bool environment_can_grow(const struct environment *e)
+{
+    return !e->tight && (e->limited || e->map < e->options.map_max);
+}
+
 enum error environment_grow(struct environment *e)
 {
     ASSERT(getpid() == e->process);

@@ -116,7 +116,9 @@ uint64_t environment_ahead(const struct environment *environment);
  * nowhere; otherwise it is as large as it was. No transaction may be open in this process. */
 bool environment_limit_due(const struct environment *environment);
 enum error environment_limit(struct environment *environment);
-/* Doubles the map; ERR_NO_SPACE when it is limited, too. No transaction may be open in this process. ERR_NO_SPACE at map_max. */
+/* Whether the map can be larger than it is: the disk has room, and it is limited still or not at map_max. */
+bool environment_can_grow(const struct environment *environment);
+/* Doubles the map. No transaction may be open in this process. ERR_NO_SPACE when it is limited, or at map_max. */
 enum error environment_grow(struct environment *environment);
 /* Whether ordinary commands that bring so many bytes may write: then what is free of the allocated file stays more
  * than the reserve. Walks the list of free pages when it is tight, and only then. */

@@ -2,6 +2,9 @@
 #include "acutest.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "store/outbox.h"
 #include "tests/support/stage.h"
@@ -463,6 +466,88 @@ static void test_killed_while_growing(void)
                              killed_while_growing_body) == 0);
 }
 
+/* ---- a disk that is full while a view is open ---- */
+
+/* Files may not grow any more, or may again. */
+static void disk_full(bool full)
+{
+    struct rlimit limit;
+    struct stat file;
+    EXPECT(fstat(stage_store->environment.data_fd, &file) == 0 && getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    limit.rlim_cur = full ? (rlim_t)file.st_size : limit.rlim_max;
+    EXPECT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+/* The number of the first parcel that is refused. */
+static uint64_t fill_up(uint64_t from, uint32_t size)
+{
+    enum error e = OK;
+    uint64_t i = from;
+    disk_full(true);
+    while (e == OK && i < from + 1000)
+        e = stage_send(i++, size);
+    EXPECT(e == ERR_NO_SPACE && store_state(stage_store) == STORE_TIGHT && stage_store->environment.limited);
+    return i - 1;
+}
+
+/* The map ends where the file ended; with room again, it may be larger as soon as nobody looks. */
+static void room_again_body(void)
+{
+    watcher = actor_self();
+    stage_writer();
+    (void)fill_up(1000, 3000);
+    struct view *view = view_open(stage_store);
+    disk_full(false);
+    actor_pid sender = stage_doll(SPAWN_ON(1), send_many, (void *)(uintptr_t)7);
+    actor_sleep(actor_now() + NS_PER_S); /* the virtual clock: by now it waits for us */
+    EXPECT(actor_alive(sender) && store_state(stage_store) == STORE_OPEN);
+    view_close(view);
+    EXPECT(stage_noted() == 7 && !stage_store->environment.limited);
+}
+
+static void test_room_again(void)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        TEST_CHECK(
+            stage_run(&(struct stage){.seed = seed, .step = 1 << 16, .reserve = 4096}, room_again_body) == 0);
+}
+
+static enum error move_or_drop(uint64_t number, bool drop)
+{
+    struct parcel_move move = {.id = stage_id(number), .event = PARCEL_LOSE};
+    struct parcel_drop gone = {.id = stage_id(number)};
+    return drop ? store_submit(&parcel_drop_class, &gone, NULL, 0, NULL, actor_deadline_ms(60000))
+                : store_submit(&parcel_move_class, &move, NULL, 0, NULL, actor_deadline_ms(60000));
+}
+
+/* What is removed stays as long as the view sees it. That the map can't grow is known before anybody is stopped. */
+static void no_room_body(void)
+{
+    enum { OLD = 60 };
+    stage_writer();
+    for (uint64_t i = 0; i < OLD; i++)
+        EXPECT(stage_send(i, 3000) == OK && move_or_drop(i, false) == OK);
+    (void)fill_up(1000, 3000);
+    struct view *view = view_open(stage_store);
+    uint64_t began = actor_now(), i = 0;
+    enum error e = OK;
+    while (e == OK && i < OLD)
+        e = move_or_drop(i++, true);
+    EXPECT(e == ERR_NO_SPACE && actor_now() - began < NS_PER_S);
+    EXPECT(scanned(view) > 0);
+    view_close(view);
+    EXPECT(move_or_drop(i - 1, true) == OK);
+    disk_full(false);
+}
+
+static void test_no_room(void)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        TEST_CHECK(stage_run(&(struct stage){.seed = seed, .step = 1 << 16, .reserve = 4096}, no_room_body) ==
+                   0);
+}
+
 TEST_LIST
 = {
     {"a view is one state while the writer goes on", test_one_state},
@@ -475,5 +560,7 @@ TEST_LIST
     {"D3 growing waits for a view", test_growing_waits},
     {"D3 who holds a view for ever is ended by the writer", test_who_holds_it_for_ever},
     {"D3 a writer killed while growing lets everybody in", test_killed_while_growing},
+    {"D2 a disk that gets room while a view is open", test_room_again},
+    {"D2 without room nobody is stopped in order to grow", test_no_room},
     {NULL, NULL},
 };

@@ -162,7 +162,7 @@ LINKED         := $(filter-out $(FAILING_TEST),$(LINKED))
 # --- everyday ----------------------------------------------------------------------------------------------------------
 
 .PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit format
-.PHONY: powercut powercut-full kill9 damage contract docs
+.PHONY: powercut powercut-full kill9 damage traffic contract docs
 .PHONY: present present-test peers always check tests benches fuzzers cutters
 
 build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
@@ -237,6 +237,10 @@ kill9: deps ## kill -9 at random instants under load, 10,000 times: nothing ackn
 damage: deps ## 100,000 damaged data files: never taken for empty, never a wrong value
 	@$(MAKE) --no-print-directory $(B)/chaos/damage
 	@$(B)/chaos/damage
+
+traffic: deps ## clients of the job API, and what they see of a running server: ARGS='--url http://127.0.0.1:8080 --jobs 400'
+	@$(MAKE) --no-print-directory $(B)/chaos/traffic
+	@$(B)/chaos/traffic $(ARGS)
 
 coverage: deps ## run the tests and print the share of executed lines per file and floor
 	@find build/coverage -name '*.gcda' -delete 2>/dev/null || true

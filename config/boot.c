@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "config/clock.h"
+#include "config/domains.h"
 #include "config/log.h"
 #include "config/notify.h"
 #include "config/opening.h"
@@ -89,8 +90,9 @@ static int run(struct runtime *rt, const struct boot *boot, const struct plan *p
     return status;
 }
 
-static void apply_fronts(void *context, const struct settings *settings)
+static void apply(void *context, const struct settings *settings)
 {
+    domains_configure(&settings->options);
     fronts_reload(context, settings);
 }
 
@@ -113,7 +115,7 @@ static int run_tree(const struct boot *boot, struct plan *plan, struct fronts *f
     if (!rt)
         return EXIT_CONFIG;
     reload_install(boot->settings, boot->argc, boot->argv, environ);
-    reload_on_apply(apply_fronts, fronts);
+    reload_on_apply(apply, fronts);
     log_follow(runtime_telemetry(rt));
     int status = run_signalled(rt, boot, plan);
     runtime_destroy(rt);
@@ -180,6 +182,7 @@ int boot_serve(void *arg)
     if (strcmp(o->environment, "dev") == 0)
         (void)clock_env(o->clock_offset);
     opening_begin(o); /* the disk is what takes longest */
+    domains_configure(o);
     struct plan *plan = plan_create(o, boot->rows, boot->rows_count);
     int status = plan ? serve_with(boot, plan) : EXIT_FAILURE;
     if (!plan)

@@ -190,9 +190,11 @@ struct fronts *fronts_create(const struct settings *settings, const struct socke
     snprintf(ret_text, text_size, "no memory for the front");
     if (!f)
         return NULL;
-    clients_configure(&(struct client_settings){.key_lifetime_s = o->auth_key_lifetime / NS_PER_S,
-                                                .bootstrap_s = o->auth_bootstrap_window / NS_PER_S,
-                                                .kept_s = o->retention_revoked_keys / NS_PER_S});
+    bool operators = strcmp(o->auth_bootstrap, "operator") == 0;
+    clients_configure(
+        &(struct client_settings){.key_lifetime_s = o->auth_key_lifetime / NS_PER_S,
+                                  .bootstrap_s = operators ? 0 : o->auth_bootstrap_window / NS_PER_S,
+                                  .kept_s = o->retention_revoked_keys / NS_PER_S});
     settings_limiter(settings, &limiter);
     bool whole = bodies_open() && api_keys_start() && (f->limiter = limiter_create(&limiter)) &&
                  (f->contracts = contracts_create(ret_text, text_size)) && open_tls(o, ret_text, text_size) &&

@@ -137,6 +137,17 @@ static void option_lines(struct json_sink *sink, const struct option *o, const c
     line(sink, words);
 }
 
+static void other_line(struct json_sink *sink, const struct option *o)
+{
+    const struct option_other *other = option_other_of(o);
+    char right[160], words[512];
+    if (!other)
+        return;
+    option_other_right(other, right, sizeof(right));
+    snprintf(words, sizeof(words), "Also as %s, %s.", other->key, right);
+    line(sink, words);
+}
+
 static void files(struct json_sink *sink)
 {
     heading(sink, "FILES");
@@ -262,6 +273,7 @@ static void write_settings(struct json_sink *sink)
         if (!option_is_setting(o))
             continue;
         option_lines(sink, o, o->key);
+        other_line(sink, o);
         if (o->marks & MARK_RELOAD)
             line(sink, "Applied by a reload.");
     }

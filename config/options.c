@@ -9,6 +9,7 @@
 #include "config/sockets.h"
 #include "http/front.h"
 #include "runtime/assert.h"
+#include "store/job.h"
 
 #define HOUR (3600 * S)
 
@@ -29,6 +30,12 @@ const struct option option_table[OPTION_COUNT] = {
 };
 
 enum { VALUE_SHOWN_MAX = 120, WORD_SIZE = 64 };
+
+const struct option_other option_others[OTHER_COUNT] = {
+#define X(key_, field, unit_) {.key = key_, .option = &option_table[OPTION_##field], .unit = unit_},
+    OTHER_NAMES(X)
+#undef X
+};
 
 _Static_assert(COMMAND_COUNT <= 64, "the commands of an option are bits of a 64-bit word");
 
@@ -128,19 +135,37 @@ static bool taken_by(const struct option *o, enum command command)
 
 /* ---- names ---- */
 
-void option_flag(const struct option *o, char name[OPTION_NAME_SIZE])
+static void flag_of(const char *key, char name[OPTION_NAME_SIZE])
 {
-    snprintf(name, OPTION_NAME_SIZE, "--%s", o->key);
+    snprintf(name, OPTION_NAME_SIZE, "--%s", key);
     for (char *c = name; *c; c++)
         if (*c == '.' || *c == '_')
             *c = '-';
 }
 
-void option_variable(const struct option *o, char name[OPTION_NAME_SIZE])
+static void variable_of(const char *key, char name[OPTION_NAME_SIZE])
 {
-    snprintf(name, OPTION_NAME_SIZE, "COPPICE_%s", o->key);
+    snprintf(name, OPTION_NAME_SIZE, "COPPICE_%s", key);
     for (char *c = name; *c; c++)
         *c = *c == '.' ? '_' : *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
+}
+
+void option_flag(const struct option *o, char name[OPTION_NAME_SIZE])
+{
+    flag_of(o->key, name);
+}
+
+void option_variable(const struct option *o, char name[OPTION_NAME_SIZE])
+{
+    variable_of(o->key, name);
+}
+
+const struct option_other *option_other_of(const struct option *o)
+{
+    for (size_t i = 0; i < OTHER_COUNT; i++)
+        if (option_others[i].option == o)
+            return &option_others[i];
+    return NULL;
 }
 
 void option_place(enum option_position position, const struct options *options, char text[OPTION_PLACE_SIZE])
@@ -171,11 +196,6 @@ struct unit {
     uint64_t factor;
 };
 
-static const struct unit durations[] = {{"ns", 1},     {"us", US},  {"ms", MS}, {"s", S},
-                                        {"m", 60 * S}, {"h", HOUR}, {"d", DAY}, {NULL, 0}};
-static const struct unit sizes[] = {{"B", 1},           {"KiB", 1 << 10},   {"MiB", MIB},
-                                    {"GiB", MIB << 10}, {"TiB", MIB << 20}, {NULL, 0}};
-
 static bool digits(const char **text, uint64_t *ret_value)
 {
     uint64_t value = 0;
@@ -190,6 +210,37 @@ static bool digits(const char **text, uint64_t *ret_value)
     *ret_value = value;
     return true;
 }
+
+/* 0.25, in millionths: all six places may be there, none must. */
+static bool decimal_value(const char *text, uint64_t *ret_value)
+{
+    uint64_t whole, part = 0, unit = WHOLE;
+    if (!digits(&text, &whole) || __builtin_mul_overflow(whole, WHOLE, &whole))
+        return false;
+    if (*text == '.' && text[1]) {
+        for (text++; *text >= '0' && *text <= '9' && unit > 1; text++) {
+            unit /= 10;
+            part += (uint64_t)(*text - '0') * unit;
+        }
+    }
+    *ret_value = whole + part;
+    return *text == 0;
+}
+
+/* With at least one place, as it is written in JSON. */
+static void decimal_text(uint64_t value, char *text, size_t size)
+{
+    snprintf(text, size, "%llu.%06llu", (unsigned long long)(value / WHOLE),
+             (unsigned long long)(value % WHOLE));
+    size_t length = strlen(text);
+    while (length > 2 && text[length - 1] == '0' && text[length - 2] != '.')
+        text[--length] = 0;
+}
+
+static const struct unit durations[] = {{"ns", 1},     {"us", US},  {"ms", MS}, {"s", S},
+                                        {"m", 60 * S}, {"h", HOUR}, {"d", DAY}, {NULL, 0}};
+static const struct unit sizes[] = {{"B", 1},           {"KiB", 1 << 10},   {"MiB", MIB},
+                                    {"GiB", MIB << 10}, {"TiB", MIB << 20}, {NULL, 0}};
 
 /* 1h30m, 250us, 64MiB: numbers with units, added up; the whole text or nothing. */
 static bool quantity(const char *text, const struct unit *units, uint64_t *ret_value)
@@ -313,6 +364,11 @@ void option_right(const struct option *o, char *text, size_t size)
         snprintf(text, size, "a whole number from %llu to %llu", (unsigned long long)o->min,
                  (unsigned long long)o->max);
         break;
+    case KIND_DECIMAL:
+        decimal_text(o->min, min, sizeof(min));
+        decimal_text(o->max, max, sizeof(max));
+        snprintf(text, size, "a number from %s to %s, such as %s", min, max, o->preset);
+        break;
     case KIND_DURATION:
         duration_text(o->min, min, sizeof(min));
         duration_text(o->max, max, sizeof(max));
@@ -356,6 +412,9 @@ void option_show(const struct option *o, const struct options *options, char tex
     case KIND_COUNT:
         snprintf(text, OPTION_VALUE_SIZE, "%llu", (unsigned long long)*(const uint64_t *)field);
         break;
+    case KIND_DECIMAL:
+        decimal_text(*(const uint64_t *)field, text, OPTION_VALUE_SIZE);
+        break;
     case KIND_DURATION:
         duration_text(*(const uint64_t *)field, text, OPTION_VALUE_SIZE);
         break;
@@ -386,6 +445,7 @@ bool option_same(const struct option *o, const struct options *a, const struct o
     const void *x = field_of(o, a), *y = field_of(o, b);
     switch (o->kind) {
     case KIND_COUNT:
+    case KIND_DECIMAL:
     case KIND_DURATION:
     case KIND_SIZE:
         return *(const uint64_t *)x == *(const uint64_t *)y;
@@ -411,6 +471,11 @@ static bool take(struct options *options, const struct option *o, const char *va
     switch (o->kind) {
     case KIND_COUNT:
         if (!digits(&value, &number) || *value || !in_range(o, number))
+            return false;
+        *(uint64_t *)field = number;
+        return true;
+    case KIND_DECIMAL:
+        if (!decimal_value(value, &number) || !in_range(o, number))
             return false;
         *(uint64_t *)field = number;
         return true;
@@ -448,6 +513,46 @@ static int set(struct parse *p, const struct option *o, const char *name, const 
     if (o->marks & MARK_SECRET)
         return refuse(p, EXIT_CONFIG, "%s must be %s", name, right);
     return refuse(p, EXIT_CONFIG, "%s is '%.*s'; it must be %s", name, VALUE_SHOWN_MAX, value, right);
+}
+
+/* ---- the names that a specification has for them ---- */
+
+void option_other_right(const struct option_other *other, char *text, size_t size)
+{
+    uint64_t unit = other->unit, least = other->option->min;
+    snprintf(text, size, "a whole number from %llu to %llu",
+             (unsigned long long)(least / unit + (least % unit != 0)),
+             (unsigned long long)(other->option->max / unit));
+}
+
+static int set_other(struct parse *p, const struct option_other *other, const char *name, const char *value,
+                     struct source source)
+{
+    const struct option *o = other->option;
+    const char *end = value;
+    uint64_t number;
+    char right[160];
+    if (digits(&end, &number) && !*end && !__builtin_mul_overflow(number, other->unit, &number) &&
+        in_range(o, number)) {
+        *(uint64_t *)((char *)p->options + o->offset) = number;
+        p->options->sources[o - option_table] = source;
+        return 0;
+    }
+    option_other_right(other, right, sizeof(right));
+    return refuse(p, EXIT_CONFIG, "%s is '%.*s'; it must be %s", name, VALUE_SHOWN_MAX, value, right);
+}
+
+/* The one whose flag, variable or key this is. */
+static const struct option_other *other_named(const char *name, size_t length,
+                                              void (*form)(const char *key, char name[OPTION_NAME_SIZE]))
+{
+    char other[OPTION_NAME_SIZE];
+    for (size_t i = 0; i < OTHER_COUNT; i++) {
+        form(option_others[i].key, other);
+        if (strlen(other) == length && memcmp(other, name, length) == 0)
+            return &option_others[i];
+    }
+    return NULL;
 }
 
 /* ---- command line ---- */
@@ -503,7 +608,13 @@ static int parse_option(struct parse *p, int argc, char *const argv[], int *at)
                           *o->preset ? o->preset : o->unit);
         return set(p, o, name, argv[++*at], from_flag);
     }
-    return unknown_option(p, argument, length);
+    const struct option_other *other = other_named(argument, length, flag_of);
+    if (!other || !taken_by(other->option, p->options->command))
+        return unknown_option(p, argument, length);
+    flag_of(other->key, name);
+    if (!value && *at + 1 == argc)
+        return refuse(p, EXIT_USAGE, "%s needs a value, a whole number", name);
+    return set_other(p, other, name, value ? value : argv[++*at], from_flag);
 }
 
 /* The first word of a name of two; 0 when it has one. */
@@ -687,6 +798,12 @@ static int parse_variable(struct parse *p, const char *entry)
                        : 0;
         nearest_offer(&near, names[i] + strlen("COPPICE_"));
     }
+    const struct option_other *other = other_named(word, length, variable_of);
+    if (other)
+        return taken_by(other->option, p->options->command)
+                   ? set_other(p, other, word, entry + length + 1,
+                               (struct source){.kind = SOURCE_ENVIRONMENT})
+                   : 0;
     if (near.best)
         return refuse(p, EXIT_CONFIG, "the variable %s is unknown; did you mean COPPICE_%s?", word,
                       near.best);
@@ -710,7 +827,34 @@ static int unknown_key(struct parse *p, const struct file_entry *e)
 
 static enum file_kind kind_in_file(const struct option *o)
 {
-    return o->kind == KIND_COUNT ? FILE_NUMBER : o->kind == KIND_FLAG ? FILE_FLAG : FILE_TEXT;
+    return o->kind == KIND_COUNT || o->kind == KIND_DECIMAL ? FILE_NUMBER
+           : o->kind == KIND_FLAG                           ? FILE_FLAG
+                                                            : FILE_TEXT;
+}
+
+/* In one file a setting stands by one of its names. */
+static int given_twice(struct parse *p, const struct option *o, const struct file_entry *e)
+{
+    const struct source *before = &p->options->sources[o - option_table];
+    if (before->kind == SOURCE_FILE && before->file == e->path)
+        return refuse(p, EXIT_CONFIG, "%s:%u: %s was given in line %u already, by its other name", e->path,
+                      e->line, e->key, before->line);
+    return 0;
+}
+
+static int parse_other(struct parse *p, const struct file_entry *e, const struct option_other *other)
+{
+    char name[FILE_KEY_MAX + 640], right[160];
+    if (!taken_by(other->option, p->options->command))
+        return 0;
+    if (given_twice(p, other->option, e) != 0)
+        return p->status;
+    snprintf(name, sizeof(name), "%s:%u: %s", e->path, e->line, e->key);
+    if (e->kind == FILE_NUMBER)
+        return set_other(p, other, name, e->value,
+                         (struct source){.kind = SOURCE_FILE, .file = e->path, .line = e->line});
+    option_other_right(other, right, sizeof(right));
+    return refuse(p, EXIT_CONFIG, "%s is %s; it must be %s", name, file_kind_name(e->kind), right);
 }
 
 const struct option_family_row option_families[FAMILY_COUNT] = {
@@ -791,6 +935,8 @@ static int parse_entry(struct parse *p, const struct file_entry *e)
             continue;
         if (!taken_by(o, p->options->command))
             return 0;
+        if (given_twice(p, o, e) != 0)
+            return p->status;
         snprintf(name, sizeof(name), "%s:%u: %s", e->path, e->line, e->key);
         if (kind_in_file(o) == e->kind || (e->kind == FILE_LIST && o->marks & MARK_LIST))
             return set(p, o, name, e->value,
@@ -799,6 +945,9 @@ static int parse_entry(struct parse *p, const struct file_entry *e)
         return refuse(p, EXIT_CONFIG, "%s is %s; it must be %s: %s", name, file_kind_name(e->kind),
                       file_kind_name(kind_in_file(o)), right);
     }
+    for (size_t i = 0; i < OTHER_COUNT; i++)
+        if (strcmp(option_others[i].key, e->key) == 0)
+            return parse_other(p, e, &option_others[i]);
     return unknown_key(p, e);
 }
 
@@ -1083,11 +1232,51 @@ static int check_release(struct parse *p)
     return 0;
 }
 
+static bool is_job_type(const char *word, size_t length)
+{
+    for (uint8_t type = 0; type < JOB_TYPE_COUNT; type++)
+        if (strlen(job_type_name(type)) == length && memcmp(job_type_name(type), word, length) == 0)
+            return true;
+    return false;
+}
+
+#define SLOTS_MAX 4000u /* jobs that run at a time: an actor each (JOBS_SLOTS_MAX) */
+
+static int check_jobs(struct parse *p)
+{
+    const struct options *o = p->options;
+    char value[64], right[64];
+    size_t length, count = 0;
+    for (const char *w = next_word(o->jobs_allowed_types, &length); w; w = next_word(w + length, &length)) {
+        count++;
+        if (!is_job_type(w, length))
+            return refuse(p, EXIT_CONFIG, "%s names '%.*s'; it must be of EXECUTE, DEFERRED and EMIT_EVENT",
+                          place(p, OPTION_jobs_allowed_types), (int)length, w);
+    }
+    if (count == 0)
+        return refuse(p, EXIT_CONFIG, "%s names no type; it must be of EXECUTE, DEFERRED and EMIT_EVENT",
+                      place(p, OPTION_jobs_allowed_types));
+    duration_text(o->workers_heartbeat_interval, value, sizeof(value));
+    duration_text(o->workers_lease_timeout, right, sizeof(right));
+    if (o->workers_heartbeat_interval >= o->workers_lease_timeout)
+        return refuse(
+            p, EXIT_CONFIG,
+            "%s is %s and workers.lease_timeout is %s; a heartbeat must come before the lease is over",
+            place(p, OPTION_workers_heartbeat_interval), value, right);
+    if (o->workers_count * o->workers_max_concurrency > SLOTS_MAX)
+        return refuse(p, EXIT_CONFIG,
+                      "%s is %llu and workers.count is %llu; together they must be at most %u jobs at a time",
+                      place(p, OPTION_workers_max_concurrency),
+                      (unsigned long long)o->workers_max_concurrency, (unsigned long long)o->workers_count,
+                      SLOTS_MAX);
+    return 0;
+}
+
 static int check_together(struct parse *p)
 {
     static int (*const checks[])(struct parse * p) = {check_runtime,   check_tls,     check_listen,
                                                       check_headers,   check_budgets, check_keys,
-                                                      check_rehearsal, check_issuers};
+                                                      check_rehearsal, check_issuers, check_jobs};
     const struct options *o = p->options;
     if (FOR_SERVER >> o->command & 1)
         for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)

@@ -96,11 +96,12 @@ enum command {
         COMMAND_COUNT
 };
 
-/* How a kind of value is kept, and what its limits are counted in: counts in ones, durations in ns, sizes in
- * bytes, the period of an intensity in seconds; limits of the others say nothing. The words that a choice can be stand in
+/* How a kind of value is kept, and what its limits are counted in: counts in ones, decimals in millionths, durations in ns,
+ * sizes in bytes, the period of an intensity in seconds; limits of the others say nothing. The words that a choice can be stand in
  * its unit, "dev|stage|prod". */
 #define OPTION_KINDS(X)            \
     X(COUNT, uint64_t)             \
+    X(DECIMAL, uint64_t)           \
     X(DURATION, uint64_t)          \
     X(SIZE, uint64_t)              \
     X(FLAG, bool)                  \
@@ -110,6 +111,7 @@ enum command {
     X(LEVEL, enum log_level)
 
 #define OPTION_KIND_COUNT     uint64_t
+#define OPTION_KIND_DECIMAL   uint64_t
 #define OPTION_KIND_DURATION  uint64_t
 #define OPTION_KIND_SIZE      uint64_t
 #define OPTION_KIND_FLAG      bool
@@ -158,6 +160,7 @@ enum option_mark {
 #define S          UINT64_C(1000000000)
 #define DAY        (86400 * S)
 #define MIB        (UINT64_C(1) << 20)
+#define WHOLE      UINT64_C(1000000) /* 1 as a decimal */
 
 /* X(field, "key", kind, commands, min, max, marks, "default", "unit", "prose") */
 #define OPTIONS(X)                                                                                           \
@@ -244,6 +247,8 @@ enum option_mark {
     X(auth_bootstrap_window, "auth.bootstrap_window", DURATION, FOR_SERVER, 0, 1 * DAY, MARK_RESTART, "10m", \
       "time",                                                                                                \
       "how long after its creation a client may fetch its first key without one; 0: operators issue it")     \
+    X(auth_bootstrap, "auth.bootstrap", CHOICE, FOR_SERVER, 0, 0, MARK_RESTART, "window", "window|operator", \
+      "who gives a client its first key: itself, within auth.bootstrap_window, or an operator")              \
     X(retention_revoked_keys, "retention.revoked_keys", DURATION, FOR_SERVER, 1 * DAY, 3650 * DAY,           \
       MARK_RESTART, "90d", "time", "how long API keys are kept for audit after their end")                   \
     X(keys_rotation_cadence, "keys.rotation_cadence", DURATION, FOR_SERVER, 1 * S, 3650 * DAY, MARK_RESTART, \
@@ -267,6 +272,68 @@ enum option_mark {
       "of one address a minute; 0: any number")                                                              \
     X(limits_subject, "limits.subject", COUNT, FOR_SERVER, 1, 1000000, MARK_RELOAD, "600", "requests",       \
       "of one token's subject a minute, where no bucket of its own counts them; one more is answered 429")   \
+    X(limits_anonymous_requests_per_minute, "limits.anonymous_requests_per_minute", COUNT, FOR_SERVER, 1,    \
+      1000000, MARK_RELOAD, "60", "requests",                                                                \
+      "of one address a minute for new clients and first keys, which need no credentials (AMB-J-22)")        \
+    X(limits_client_quota_requests, "limits.client_quota_requests", COUNT, FOR_SERVER, 0, 1000000000,        \
+      MARK_RELOAD, "0", "requests",                                                                          \
+      "of one client in limits.client_quota_window, which a restart doesn't forget; 0: any number")          \
+    X(limits_client_quota_window, "limits.client_quota_window", DURATION, FOR_SERVER, 60 * S, 365 * DAY,     \
+      MARK_RELOAD, "1d", "time", "that limits.client_quota_requests are counted in")                         \
+    X(limits_max_active_jobs, "limits.max_active_jobs", COUNT, FOR_SERVER, 0, 1000000000, MARK_RELOAD,       \
+      "20000", "jobs", "QUEUED, ASSIGNED and RUNNING at a time; 0: any number")                              \
+    X(limits_active_jobs_policy, "limits.active_jobs_policy", CHOICE, FOR_SERVER, 0, 0, MARK_RELOAD,         \
+      "reject", "reject|queue",                                                                              \
+      "above limits.max_active_jobs a submit is refused with 429, or taken while claims are held back")      \
+    X(limits_max_queue_size, "limits.max_queue_size", COUNT, FOR_SERVER, 1, 1000000000, MARK_RELOAD,         \
+      "10000", "jobs", "QUEUED at a time; one more is refused with 503")                                     \
+    X(limits_max_job_payload, "limits.max_job_payload", SIZE, FOR_SERVER, 1024, 256 * 1024, MARK_RELOAD,     \
+      "256KiB", "bytes", "that a job's payload_size may say")                                                \
+    X(limits_max_runtime, "limits.max_runtime", DURATION, FOR_SERVER, 100 * MS, 30 * DAY, MARK_RELOAD, "2m", \
+      "time", "that a job may run; longer ones are FAILED with TIMEOUT")                                     \
+    X(jobs_allowed_types, "jobs.allowed_types", TEXT, FOR_SERVER, 0, 0, MARK_RELOAD | MARK_LIST,             \
+      "EXECUTE,DEFERRED,EMIT_EVENT", "types", "of jobs that may be submitted, with commas between them")     \
+    X(jobs_should_fail_probability, "jobs.should_fail_probability", DECIMAL, FOR_SERVER, 0, WHOLE,           \
+      MARK_RELOAD, "0.2", "probability", "that a job without a work_kind is one that fails")                 \
+    X(jobs_simulation_speed, "jobs.simulation_speed", DECIMAL, FOR_SERVER, 1000, 1000000 * WHOLE,            \
+      MARK_RELOAD, "1.0", "factor",                                                                          \
+      "by which simulated work is faster than its definition says; stored values stay as they are")          \
+    X(jobs_priorities, "jobs.priorities", FLAG, FOR_SERVER, 0, 0, MARK_RELOAD, "false", "",                  \
+      "take a priority from 0 to 9 with a submit: lower ones run first; off: first in, first out")           \
+    X(jobs_client_concurrency, "jobs.client_concurrency", COUNT, FOR_SERVER, 0, 1000000, MARK_RELOAD, "0",   \
+      "jobs", "of one client that run at a time; 0: any number")                                             \
+    X(workers_count, "workers.count", COUNT, FOR_SERVER, 0, 1024, MARK_RESTART, "16", "workers",             \
+      "that run the catalogue's jobs; 0: none, and jobs stay QUEUED")                                        \
+    X(workers_max_concurrency, "workers.max_concurrency", COUNT, FOR_SERVER, 1, 64, MARK_RESTART, "1",       \
+      "jobs", "that a worker runs at a time; with workers.count at most 4000 in all")                        \
+    X(workers_poll_interval, "workers.poll_interval", DURATION, FOR_SERVER, 10 * MS, 3600 * S, MARK_RELOAD,  \
+      "1s", "time", "after which a worker without a job looks again, even if nobody woke it")                \
+    X(workers_lease_timeout, "workers.lease_timeout", DURATION, FOR_SERVER, 100 * MS, 1 * DAY, MARK_RELOAD,  \
+      "30s", "time", "for which a worker has a job after a claim or a heartbeat")                            \
+    X(workers_heartbeat_interval, "workers.heartbeat_interval", DURATION, FOR_SERVER, 10 * MS, 3600 * S,     \
+      MARK_RELOAD, "5s", "time",                                                                             \
+      "between the heartbeats of a worker that runs a job; less than workers.lease_timeout")                 \
+    X(retry_max, "retry.max", COUNT, FOR_SERVER, 0, 1000, MARK_RELOAD, "3", "retries",                       \
+      "of a job that FAILED")                                                                                \
+    X(retry_auto, "retry.auto", FLAG, FOR_SERVER, 0, 0, MARK_RELOAD, "false", "",                            \
+      "retry jobs whose failure is retryable without being asked to")                                        \
+    X(retry_backoff_base, "retry.backoff_base", DURATION, FOR_SERVER, 0, 1 * DAY, MARK_RELOAD, "1s", "time", \
+      "that a first retry waits at most, and at least half of; each further one twice as long")              \
+    X(retry_backoff_max, "retry.backoff_max", DURATION, FOR_SERVER, 0, 30 * DAY, MARK_RELOAD, "1m", "time",  \
+      "that no retry waits longer than")                                                                     \
+    X(retention_jobs, "retention.jobs", DURATION, FOR_SERVER, 60 * S, 3650 * DAY, MARK_RELOAD, "30d",        \
+      "time", "for which a job, its events and its reports are kept after its end")                          \
+    X(webhooks_timeout, "webhooks.timeout", DURATION, FOR_SERVER, 10 * MS, 300 * S, MARK_RELOAD, "5s",       \
+      "time", "that a receiver may take for one delivery")                                                   \
+    X(webhooks_max_retries, "webhooks.max_retries", COUNT, FOR_SERVER, 0, 100, MARK_RELOAD, "5", "retries",  \
+      "of a delivery that failed")                                                                           \
+    X(webhooks_backoff_base, "webhooks.backoff_base", DURATION, FOR_SERVER, 0, 1 * DAY, MARK_RELOAD, "1s",   \
+      "time",                                                                                                \
+      "that a delivery's first retry waits at most, and at least half of; each further one twice as long")   \
+    X(webhooks_backoff_max, "webhooks.backoff_max", DURATION, FOR_SERVER, 0, 1 * DAY, MARK_RELOAD, "1m",     \
+      "time", "that no retry of a delivery waits longer than")                                               \
+    X(outbound_allow_private, "outbound.allow_private", FLAG, FOR_SERVER, 0, 0, MARK_RELOAD, "false", "",    \
+      "let callbacks and webhooks go to private, loopback and link-local addresses, too")                    \
     X(operator_listen, "operator.listen", TEXT, FOR_SERVER | FOR_CLIENT, 0, 0, MARK_RESTART,                 \
       "127.0.0.1:7070", "address",                                                                           \
       "where operators connect: a loopback address and port (0: any free one), or unix:PATH")                \
@@ -394,6 +461,25 @@ enum option_mark {
           FOR(ACL) | FOR(TOPOLOGY) | FOR(VERSION) | (FOR_DATA & ~FOR(EXPORT)),                               \
       0, 0, MARK_CALL, "false", "", "print JSON")
 
+/* What a specification calls a setting, where its own name says the unit and its value is a whole number. As good as the setting's
+ * own name: as a flag, as a variable, as a key of the file. X("key", field, ns or bytes that one is) */
+#define OTHER_NAMES(X)                                                 \
+    X("auth.bootstrap_window_s", auth_bootstrap_window, S)             \
+    X("auth.key_ttl_days", auth_key_lifetime, DAY)                     \
+    X("limits.client_quota_window_s", limits_client_quota_window, S)   \
+    X("limits.max_job_payload_bytes", limits_max_job_payload, 1)       \
+    X("limits.max_runtime_ms", limits_max_runtime, MS)                 \
+    X("retention.jobs_days", retention_jobs, DAY)                      \
+    X("retention.revoked_keys_days", retention_revoked_keys, DAY)      \
+    X("retry.backoff_base_ms", retry_backoff_base, MS)                 \
+    X("retry.backoff_max_ms", retry_backoff_max, MS)                   \
+    X("webhooks.backoff_base_ms", webhooks_backoff_base, MS)           \
+    X("webhooks.backoff_max_ms", webhooks_backoff_max, MS)             \
+    X("webhooks.timeout_ms", webhooks_timeout, MS)                     \
+    X("workers.heartbeat_interval_ms", workers_heartbeat_interval, MS) \
+    X("workers.lease_timeout_ms", workers_lease_timeout, MS)           \
+    X("workers.poll_interval_ms", workers_poll_interval, MS)
+
 /* Keys of the file of which there is one per name, with a whole number each; no flags, no variables. A part in capitals
  * stands for a name: CLIENT for a client's id, TIER for A, B or C, any other for up to FAMILY_NAME_MAX letters, digits, '-'
  * and '_'. X(ID, "key", min, max, marks, "unit", prose) */
@@ -417,6 +503,12 @@ enum option_position {
     OPTIONS(X)
 #undef X
         OPTION_COUNT
+};
+
+enum {
+#define X(key, ...) +1
+    OTHER_COUNT = 0 OTHER_NAMES(X)
+#undef X
 };
 
 /* X(ID, "name"), the least important first. */
@@ -461,6 +553,16 @@ struct option {
     size_t offset;
 };
 extern const struct option option_table[OPTION_COUNT];
+
+struct option_other {
+    const char *key;
+    const struct option *option;
+    uint64_t unit;
+};
+extern const struct option_other option_others[OTHER_COUNT];
+const struct option_other *option_other_of(const struct option *o); /* NULL: it has only its own */
+/* "a whole number from 1 to 30" */
+void option_other_right(const struct option_other *other, char *text, size_t size);
 
 #define OPTION_NAME_SIZE  56u
 #define OPTION_VALUE_SIZE 256u /* of a shown value; a longer one is cut */

@@ -97,6 +97,7 @@ void settings_limiter(const struct settings *settings, struct limiter_options *r
                                     .overrides_count = settings->overrides_count};
     ret->quota[LIMIT_CLIENT] = (uint32_t)settings->options.limits_requests_per_minute;
     ret->quota[LIMIT_SUBJECT] = (uint32_t)settings->options.limits_subject;
+    ret->quota[LIMIT_REGISTER] = (uint32_t)settings->options.limits_anonymous_requests_per_minute;
     ret->quota[LIMIT_ADDRESS] = (uint32_t)settings->options.limits_address;
 }
 
@@ -127,7 +128,7 @@ static void write_value(struct json *json, const struct option *o, const struct 
     char value[OPTION_VALUE_SIZE];
     option_show(o, options, value);
     json_key(json, "value");
-    if (o->kind == KIND_COUNT || o->kind == KIND_FLAG)
+    if (o->kind == KIND_COUNT || o->kind == KIND_DECIMAL || o->kind == KIND_FLAG)
         json_raw(json, value, strlen(value));
     else
         json_string(json, value);
@@ -242,7 +243,7 @@ static void write_levels(struct json *json)
 static void write_default(struct json *json, const struct option *o)
 {
     json_key(json, "default");
-    if (o->kind == KIND_COUNT || o->kind == KIND_FLAG)
+    if (o->kind == KIND_COUNT || o->kind == KIND_DECIMAL || o->kind == KIND_FLAG)
         json_raw(json, o->preset, strlen(o->preset));
     else
         json_string(json, o->preset);
@@ -253,12 +254,18 @@ static void write_type(struct json *json, const struct option *o)
     char right[160];
     option_right(o, right, sizeof(right));
     JSON_MEMBER(json, "type", string,
-                o->kind == KIND_COUNT  ? "integer"
-                : o->kind == KIND_FLAG ? "boolean"
-                                       : "string");
+                o->kind == KIND_COUNT     ? "integer"
+                : o->kind == KIND_DECIMAL ? "number"
+                : o->kind == KIND_FLAG    ? "boolean"
+                                          : "string");
     if (o->kind == KIND_COUNT) {
         JSON_MEMBER(json, "minimum", uint, o->min);
         JSON_MEMBER(json, "maximum", uint, o->max);
+    } else if (o->kind == KIND_DECIMAL) {
+        json_key(json, "minimum");
+        json_decimal(json, (int64_t)o->min, 6);
+        json_key(json, "maximum");
+        json_decimal(json, (int64_t)o->max, 6);
     } else if (o->kind == KIND_CHOICE) {
         write_words(json, o->unit);
     } else if (o->kind == KIND_LEVEL) {
@@ -271,6 +278,21 @@ static void write_type(struct json *json, const struct option *o)
     JSON_MEMBER(json, "description", string, o->prose);
     JSON_MEMBER(json, "$comment", string, right);
     write_default(json, o);
+}
+
+/* By its other name it is a whole number. */
+static void write_other(struct json *json, const struct option_other *other)
+{
+    uint64_t unit = other->unit, least = other->option->min;
+    char right[160];
+    option_other_right(other, right, sizeof(right));
+    json_object_begin(json);
+    JSON_MEMBER(json, "type", string, "integer");
+    JSON_MEMBER(json, "minimum", uint, least / unit + (least % unit != 0));
+    JSON_MEMBER(json, "maximum", uint, other->option->max / unit);
+    JSON_MEMBER(json, "description", string, other->option->prose);
+    JSON_MEMBER(json, "$comment", string, right);
+    json_object_end(json);
 }
 
 /* Where a setting may be several, a list of texts is as good as the texts with commas between them. */
@@ -298,30 +320,46 @@ static void write_setting(struct json *json, const struct option *o)
     json_object_end(json);
 }
 
-static bool below(const struct option *o, const char *prefix, size_t length)
+/* Names of settings: their own, then the others. */
+#define NAMES_COUNT ((size_t)OPTION_COUNT + OTHER_COUNT)
+
+static const char *name_at(size_t position)
 {
-    return option_is_setting(o) && strncmp(o->key, prefix, length) == 0;
+    return position < OPTION_COUNT ? option_table[position].key : option_others[position - OPTION_COUNT].key;
+}
+
+static void write_at(struct json *json, size_t position)
+{
+    if (position < OPTION_COUNT)
+        write_setting(json, &option_table[position]);
+    else
+        write_other(json, &option_others[position - OPTION_COUNT]);
+}
+
+static bool below(size_t position, const char *prefix, size_t length)
+{
+    return (position >= OPTION_COUNT || option_is_setting(&option_table[position])) &&
+           strncmp(name_at(position), prefix, length) == 0;
 }
 
 /* Does an earlier row have the same first part behind the prefix? */
 static bool part_seen(size_t position, const char *prefix, size_t length, size_t part)
 {
-    const char *key = option_table[position].key;
+    const char *key = name_at(position);
     for (size_t i = 0; i < position; i++)
-        if (below(&option_table[i], prefix, length) &&
-            strncmp(option_table[i].key, key, length + part) == 0 &&
-            option_table[i].key[length + part] == '.')
+        if (below(i, prefix, length) && strncmp(name_at(i), key, length + part) == 0 &&
+            name_at(i)[length + part] == '.')
             return true;
     return false;
 }
 
-static const struct option *exact(const char *key, size_t length)
+/* NAMES_COUNT: there is none. */
+static size_t exact(const char *key, size_t length)
 {
-    for (size_t i = 0; i < OPTION_COUNT; i++)
-        if (option_is_setting(&option_table[i]) && strlen(option_table[i].key) == length &&
-            memcmp(option_table[i].key, key, length) == 0)
-            return &option_table[i];
-    return NULL;
+    for (size_t i = 0; i < NAMES_COUNT; i++)
+        if (below(i, "", 0) && strlen(name_at(i)) == length && memcmp(name_at(i), key, length) == 0)
+            return i;
+    return NAMES_COUNT;
 }
 
 /* ---- in the schema: keys of which there is one per name ---- */
@@ -371,8 +409,8 @@ static void write_families(struct json *json, const char *prefix, size_t length)
         if (strncmp(row->key, prefix, length) != 0)
             continue;
         size_t part = strcspn(row->key + length, ".");
-        for (size_t k = 0; k < OPTION_COUNT; k++)
-            held |= below(&option_table[k], row->key, length + part + 1);
+        for (size_t k = 0; k < NAMES_COUNT; k++)
+            held |= below(k, row->key, length + part + 1);
         if (held)
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)part, row->key + length);
@@ -417,36 +455,35 @@ static void write_object(struct json *json, const char *prefix, size_t length)
         write_patterns(json);
     json_key(json, "properties");
     json_object_begin(json);
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
-        const struct option *o = &option_table[i];
-        if (!below(o, prefix, length))
+    for (size_t i = 0; i < NAMES_COUNT; i++) {
+        const char *key = name_at(i);
+        if (!below(i, prefix, length))
             continue;
-        const char *rest = o->key + length;
+        const char *rest = key + length;
         size_t part = strcspn(rest, ".");
         char name[OPTION_NAME_SIZE];
         snprintf(name, sizeof(name), "%.*s", (int)part, rest);
-        const struct option *same = exact(o->key, length + part);
+        size_t same = exact(key, length + part);
         if (rest[part] && !part_seen(i, prefix, length, part)) {
             json_key(json, name);
-            if (same) { /* "guardian": true, and "guardian": {"intensity": ...} */
+            if (same < NAMES_COUNT) { /* "guardian": true, and "guardian": {"intensity": ...} */
                 json_object_begin(json);
                 json_key(json, "anyOf");
                 json_array_begin(json);
-                write_setting(json, same);
+                write_at(json, same);
             }
-            write_object(json, o->key, length + part + 1);
-            if (same) {
+            write_object(json, key, length + part + 1);
+            if (same < NAMES_COUNT) {
                 json_array_end(json);
                 json_object_end(json);
             }
         }
         bool shadowed = false; /* the setting stands beside its object already */
-        for (size_t k = 0; k < OPTION_COUNT && !rest[part]; k++)
-            shadowed |=
-                below(&option_table[k], o->key, strlen(o->key)) && option_table[k].key[strlen(o->key)] == '.';
+        for (size_t k = 0; k < NAMES_COUNT && !rest[part]; k++)
+            shadowed |= below(k, key, strlen(key)) && name_at(k)[strlen(key)] == '.';
         if (!shadowed) {
             json_key(json, rest);
-            write_setting(json, o);
+            write_at(json, i);
         }
     }
     write_families(json, prefix, length);

@@ -296,6 +296,82 @@ static void test_job_447_quotas_of_single_clients(void)
                   "there is no setting");
 }
 
+/* What the specification calls them, in whole numbers of the unit that the name says. */
+static void test_a_setting_goes_by_its_other_name_too(void)
+{
+    CHECK_TAKEN(
+        "{\"workers\": {\"lease_timeout_ms\": 40000}, \"auth.key_ttl_days\": 30,\n"
+        "\"retention\": {\"jobs_days\": 7, \"revoked_keys_days\": 8}, \"auth.bootstrap_window_s\": 0}",
+        ARGS("serve", "--limits-max-runtime-ms", "5000"));
+    TEST_CHECK(options.workers_lease_timeout == 40 * S && options.auth_key_lifetime == 30 * DAY);
+    TEST_CHECK(options.retention_jobs == 7 * DAY && options.retention_revoked_keys == 8 * DAY);
+    TEST_CHECK(options.auth_bootstrap_window == 0 && options.limits_max_runtime == 5 * S);
+    TEST_CHECK(options.sources[OPTION_auth_key_lifetime].kind == SOURCE_FILE);
+    TEST_CHECK(options.sources[OPTION_limits_max_runtime].kind == SOURCE_FLAG);
+    TEST_CHECK(parse("{\"retry.backoff_base_ms\": 1}", ARGS("serve"),
+                     ARGS("COPPICE_RETRY_BACKOFF_BASE_MS=20")) == 0);
+    TEST_CHECK(options.retry_backoff_base == 20 * MS);
+    TEST_CHECK(
+        parse("{}", ARGS("serve", "--retry-backoff-base=3s"), ARGS("COPPICE_RETRY_BACKOFF_BASE_MS=20")) == 0);
+    TEST_CHECK(options.retry_backoff_base == 3 * S);
+    CHECK_REFUSED(
+        "{\"limits.max_runtime_ms\": 99}", ARGS("serve"),
+        "x.json:1: limits.max_runtime_ms is '99'; it must be a whole number from 100 to 2592000000");
+    CHECK_REFUSED("{\"limits.max_runtime_ms\": \"5s\"}", ARGS("serve"),
+                  "limits.max_runtime_ms is a text; it must be a whole number from 100 to 2592000000");
+    CHECK_REFUSED("{\"auth.key_ttl_days\": 1.5}", ARGS("serve"),
+                  "auth.key_ttl_days is '1.5'; it must be a whole");
+    CHECK_REFUSED("{\"retention.jobs_days\": 18446744073709551615}", ARGS("serve"),
+                  "a whole number from 1 to 3650");
+    CHECK_REFUSED("{\"limits.max_runtime_ms\": 2000,\n\"limits.max_runtime\": \"2s\"}", ARGS("serve"),
+                  "x.json:2: limits.max_runtime was given in line 1 already, by its other name");
+    CHECK_REFUSED("{\"limits.max_runtime\": \"2s\",\n\"limits.max_runtime_ms\": 2000}", ARGS("serve"),
+                  "x.json:2: limits.max_runtime_ms was given in line 1 already, by its other name");
+    CHECK_REFUSED("{}", ARGS("serve", "--retry-backoff-max-ms=x"),
+                  "--retry-backoff-max-ms is 'x'; it must be a whole number from 0 to 2592000000");
+}
+
+static void test_numbers_with_a_fraction(void)
+{
+    CHECK_TAKEN("{\"jobs\": {\"should_fail_probability\": 0.123456, \"simulation_speed\": 1000}}",
+                ARGS("serve"));
+    TEST_CHECK(options.jobs_should_fail_probability == 123456 &&
+               options.jobs_simulation_speed == 1000 * WHOLE);
+    CHECK_TAKEN("{}", ARGS("serve", "--jobs-should-fail-probability=1", "--jobs-simulation-speed=0.5"));
+    TEST_CHECK(options.jobs_should_fail_probability == WHOLE && options.jobs_simulation_speed == WHOLE / 2);
+    static const char *const bad[] = {"1.1",  "-0.1", "0.1234567", ".5",   "0.",
+                                      "1e-1", "0x1",  "",          "half", "18446744073709551616"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        char flag[96];
+        snprintf(flag, sizeof(flag), "--jobs-should-fail-probability=%s", bad[i]);
+        CHECK_REFUSED("{}", ARGS("serve", flag), "it must be a number from 0.0 to 1.0, such as 0.2");
+    }
+    CHECK_REFUSED("{\"jobs.should_fail_probability\": \"0.5\"}", ARGS("serve"),
+                  "is a text; it must be a number");
+}
+
+static void test_job_454_settings_of_jobs_that_cannot_be_used(void)
+{
+    CHECK_REFUSED(
+        "{\"jobs\": {\"allowed_types\": [\"EXECUTE\", \"INSTANT\"]}}", CHECK(),
+        "x.json:1: jobs.allowed_types names 'INSTANT'; it must be of EXECUTE, DEFERRED and EMIT_EVENT");
+    CHECK_REFUSED("{\"jobs.allowed_types\": []}", CHECK(), "x.json:1: jobs.allowed_types is ''");
+    CHECK_REFUSED("{\"jobs.allowed_types\": \",\"}", CHECK(), "jobs.allowed_types names no type");
+    CHECK_REFUSED("{\"workers.heartbeat_interval_ms\": 30000}", CHECK(),
+                  "x.json:1: workers.heartbeat_interval is 30s and workers.lease_timeout is 30s");
+    CHECK_REFUSED("{\"workers\": {\"count\": 1024, \"max_concurrency\": 4}}", CHECK(),
+                  "at most 4000 jobs at a time");
+    CHECK_REFUSED("{\"limits.max_queue_size\": 0}", CHECK(),
+                  "limits.max_queue_size is '0'; it must be a whole number from 1");
+    CHECK_REFUSED("{\"retry.max\": 1001}", CHECK(),
+                  "retry.max is '1001'; it must be a whole number from 0 to 1000");
+    CHECK_REFUSED("{\"limits.max_job_payload_bytes\": 262145}", CHECK(),
+                  "a whole number from 1024 to 262144");
+    CHECK_REFUSED("{\"retry.maximum\": 3}", CHECK(), "x.json:1: there is no setting 'retry.maximum'");
+    CHECK_REFUSED("{\"retry.max\": true}", CHECK(),
+                  "x.json:1: retry.max is true or false; it must be a number");
+}
+
 static void test_ctl_081_templates_of_agents(void)
 {
 #define TEMPLATE(value) "{\"agent_templates\": {\"builder\": {\"max_token_seconds\": {\"C\": " value "}}}}"
@@ -461,6 +537,16 @@ static void test_the_schema_is_sound_and_names_every_setting(void)
     const struct json_node *patterns = json_member(&json, json_root(&json), "patternProperties");
     TEST_CHECK(patterns && patterns->count == FAMILY_COUNT);
     TEST_CHECK(strstr(page, "\"^agent_templates\\\\.[^.]+\\\\.max_token_seconds\\\\.[^.]+$\"") != NULL);
+    /* the other names, too */
+    static const char *const others[][8] = {{"workers", "properties", "lease_timeout_ms", "maximum"},
+                                            {"auth", "properties", "key_ttl_days", "minimum"},
+                                            {"limits", "properties", "max_runtime_ms", "minimum"}};
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        const struct json_node *node = properties;
+        for (size_t k = 0; others[i][k] && TEST_CHECK_(node != NULL, "%s at %zu", others[i][0], k); k++)
+            node = json_member(&json, node, others[i][k]);
+        TEST_CHECK(node && node->kind == JSON_NUMBER);
+    }
     TEST_CHECK(json_member(&json, properties, "store.dir") != NULL &&
                json_member(&json, properties, "json") == NULL);
 }
@@ -492,6 +578,9 @@ TEST_LIST
      test_amb_79_every_default_is_reported_with_its_source},
     {"values are shown as they can be given", test_values_are_shown_as_they_can_be_given},
     {"CTL-081 keys with a name are shown where they stand", test_keys_with_a_name_are_shown_where_they_stand},
+    {"a setting goes by its other name too", test_a_setting_goes_by_its_other_name_too},
+    {"numbers with a fraction", test_numbers_with_a_fraction},
+    {"JOB-454 settings of jobs that can't be used", test_job_454_settings_of_jobs_that_cannot_be_used},
     {"secrets are masked", test_secrets_are_masked},
     {"the schema is sound and names every setting", test_the_schema_is_sound_and_names_every_setting},
     {NULL, NULL},

@@ -1,0 +1,53 @@
+#include "config/domains.h"
+
+#include <string.h>
+
+#include "actors/jobs.h"
+#include "http/work_kinds.h"
+
+/* Bits of enum job_type. The words have been checked (config/options.c). */
+static uint8_t types_of(const char *list)
+{
+    uint8_t types = 0;
+    while (*(list += strspn(list, ", "))) {
+        size_t length = strcspn(list, ", ");
+        for (uint8_t type = 0; type < JOB_TYPE_COUNT; type++)
+            if (strlen(job_type_name(type)) == length && memcmp(job_type_name(type), list, length) == 0)
+                types |= (uint8_t)(1u << type);
+        list += length;
+    }
+    return types;
+}
+
+static void configure_jobs(const struct options *o)
+{
+    const struct jobs_settings settings = {
+        .workers = (uint32_t)o->workers_count,
+        .concurrency = (uint32_t)o->workers_max_concurrency,
+        .poll_us = o->workers_poll_interval / US,
+        .lease_us = o->workers_lease_timeout / US,
+        .heartbeat_us = o->workers_heartbeat_interval / US,
+        .speed_ppm = o->jobs_simulation_speed,
+        .should_fail_ppm = (uint32_t)o->jobs_should_fail_probability,
+        .runtime_max_ms = (uint32_t)(o->limits_max_runtime / MS),
+        .payload_max = (uint32_t)o->limits_max_job_payload,
+        .types = types_of(o->jobs_allowed_types),
+        .priorities = o->jobs_priorities,
+        .queue_max = (uint32_t)o->limits_max_queue_size,
+        .active_max = (uint32_t)o->limits_max_active_jobs,
+        .active_queues = strcmp(o->limits_active_jobs_policy, "queue") == 0,
+        .client_running_max = (uint32_t)o->jobs_client_concurrency,
+        .retry_max = (uint16_t)o->retry_max,
+        .retry_auto = o->retry_auto,
+        .backoff_base_us = o->retry_backoff_base / US,
+        .backoff_most_us = o->retry_backoff_max / US,
+        .kept_us = o->retention_jobs / US,
+    };
+    jobs_configure(&settings);
+    work_kinds_configure(settings.runtime_max_ms);
+}
+
+void domains_configure(const struct options *o)
+{
+    configure_jobs(o);
+}

@@ -1,0 +1,512 @@
+/* Workers and shards over a real store, on the virtual clock: jobs of the catalogue from submit to report. */
+#include "acutest.h"
+
+#include <stdio.h>
+
+#include "actors/shard.h"
+#include "actors/worker.h"
+#include "runtime/runtime.h"
+#include "runtime/telemetry.h"
+#include "store/job_change.h"
+#include "store/job_lease.h"
+#include "store/job_queue.h"
+#include "store/job_submit.h"
+#include "tests/support/stage.h"
+
+#define SECOND_US UINT64_C(1000000)
+
+static const struct uuid client = {{0xc1, [15] = 1}};
+
+/* ---- what a front does ---- */
+
+static enum error submit_at(uint64_t number, uint8_t kind, uint64_t execution_us)
+{
+    struct jobs_settings s = jobs_settings();
+    struct job_submit c = {.id = stage_id(number),
+                           .client = client,
+                           .type = execution_us ? JOB_DEFERRED : JOB_EXECUTE,
+                           .kind = kind,
+                           .execution_us = execution_us,
+                           .runtime_max_ms = s.runtime_max_ms,
+                           .payload_max = s.payload_max,
+                           .queue_max = s.queue_max};
+    return store_submit(&job_submit_class, &c, NULL, 0, NULL, actor_deadline_ms(60000));
+}
+
+static void submit(uint64_t number, uint8_t kind)
+{
+    EXPECT(submit_at(number, kind, 0) == OK);
+}
+
+static struct job job_of(uint64_t number)
+{
+    struct job job = {.state = JOB_STATE_COUNT};
+    struct uuid id = stage_id(number);
+    struct view *view = view_open(stage_store);
+    EXPECT(view != NULL && job_read(&view->txn, &id, &job) == OK);
+    view_close(view);
+    job.worker = job.stage = span_of("", 0);
+    return job;
+}
+
+static bool events_are(uint64_t number, const uint8_t *names, uint32_t count)
+{
+    struct uuid id = stage_id(number);
+    struct event event;
+    uint64_t last = 0, before = 0;
+    struct view *view = view_open(stage_store);
+    bool same = event_last(&view->txn, &id, &last) == OK && last == count;
+    for (uint32_t i = 0; i < count && same; i++) {
+        same = event_read(&view->txn, &id, i + 1, &event) == OK && event.name == names[i] &&
+               event.at_us > before;
+        before = event.at_us;
+    }
+    view_close(view);
+    return same;
+}
+#define EVENTS(number, ...) \
+    events_are((number), (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+
+/* Events of one instant are a millisecond apart each, so a start may look a few later than it was. */
+static uint64_t seconds_of(const struct job *job)
+{
+    uint64_t us = job->finished_us - job->started_us + 5000;
+    EXPECT(us % SECOND_US < 10000);
+    return us / SECOND_US;
+}
+
+static void until_final(uint64_t number, uint64_t seconds)
+{
+    uint64_t end = actor_now() + seconds * NS_PER_S;
+    while (!job_state_final(job_of(number).state) && actor_now() < end)
+        actor_sleep(actor_deadline_ms(10));
+    EXPECT(job_state_final(job_of(number).state));
+}
+
+/* ---- who serves ---- */
+
+static actor_pid served[JOB_SHARDS + 64];
+static uint32_t served_count;
+
+static actor_pid start_one(const struct actor_class *class, const char *prefix, uint32_t number)
+{
+    char name[32];
+    actor_pid pid = 0;
+    snprintf(name, sizeof(name), "%s%u", prefix, number);
+    struct spawn_options o = {.class = class,
+                              .name = name,
+                              .args = &number,
+                              .args_size = sizeof(number),
+                              .scheduler = SPAWN_ON((int)(number % 2))};
+    EXPECT(actor_spawn(&o, &pid) == OK);
+    served[served_count++] = pid;
+    return pid;
+}
+
+static actor_pid start_worker(uint32_t number)
+{
+    return start_one(&worker_class, WORKER_NAME, number);
+}
+
+static void serve(uint32_t workers)
+{
+    served_count = 0;
+    stage_writer();
+    for (uint32_t i = 0; i < JOB_SHARDS; i++)
+        start_one(&shard_class, "scheduler:", i);
+    for (uint32_t i = 0; i < workers; i++)
+        start_worker(i);
+}
+
+static void end_serving(void)
+{
+    for (uint32_t i = 0; i < served_count; i++)
+        stage_kill(served[i]);
+}
+
+static uint64_t told_of(enum telemetry_event event)
+{
+    return telemetry_counter_sum(runtime_telemetry(runtime_self()), event);
+}
+
+static void run(void (*body)(void))
+{
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        TEST_CHECK(stage_run(&(struct stage){.seed = seed}, body) == 0);
+}
+
+/* ---- the ends that the catalogue promises ---- */
+
+static void success_body(void)
+{
+    serve(2);
+    submit(1, WORK_KIND_SUCCESS_FAST);
+    until_final(1, 5);
+    struct job job = job_of(1);
+    EXPECT(job.state == JOB_SUCCEEDED && job.attempt == 1 && job.progress == 1000);
+    EXPECT(EVENTS(1, JOB_CREATE, JOB_ENQUEUE, JOB_ASSIGN, JOB_START, JOB_SUCCEED));
+    EXPECT(seconds_of(&job) == 1);
+    EXPECT(job.due_us == 0 && job.lease_us == 0 && job.lane == LANE_NONE);
+    end_serving();
+}
+
+static void test_success(void)
+{
+    run(success_body);
+}
+
+static void long_body(void)
+{
+    serve(1);
+    submit(1, WORK_KIND_RUNS_LONG);
+    until_final(1, 130);
+    struct job job = job_of(1);
+    EXPECT(job.state == JOB_SUCCEEDED);
+    EXPECT(seconds_of(&job) == 110);
+    EXPECT(told_of(TELEMETRY_WORKER_HEARTBEAT) == 21); /* each five seconds, but for the end */
+    submit(2, WORK_KIND_RUNS_OVER_TIMEOUT);
+    until_final(2, 130);
+    job = job_of(2);
+    EXPECT(job.state == JOB_FAILED && job.failure == JOB_TIMEOUT && job.retryable);
+    EXPECT(seconds_of(&job) == 120);
+    EXPECT(EVENTS(2, JOB_CREATE, JOB_ENQUEUE, JOB_ASSIGN, JOB_START, JOB_TIME_OUT));
+    end_serving();
+}
+
+static void test_long(void)
+{
+    run(long_body);
+}
+
+static void failure_body(void)
+{
+    serve(1);
+    submit(1, WORK_KIND_FAIL_AFTER_PROGRESS);
+    submit(2, WORK_KIND_RETRY_ON_FAIL);
+    until_final(2, 60);
+    struct job job = job_of(1);
+    EXPECT(job.state == JOB_FAILED && job.failure == JOB_SIMULATED_FAILURE && !job.retryable);
+    EXPECT(job.progress == 500);
+    EXPECT(job_of(2).state == JOB_FAILED && job_of(2).retryable);
+    struct job_retry c = {.id = stage_id(2),
+                          .client = client,
+                          .retry_max = 3,
+                          .queue_max = 10,
+                          .steady_us = store_steady_us(stage_store),
+                          .base_us = SECOND_US,
+                          .most_us = 60 * SECOND_US,
+                          .chance = UINT32_MAX};
+    struct job_changed changed;
+    size_t size = 0;
+    EXPECT(store_submit(&job_retry_class, &c, &changed, sizeof(changed), &size, DEADLINE_NONE) == OK);
+    EXPECT(changed.state == JOB_QUEUED && changed.attempt == 2);
+    actor_sleep(actor_deadline_ms(900));
+    EXPECT(job_of(2).state == JOB_QUEUED && job_of(2).lane == LANE_NONE); /* not before its backoff */
+    until_final(2, 10);
+    EXPECT(job_of(2).state == JOB_SUCCEEDED && job_of(2).attempt == 2);
+    EXPECT(EVENTS(2, JOB_CREATE, JOB_ENQUEUE, JOB_ASSIGN, JOB_START, JOB_FAIL, JOB_RETRY, JOB_ASSIGN,
+                  JOB_START, JOB_SUCCEED));
+    end_serving();
+}
+
+static void test_failure_and_retry(void)
+{
+    run(failure_body);
+}
+
+/* ---- order ---- */
+
+static void order_body(void)
+{
+    enum { JOBS = 12 };
+    uint64_t before = 0;
+    serve(1);
+    for (uint64_t i = 1; i <= JOBS; i++)
+        submit(i, WORK_KIND_FAIL_IMMEDIATE);
+    until_final(JOBS, 60);
+    for (uint64_t i = 1; i <= JOBS; i++) {
+        struct job job = job_of(i);
+        EXPECT(job.state == JOB_FAILED &&
+               job.started_us > before); /* one at a time, in the order of creation */
+        before = job.finished_us;
+    }
+    end_serving();
+}
+
+static void test_order(void)
+{
+    run(order_body);
+}
+
+static void nobody_body(void)
+{
+    serve(0);
+    submit(1, WORK_KIND_SUCCESS_FAST);
+    actor_sleep(actor_deadline_ms(60000));
+    EXPECT(EVENTS(1, JOB_CREATE, JOB_ENQUEUE));
+    start_worker(0);
+    until_final(1, 5);
+    end_serving();
+}
+
+static void test_nobody_works(void)
+{
+    run(nobody_body);
+}
+
+/* ---- time ---- */
+
+static void deferred_body(void)
+{
+    serve(2);
+    uint64_t at_us = (store_time_us() / SECOND_US + 6) * SECOND_US;
+    EXPECT(submit_at(1, WORK_KIND_SCHEDULED_ON_TIME, at_us) == OK);
+    while (store_time_us() < at_us - 1000) {
+        EXPECT(job_of(1).state == JOB_CREATED);
+        actor_sleep(actor_deadline_ms(200) < actor_now() + (at_us - store_time_us()) * NS_PER_US
+                        ? actor_deadline_ms(200)
+                        : actor_now() + (at_us - 1000 - store_time_us()) * NS_PER_US);
+    }
+    until_final(1, 5);
+    struct job job = job_of(1);
+    EXPECT(job.queued_us >= at_us && job.queued_us < at_us + 50000 && job.started_us >= at_us);
+    EXPECT(job.state == JOB_SUCCEEDED);
+    end_serving();
+}
+
+static void test_deferred(void)
+{
+    run(deferred_body);
+}
+
+static void missed_body(void)
+{
+    served_count = 0;
+    stage_writer();
+    uint64_t at_us = (store_time_us() / SECOND_US + 5) * SECOND_US;
+    EXPECT(submit_at(1, WORK_KIND_SCHEDULED_LATE_RECOVERY, at_us) == OK);
+    actor_sleep(actor_deadline_ms(20000)); /* nobody looked */
+    EXPECT(job_of(1).state == JOB_CREATED);
+    uint64_t began_us = store_time_us();
+    for (uint32_t i = 0; i < JOB_SHARDS; i++)
+        start_one(&shard_class, "scheduler:", i);
+    start_worker(0);
+    until_final(1, 5);
+    EXPECT(job_of(1).queued_us >= began_us - 1000 && job_of(1).queued_us < began_us + SECOND_US);
+    end_serving();
+}
+
+static void test_missed(void)
+{
+    run(missed_body);
+}
+
+/* ---- who dies ---- */
+
+static void killed_body(void)
+{
+    serve(1);
+    actor_pid worker = served[--served_count];
+    submit(1, WORK_KIND_SUCCESS_SLOW);
+    actor_sleep(actor_deadline_ms(12000)); /* two heartbeats */
+    EXPECT(job_of(1).state == JOB_RUNNING);
+    uint64_t killed_us = store_steady_us(stage_store);
+    stage_kill(worker);
+    start_worker(1);
+    submit(2, WORK_KIND_SUCCESS_FAST);
+    until_final(2, 5); /* the others go on */
+    EXPECT(job_of(1).state == JOB_RUNNING);
+    until_final(1, 40);
+    struct job job = job_of(1);
+    EXPECT(job.state == JOB_FAILED && job.failure == JOB_RUNNER_LOST && job.retryable && job.attempt == 1);
+    EXPECT(job.finished_us <= killed_us + 30 * SECOND_US);
+    EXPECT(EVENTS(1, JOB_CREATE, JOB_ENQUEUE, JOB_ASSIGN, JOB_START, JOB_FAIL));
+    end_serving();
+}
+
+static void test_killed(void)
+{
+    run(killed_body);
+}
+
+static enum error claim_only(uint64_t owner, uint8_t running)
+{
+    struct job_claim c = {.lane = LANE_SERVER,
+                          .most = 1,
+                          .running = running,
+                          .owner = owner,
+                          .steady_us = store_steady_us(stage_store),
+                          .lease_us = 30 * SECOND_US,
+                          .worker = span_text("worker:77")};
+    return store_submit(&job_claim_class, &c, NULL, 0, NULL, DEADLINE_NONE);
+}
+
+static void claimed_body(void)
+{
+    serve(0);
+    submit(1, WORK_KIND_SUCCESS_FAST);
+    EXPECT(claim_only(stage_store->start, 0) == OK);
+    start_worker(0);
+    uint64_t claimed_us = job_of(1).updated_us;
+    actor_sleep(actor_deadline_ms(29000));
+    EXPECT(job_of(1).state == JOB_ASSIGNED);
+    until_final(1, 10);
+    struct job job = job_of(1);
+    EXPECT(job.state == JOB_SUCCEEDED && job.attempt == 1);
+    EXPECT(job.queued_us >= claimed_us + 30 * SECOND_US - 5000 &&
+           job.queued_us <= claimed_us + 31 * SECOND_US);
+    EXPECT(EVENTS(1, JOB_CREATE, JOB_ENQUEUE, JOB_ASSIGN, JOB_REQUEUE, JOB_ASSIGN, JOB_START, JOB_SUCCEED));
+    end_serving();
+}
+
+static void test_claimed_and_not_started(void)
+{
+    run(claimed_body);
+}
+
+static void earlier_body(void)
+{
+    served_count = 0;
+    stage_writer();
+    submit(1, WORK_KIND_SUCCESS_FAST);
+    submit(2, WORK_KIND_SUCCESS_FAST);
+    EXPECT(claim_only(stage_store->start + 2, 0) == OK); /* of a server that is no more */
+    EXPECT(claim_only(stage_store->start + 2, 1) == OK);
+    for (uint32_t i = 0; i < JOB_SHARDS; i++)
+        start_one(&shard_class, "scheduler:", i);
+    start_worker(0);
+    until_final(2, 1);
+    EXPECT(job_of(2).state == JOB_FAILED && job_of(2).failure == JOB_RUNNER_LOST);
+    until_final(1, 5);
+    EXPECT(job_of(1).state == JOB_SUCCEEDED && job_of(1).attempt == 1);
+    end_serving();
+}
+
+static void test_of_an_earlier_start(void)
+{
+    run(earlier_body);
+}
+
+static void cancel(uint64_t number)
+{
+    struct job_cancel c = {.id = stage_id(number), .client = client, .kept_us = 3600 * SECOND_US};
+    struct job_changed changed;
+    size_t size = 0;
+    EXPECT(store_submit(&job_cancel_class, &c, &changed, sizeof(changed), &size, DEADLINE_NONE) == OK);
+    EXPECT(changed.made && changed.state == JOB_CANCELED && strcmp(changed.worker, "worker:0") == 0);
+    worker_stop(changed.worker, &c.id);
+}
+
+static void cancelled_body(void)
+{
+    serve(1);
+    submit(1, WORK_KIND_CANCEL_DURING_RUN);
+    submit(2, WORK_KIND_SUCCESS_FAST);
+    actor_sleep(actor_deadline_ms(2000));
+    EXPECT(job_of(1).state == JOB_RUNNING && job_of(2).state == JOB_QUEUED);
+    cancel(1);
+    uint64_t at_us = job_of(1).updated_us;
+    until_final(2, 5);
+    EXPECT(job_of(2).started_us < at_us + 100000); /* the worker was free at once */
+    EXPECT(EVENTS(1, JOB_CREATE, JOB_ENQUEUE, JOB_ASSIGN, JOB_START, JOB_CANCEL));
+    end_serving();
+}
+
+static void test_cancelled(void)
+{
+    run(cancelled_body);
+}
+
+/* Nobody says so: it is learnt by heartbeat. */
+static void cancelled_quietly_body(void)
+{
+    serve(1);
+    submit(1, WORK_KIND_SUCCESS_SLOW);
+    submit(2, WORK_KIND_SUCCESS_FAST);
+    actor_sleep(actor_deadline_ms(2000));
+    struct job_cancel c = {.id = stage_id(1), .client = client, .kept_us = 3600 * SECOND_US};
+    EXPECT(store_submit(&job_cancel_class, &c, NULL, 0, NULL, DEADLINE_NONE) == OK);
+    until_final(2, 8);
+    EXPECT(EVENTS(1, JOB_CREATE, JOB_ENQUEUE, JOB_ASSIGN, JOB_START, JOB_CANCEL));
+    end_serving();
+}
+
+static void test_cancelled_quietly(void)
+{
+    run(cancelled_quietly_body);
+}
+
+/* A wall clock that leaps ends no lease and no work. */
+static void leap_body(void)
+{
+    serve(1);
+    submit(1, WORK_KIND_SUCCESS_NORMAL);
+    actor_sleep(actor_deadline_ms(2000));
+    stage_clock_jump((int64_t)(3600 * NS_PER_S));
+    actor_sleep(actor_deadline_ms(1000));
+    stage_clock_jump(-(int64_t)(7200 * NS_PER_S));
+    actor_sleep(actor_deadline_ms(6000));
+    EXPECT(job_of(1).state == JOB_RUNNING);
+    until_final(1, 5);
+    EXPECT(job_of(1).state == JOB_SUCCEEDED);
+    end_serving();
+}
+
+static void test_leap(void)
+{
+    run(leap_body);
+}
+
+/* Everybody dies again and again; each job comes to exactly one end for each attempt, and none is lost. */
+static void storm_body(void)
+{
+    enum { JOBS = 40, WORKERS = 4, KILLS = 60 };
+    serve(WORKERS);
+    for (uint64_t i = 1; i <= JOBS; i++)
+        submit(i, i % 2 ? WORK_KIND_SUCCESS_FAST : WORK_KIND_FAIL_IMMEDIATE);
+    for (uint32_t i = 0; i < KILLS; i++) {
+        uint32_t victim = (uint32_t)(actor_random() % (JOB_SHARDS + WORKERS));
+        stage_kill(served[victim]);
+        uint32_t count = served_count;
+        if (victim < JOB_SHARDS)
+            served[victim] = start_one(&shard_class, "scheduler:", victim);
+        else
+            served[victim] = start_worker(victim - JOB_SHARDS);
+        served_count = count;
+        actor_sleep(actor_deadline_ms(actor_random() % 700));
+    }
+    for (uint64_t i = 1; i <= JOBS; i++) {
+        until_final(i, 120);
+        struct job job = job_of(i);
+        bool lost = job.state == JOB_FAILED && job.failure == JOB_RUNNER_LOST;
+        EXPECT(lost || job.state == (i % 2 ? JOB_SUCCEEDED : JOB_FAILED));
+        EXPECT(job.attempt == 1);
+    }
+    end_serving();
+}
+
+static void test_storm(void)
+{
+    run(storm_body);
+}
+
+TEST_LIST
+= {
+    {"JOB-034, JOB-066, JOB-203, JOB-211, JOB-219, JOB-227, JOB-235: a job succeeds", test_success},
+    {"JOB-040, JOB-041, JOB-283, JOB-288, JOB-318, JOB-335: heartbeats, and an end to what runs too long",
+     test_long},
+    {"JOB-038, JOB-049, JOB-268..JOB-274, AMB-J-35: failures, and a retry not before its backoff",
+     test_failure_and_retry},
+    {"JOB-277, JOB-278, JOB-280, JOB-284: one worker, in the order of creation", test_order},
+    {"JOB-201, JOB-279, JOB-313: without workers it stays queued", test_nobody_works},
+    {"JOB-058, JOB-072, JOB-261, JOB-262, JOB-266: never early, and on time", test_deferred},
+    {"JOB-059, JOB-264, JOB-265: what was missed is done at once", test_missed},
+    {"JOB-316, AMB-J-38: a runner that is killed", test_killed},
+    {"JOB-202, JOB-281, JOB-282, JOB-287, JOB-314: claimed and not started", test_claimed_and_not_started},
+    {"JOB-316, AMB-J-38: claims of an earlier start", test_of_an_earlier_start},
+    {"JOB-048, JOB-237, AMB-J-33: cancelled, and free at once", test_cancelled},
+    {"AMB-J-33: cancelled, and learnt by heartbeat", test_cancelled_quietly},
+    {"D9: a wall clock that leaps", test_leap},
+    {"J2, J3, J6, J7: kills at random", test_storm},
+    {NULL, NULL},
+};

@@ -5,19 +5,23 @@
 #include "store/retention.h"
 #include "store/view.h"
 
-enum { KEEPER_TICK = 1, SWEEP_DEADLINE_MS = 30000 };
+enum { KEEPER_TICK = 1 };
 
 struct keeper {
     struct store *store;
-    uint64_t ticks;
-    uint32_t table;                             /* where the scrub goes on ... */
-    struct key key;                             /* ... behind this one; empty: at its beginning */
+    uint64_t ticks, next; /* when the next one comes */
+    uint64_t sweep;       /* the request that isn't answered yet; 0: none */
+    uint32_t sweeps;      /* in a row */
+    uint32_t table;       /* where the scrub goes on ... */
+    struct key key;       /* ... behind this one; empty: at its beginning */
+    uint64_t rows, state; /* so many behind us, of the state with this number; 0: of several */
     uint32_t damaged, shown[SCHEMA_TABLES_MAX]; /* rows of this table so far, and what the gauges say */
 };
 
-static void tick_next(void)
+static void tick_next(struct keeper *k)
 {
-    actor_timer(actor_deadline_ms(KEEPER_INTERVAL_MS), KEEPER_TICK, 0);
+    k->next = actor_deadline_ms(KEEPER_INTERVAL_MS);
+    actor_timer(k->next, KEEPER_TICK, 0);
 }
 
 static enum actor_step keeper_init(void *state, const void *args, size_t args_size)
@@ -28,7 +32,7 @@ static enum actor_step keeper_init(void *state, const void *args, size_t args_si
     k->store = store_here();
     if (!k->store)
         actor_refuse(reason_error(ERR_UNAVAILABLE));
-    tick_next();
+    tick_next(k);
     return ACTOR_CONTINUE;
 }
 
@@ -38,7 +42,7 @@ static enum error calendar_begin(struct keeper *k, uint64_t elapsed_us, uint64_t
 {
     static const struct span no_label = {NULL, 0};
     int64_t noted = 0;
-    struct view *view = view_open(k->store);
+    struct view *view = view_try(k->store);
     if (!view)
         return ERR_UNAVAILABLE;
     enum error e = counter_read(&view->txn, COUNTER_RETAINED, no_label, &noted);
@@ -63,7 +67,7 @@ static bool look_at_calendar(struct keeper *k)
 static bool something_due(struct keeper *k)
 {
     uint64_t due_us = 0;
-    struct view *view = view_open(k->store);
+    struct view *view = view_try(k->store);
     if (!view)
         return false;
     enum error e = due_next(&view->txn, DUE_RETENTION, 0, &due_us);
@@ -71,23 +75,39 @@ static bool something_due(struct keeper *k)
     return e == OK && due_us <= store_retained_us(k->store);
 }
 
-/* One sweep; whether there is more to do. */
-static bool sweep(const struct keeper *k)
+static void sweep_ask(struct keeper *k)
 {
     struct retention_sweep command = {.limit = RETENTION_ROWS_MAX, .until_us = store_retained_us(k->store)};
+    if (store_ask(&retention_sweep_class, &command, &k->sweep) != OK)
+        k->sweep = 0;
+}
+
+/* Whether the one that was asked for is over, and has left more to do. Waits until the next tick at most: views that are
+ * too old are looked for then, whoever doesn't answer. */
+static bool sweep_over(struct keeper *k, bool *ret_more)
+{
     uint32_t answer[2] = {0}; /* removed, more */
     size_t size = 0;
-    enum error e = store_submit(&retention_sweep_class, &command, answer, sizeof(answer), &size,
-                                actor_deadline_ms(SWEEP_DEADLINE_MS));
-    return e == OK && size == sizeof(answer) && answer[1];
+    enum error e = store_hear(k->sweep, answer, sizeof(answer), &size, k->next);
+    if (e == ERR_TIMEOUT)
+        return false;
+    k->sweep = 0;
+    *ret_more = e == OK && size == sizeof(answer) && answer[1];
+    return true;
 }
 
 static void retain(struct keeper *k)
 {
-    if (!look_at_calendar(k) || (k->ticks % KEEPER_SWEEP_EVERY != 1 && !something_due(k)))
-        return;
-    for (uint32_t i = 0; i < KEEPER_SWEEPS_MAX && sweep(k); i++)
-        ;
+    bool known = look_at_calendar(k), more;
+    if (!k->sweep) {
+        if (!known || (k->ticks % KEEPER_SWEEP_EVERY != 1 && !something_due(k)))
+            return;
+        k->sweeps = 0;
+        sweep_ask(k);
+    }
+    while (k->sweep && sweep_over(k, &more))
+        if (more && ++k->sweeps < KEEPER_SWEEPS_MAX)
+            sweep_ask(k);
 }
 
 /* ---- gauges ---- */
@@ -107,7 +127,7 @@ static void show(struct keeper *k)
     telemetry_gauge_set(TELEMETRY_GAUGE_STORE_READERS, "views", views_count(k->store));
     if (k->ticks % KEEPER_STATS_EVERY != 1)
         return;
-    struct view *view = view_open(k->store);
+    struct view *view = view_try(k->store);
     if (!view)
         return;
     for (uint32_t i = 0; i < k->store->schema->tables_count; i++)
@@ -144,6 +164,7 @@ static void scrub_next_table(struct keeper *k)
     scrub_show(k);
     k->table = (k->table + 1) % k->store->schema->tables_count;
     k->key.size = 0;
+    k->rows = 0;
     k->damaged = 0;
 }
 
@@ -156,27 +177,56 @@ static void scrub_behind(struct keeper *k, struct span key)
         key_add_u8(&k->key, 0);
 }
 
-static void scrub(struct keeper *k)
+/* LMDB's inner pages have no checksums: a row that is there and isn't found shows that one of them is damaged. */
+static bool found_by_key(struct txn *txn, uint32_t table, const struct scan *scan)
 {
-    struct view *view = view_open(k->store);
+    struct span found;
+    uint8_t version;
+    return txn_get(txn, table, scan->key, &version, &found) == OK && found.bytes == scan->bytes.bytes;
+}
+
+/* Rows behind the last one; whether there are more. *ret_wrong: how many can't be believed. */
+static bool scrub_rows(struct keeper *k, struct txn *txn, uint32_t *ret_wrong)
+{
     const void *last = NULL;
-    uint32_t rows = 0;
-    if (!view)
-        return;
-    struct scan scan = txn_scan(&view->txn, k->table, key_span(&k->key), 0, SCAN_UP);
+    uint32_t rows = 0, lost = 0;
+    struct scan scan = txn_scan(txn, k->table, key_span(&k->key), 0, SCAN_UP);
     while (rows < KEEPER_SCRUB_ROWS && scan_next(&scan)) {
         rows++;
         last = scan.key.bytes;
+        lost += !found_by_key(txn, k->table, &scan);
         scrub_behind(k, scan.key);
     }
     bool damaged = scan.error != OK, row = damaged && scan.key.bytes != last;
     if (row) /* and not LMDB's pages, behind which nobody finds a next one */
         scrub_behind(k, scan.key);
     (void)scan_end(&scan);
+    k->rows += rows + row;
+    *ret_wrong = lost + damaged;
+    return damaged ? row : rows == KEEPER_SCRUB_ROWS;
+}
+
+/* How many rows there should be is known of one state; so in a table that takes several looks it is compared when nothing
+ * was committed meanwhile. */
+static bool scrub_count_wrong(const struct keeper *k, struct txn *txn)
+{
+    return k->state && !k->damaged && k->rows != txn_rows(txn, k->table);
+}
+
+static void scrub(struct keeper *k)
+{
+    struct view *view = view_try(k->store);
+    uint32_t wrong;
+    if (!view)
+        return;
+    uint64_t state = txn_number(&view->txn);
+    k->state = k->rows == 0 || k->state == state ? state : 0;
+    bool more = scrub_rows(k, &view->txn, &wrong);
+    wrong += !more && wrong == 0 && scrub_count_wrong(k, &view->txn);
     view_close(view);
-    if (damaged)
+    while (wrong-- > 0)
         scrub_damaged(k);
-    if (damaged ? !row : rows < KEEPER_SCRUB_ROWS)
+    if (!more)
         scrub_next_table(k);
 }
 
@@ -189,7 +239,7 @@ static enum actor_step keeper_handle(void *state, struct message *m)
         actor_unknown(m);
         return ACTOR_CONTINUE;
     }
-    tick_next();
+    tick_next(k);
     k->ticks++;
     if (views_enforce_age(k->store))
         TELEMETRY(STORE_VIEW_EXPIRED, 1, DIM(COMPONENT, "store"));

@@ -2,8 +2,11 @@
  *
  * It ends actors that hold a view for too long, sends retention.sweep when something's time is over, shows the
  * store's figures as gauges, and reads every row once in a while (the scrub), so that damage is found while there is a
- * backup from before it. Damage is told by the event store.damaged and by the gauge of damaged rows; nothing is
- * mended by itself.
+ * backup from before it: each value, each row once more by its key, and how many there are, where no commit came
+ * between. Damage is told by the event store.damaged and by the gauge of damaged rows; nothing is mended by itself.
+ *
+ * It waits for nobody for longer than until its next look: a sweep that isn't answered stays open, and a map that is
+ * growing is left for the next look. So a view is never older than its limit and two looks, whatever the writer does.
  */
 #ifndef COPPICE_STORE_KEEPER_H
 #define COPPICE_STORE_KEEPER_H

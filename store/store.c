@@ -277,21 +277,51 @@ static enum error take_reply(struct message *reply, void *ret_bytes, size_t room
     return (enum error)head.error;
 }
 
-enum error store_submit(const struct command_class *class, const void *command, void *ret_bytes, size_t room,
-                        size_t *ret_size, uint64_t deadline)
+/* The writer and the message for it. */
+static enum error prepare(const struct command_class *class, const void *command, actor_pid *ret_writer,
+                          struct message **ret_message)
 {
-    struct message *reply = NULL;
-    actor_pid writer = actor_whereis(WRITER_NAME);
-    if (!writer)
+    *ret_writer = actor_whereis(WRITER_NAME);
+    if (!*ret_writer)
         return ERR_UNAVAILABLE;
     size_t command_size = record_size(class->record, command);
     if (!command_size || command_size > COMMAND_SIZE_MAX)
         return ERR_INVALID;
-    struct message *m = command_message(class, command, command_size);
-    if (!m)
-        return ERR_MEMORY;
-    enum error e = actor_call(writer, m, &reply, deadline);
+    *ret_message = command_message(class, command, command_size);
+    return *ret_message ? OK : ERR_MEMORY;
+}
+
+static enum error hear(enum error e, struct message *reply, void *ret_bytes, size_t room, size_t *ret_size)
+{
     if (e == ERR_DOWN && reply)
         message_free(reply);
     return e ? e : take_reply(reply, ret_bytes, room, ret_size);
+}
+
+enum error store_submit(const struct command_class *class, const void *command, void *ret_bytes, size_t room,
+                        size_t *ret_size, uint64_t deadline)
+{
+    struct message *m, *reply = NULL;
+    actor_pid writer;
+    enum error e = prepare(class, command, &writer, &m);
+    if (e)
+        return e;
+    e = actor_call(writer, m, &reply, deadline);
+    return hear(e, reply, ret_bytes, room, ret_size);
+}
+
+enum error store_ask(const struct command_class *class, const void *command, uint64_t *ret_ref)
+{
+    struct message *m;
+    actor_pid writer;
+    enum error e = prepare(class, command, &writer, &m);
+    return e ? e : actor_request(writer, m, ret_ref);
+}
+
+enum error store_hear(uint64_t ref, void *ret_bytes, size_t room, size_t *ret_size, uint64_t deadline)
+{
+    struct message *reply = NULL;
+    size_t index;
+    enum error e = actor_request_wait(&ref, 1, &index, &reply, deadline);
+    return hear(e, reply, ret_bytes, room, ret_size);
 }

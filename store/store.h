@@ -98,6 +98,10 @@ struct store *store_here(void);
  * ret_bytes (room; may be NULL when nobody wants them). */
 enum error store_submit(const struct command_class *class, const void *command, void *ret_bytes, size_t room,
                         size_t *ret_size, uint64_t deadline);
+/* The same in two steps, for who has other things to do meanwhile. store_hear: as store_submit; ERR_TIMEOUT leaves it
+ * open, to be heard later or dropped (actor_request_drop). */
+enum error store_ask(const struct command_class *class, const void *command, uint64_t *ret_ref);
+enum error store_hear(uint64_t ref, void *ret_bytes, size_t room, size_t *ret_size, uint64_t deadline);
 uint64_t store_time_us(void); /* the wall clock as commands want it */
 /* Steady time: the wall clock when the store was opened, and what has elapsed since. A wall clock that leaps changes nothing in it,
  * so durable deadlines that are a duration from now go by it. */

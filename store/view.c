@@ -159,16 +159,28 @@ static enum opened open_owned(struct store *store, struct view **ret_view)
     return OPENED;
 }
 
+static enum opened open_guarded(struct store *store, struct view **ret_view)
+{
+    actor_guard_begin();
+    enum opened opened = open_owned(store, ret_view);
+    actor_guard_end();
+    return opened;
+}
+
+struct view *view_try(struct store *store)
+{
+    struct view *view = NULL;
+    (void)open_guarded(store, &view);
+    return view;
+}
+
 struct view *view_open(struct store *store)
 {
     struct view *view = NULL;
     if (!actor_inside())
         return view_open_outside(store, 0);
     for (uint32_t i = 0; i < VIEW_OPEN_TRIES; i++) {
-        actor_guard_begin();
-        enum opened opened = open_owned(store, &view);
-        actor_guard_end();
-        if (opened != OPENED_LATER)
+        if (open_guarded(store, &view) != OPENED_LATER)
             return view;
         actor_sleep(actor_deadline_ms(1));
     }

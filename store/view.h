@@ -35,6 +35,8 @@ struct view {
 };
 
 struct view *view_open(struct store *store);
+struct view *
+view_try(struct store *store); /* without waiting: NULL also while the map grows; from an actor */
 /* For plain threads, each with a lane of its own among those behind: 0..7. */
 struct view *view_open_outside(struct store *store, uint32_t lane);
 void view_close(struct view *view);

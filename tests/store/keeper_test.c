@@ -2,6 +2,7 @@
 #include "acutest.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "runtime/runtime.h"
 #include "runtime/telemetry.h"
@@ -9,6 +10,7 @@
 #include "store/counter.h"
 #include "store/due.h"
 #include "store/ledger.h"
+#include "store/page.h"
 #include "store/retention.h"
 #include "tests/support/stage.h"
 
@@ -66,6 +68,43 @@ static void test_held_views(void)
 {
     for (uint64_t seed = 1; seed <= 5; seed++)
         TEST_CHECK(stage_run(&(struct stage){.seed = seed}, held_views_body) == 0);
+}
+
+/* S4: also while nobody answers the keeper, who has something to be removed. */
+static void held_view_and_no_writer_body(void)
+{
+    root = actor_self();
+    actor_pid writer = stage_writer();
+    EXPECT(stage_send(1, 10) == OK);
+    uint64_t commands = stage_store->commands;
+    actor_suspend(writer);
+    stage_keeper(); /* it sweeps at its first look */
+    actor_sleep(actor_now() + 3 * NS_PER_S);
+    for (int i = 0; i < 3; i++) {
+        uint64_t began = actor_now();
+        actor_pid holder = stage_doll(SPAWN_ON(1), hold, NULL);
+        (void)stage_noted();
+        (void)stage_ended(holder);
+        EXPECT(actor_now() - began > 5 * NS_PER_S && actor_now() - began <= 6100 * NS_PER_MS);
+    }
+    actor_sleep(actor_now() + 200 * NS_PER_S);
+    actor_resume(writer);
+    actor_sleep(actor_now() + 2 * NS_PER_S);
+    EXPECT(stage_store->commands == commands + 1); /* it had asked once */
+    actor_sleep(actor_now() + 61 * NS_PER_S);
+    EXPECT(stage_store->commands == commands + 2); /* and asks again */
+    actor_suspend(writer);
+    actor_sleep(actor_now() + 61 * NS_PER_S);
+    stage_kill(writer); /* who doesn't answer any more */
+    stage_writer();
+    actor_sleep(actor_now() + 61 * NS_PER_S);
+    EXPECT(stage_store->commands >= commands + 3);
+}
+
+static void test_S4_views_are_ended_while_the_writer_answers_nobody(void)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        TEST_CHECK(stage_run(&(struct stage){.seed = seed}, held_view_and_no_writer_body) == 0);
 }
 
 /* ---- retention ---- */
@@ -216,6 +255,60 @@ static void test_scrub(void)
     TEST_CHECK(stage_run(&(struct stage){.seed = 1, .unsound = true}, scrub_body) == 0);
 }
 
+enum { PAGE = 4096, FEW = 20 };
+
+/* The leaf of all parcels, as it lies in the file; or what it is to be from now on. */
+static void parcels_page(uint8_t page[PAGE], off_t *at, bool put)
+{
+    int fd = stage_store->environment.data_fd;
+    struct uuid first = stage_id(0);
+    for (*at = put ? *at : 2 * PAGE; !put && pread(fd, page, PAGE, *at) == PAGE; *at += PAGE)
+        if (page_head(page).kind == PAGE_LEAF && page_count(page) == FEW &&
+            !page_wrong(page, PAGE, (uint64_t)*at / PAGE, PAGE_OF_ROWS, true) &&
+            span_equal(page_key(page, 0), span_of(first.bytes, 16)))
+            return;
+    EXPECT(put && pwrite(fd, page, PAGE, *at) == PAGE);
+}
+
+/* What no checksum of a value shows: a key that its page doesn't lead to, a row less than there should be. */
+static void scrub_pages_body(void)
+{
+    uint8_t page[PAGE], sound[PAGE];
+    uint16_t offsets[FEW], lower;
+    off_t at = 0;
+    stage_writer();
+    for (uint64_t i = 0; i < FEW; i++)
+        EXPECT(stage_send(i, 10) == OK);
+    stage_keeper();
+    actor_sleep(actor_now() + 60 * NS_PER_S);
+    EXPECT(damaged_rows("parcels") == 0);
+    parcels_page(page, &at, false);
+    memcpy(sound, page, PAGE);
+    memcpy(offsets, page + PAGE_HEAD, sizeof(offsets));
+    offsets[3] ^= offsets[FEW - 3], offsets[FEW - 3] ^= offsets[3], offsets[3] ^= offsets[FEW - 3];
+    memcpy(page + PAGE_HEAD, offsets, sizeof(offsets));
+    parcels_page(page, &at, true);
+    actor_sleep(actor_now() + 60 * NS_PER_S);
+    EXPECT(damaged_rows("parcels") > 0);
+    parcels_page(sound, &at, true);
+    actor_sleep(actor_now() + 60 * NS_PER_S);
+    EXPECT(damaged_rows("parcels") == 0);
+    memcpy(page, sound, PAGE);
+    memcpy(&lower, page + 12, sizeof(lower));
+    lower -= 2; /* the last one isn't there any more */
+    memcpy(page + 12, &lower, sizeof(lower));
+    parcels_page(page, &at, true);
+    actor_sleep(actor_now() + 60 * NS_PER_S);
+    EXPECT(damaged_rows("parcels") == 1);
+    EXPECT(damaged_rows("events") == 0 && damaged_rows("meta") == 0);
+    parcels_page(sound, &at, true);
+}
+
+static void test_L7_the_scrub_finds_rows_that_are_lost(void)
+{
+    TEST_CHECK(stage_run(&(struct stage){.seed = 1}, scrub_pages_body) == 0);
+}
+
 /* ---- figures, and being there at all ---- */
 
 static void figures_body(void)
@@ -262,10 +355,13 @@ static void test_alone(void)
 TEST_LIST
 = {
     {"who holds a view for too long is told, then killed", test_held_views},
+    {"S4_views_are_ended_while_the_writer_answers_nobody",
+     test_S4_views_are_ended_while_the_writer_answers_nobody},
     {"retention: a day for keys, 400 for audit entries", test_retention},
     {"retention: a clock that is ahead removes nothing until it is believed",
      test_a_clock_that_is_ahead_removes_nothing_until_it_is_believed},
     {"the scrub finds damaged rows, says so and goes on", test_scrub},
+    {"L7_the_scrub_finds_rows_that_are_lost", test_L7_the_scrub_finds_rows_that_are_lost},
     {"the store's figures are gauges", test_figures},
     {"without a writer, without a store", test_alone},
     {NULL, NULL},

@@ -33,7 +33,10 @@
     X(per_minute, "requests-per-minute", 600, 1000000, "N",                                          \
       "limits.requests_per_minute; one client goes beyond it; 0: none does")                         \
     X(anonymous, "anonymous-per-minute", 60, 1000000, "N",                                           \
-      "limits.anonymous_requests_per_minute; one address goes beyond it; 0: none does")
+      "limits.anonymous_requests_per_minute; one address goes beyond it; 0: none does")              \
+    X(queue_size, "queue-size", 0, 100000, "N", "limits.max_queue_size: it is filled; 0: it is not") \
+    X(active_jobs, "active-jobs", 0, 100000, "N",                                                    \
+      "limits.max_active_jobs: there are so many; 0: there are not")
 
 /* X(field, "name", "prose") */
 #define BRIEF_FLAGS(X)                                                             \

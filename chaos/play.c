@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "chaos/brief.h"
+#include "chaos/flood.h"
 #include "chaos/page.h"
 #include "chaos/problem.h"
 #include "chaos/stage.h"
@@ -74,7 +75,7 @@ struct errand *play_errand(struct stage *stage, int kind, struct dice *dice)
     if (!e)
         exit(2);
     e->caller = &stage->client, e->stranger = &stage->other;
-    e->asked = kind;
+    e->asked = kind, e->kind = -1;
     e->dice = dice_of(dice_draw(dice));
     if (brief.restarts)
         caller_unique(e->key, sizeof(e->key), "play");
@@ -481,93 +482,6 @@ static void play_unreachable(struct stage *stage, struct dice *dice)
     free(e);
 }
 
-/* ---- limits ---- */
-
-struct flood {
-    struct caller *caller;
-    const struct call *call;
-    uint64_t left;
-    uint32_t running, served, limited, other;
-    char limit[40];
-    struct waiting done;
-};
-
-static void drop(void *arg)
-{
-    struct flood *flood = arg;
-    while (flood->left && !flood->limited) {
-        struct letter answer;
-        flood->left--;
-        int status = caller_call(flood->caller, flood->call, &answer);
-        const struct page *page = status == 429 ? page_read(0, answer_body(&answer)) : NULL;
-        if (page)
-            (void)page_text(page, page_root(page), "limit", flood->limit, sizeof(flood->limit));
-        flood->limited += status == 429;
-        flood->other += status != 429 && (status < 200 || status >= 300);
-        flood->served += status >= 200 && status < 300;
-        letter_free(&answer);
-    }
-    if (--flood->running == 0)
-        strand_wake_all(&flood->done);
-}
-
-/* As many as fit, and then one that doesn't. The limit comes back within a minute, so twice as many are enough for whoever
- * asks faster than that. */
-static void play_flood(const char *name, struct caller *caller, const struct call *call, uint64_t limit,
-                       const char *limit_name, uint64_t used)
-{
-    struct flood flood = {.caller = caller, .call = call, .left = limit * 2 + 16};
-    for (uint32_t i = 0; i < 8; i++)
-        flood.running += strand_start(drop, &flood);
-    while (flood.running && strand_wait(&flood.done, UINT64_MAX))
-        ;
-    VERDICT_CASE(name,
-                 flood.limited && !flood.other && flood.served + used >= limit &&
-                     strcmp(flood.limit, limit_name) == 0,
-                 "%u were served, %u limited as '%s', %u neither, of a limit of %llu", flood.served,
-                 flood.limited, flood.limit, flood.other, (unsigned long long)limit);
-}
-
-static bool has_no_jobs(struct caller *caller)
-{
-    struct letter answer;
-    const struct call call = {.operation = TIME_LIST, .method = "GET", .path = "/v1/jobs"};
-    int status = caller_call(caller, &call, &answer);
-    const struct page *page = status == 200 ? page_read(0, answer_body(&answer)) : NULL;
-    const struct json_node *items = page ? page_member(page, page_root(page), "items") : NULL;
-    bool none = page_is(items, JSON_ARRAY) && items->count == 0;
-    letter_free(&answer);
-    return none;
-}
-
-static void play_limits(struct stage *stage)
-{
-    struct caller caller;
-    (void)stage;
-    if (brief.per_minute && caller_enter(&caller)) {
-        const struct call call = {
-            .operation = TIME_LIST, .method = "GET", .path = "/v1/jobs?limit=1", .as_it_is = true};
-        const struct call submit = {.operation = TIME_SUBMIT,
-                                    .method = "POST",
-                                    .path = "/v1/jobs",
-                                    .as_it_is = true,
-                                    .body =
-                                        span_text("{\"type\":\"EXECUTE\",\"work_kind\":\"SUCCESS_FAST\"}")};
-        play_flood("JOB-331 JOB-345 JOB-441 beyond the limit of a client", &caller, &call, brief.per_minute,
-                   "requests_per_minute", 1);
-        if (caller_status(&caller, &submit) == 429)
-            VERDICT_CASE("JOB-331 JOB-144 a submit beyond the limit", has_no_jobs(&caller), "it was stored");
-        caller_leave(&caller);
-    }
-    if (brief.anonymous && brief.loopback) {
-        const struct call call = {
-            .operation = TIME_CREATE_CLIENT, .method = "POST", .path = "/v1/clients", .as_it_is = true};
-        caller_init(&caller);
-        play_flood("JOB-345 beyond the limit of an address", &caller, &call, brief.anonymous, "anonymous", 0);
-        caller_leave(&caller);
-    }
-}
-
 void play_all(struct stage *stage, struct dice *dice)
 {
     play_keys(stage);
@@ -582,5 +496,5 @@ void play_all(struct stage *stage, struct dice *dice)
         play_hooks(stage, dice);
         play_unreachable(stage, dice);
     }
-    play_limits(stage);
+    flood_all(stage, dice);
 }

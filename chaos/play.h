@@ -1,4 +1,4 @@
-/* Play: what takes several requests to see: the life of keys, races, storms, webhooks that come and go, limits.
+/* Play: what takes several requests to see: the life of keys, races, storms, webhooks that come and go, limits (chaos/flood.h).
  *
  * Cases of the verdict, as the refusals are.
  */

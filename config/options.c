@@ -812,19 +812,6 @@ static int parse_variable(struct parse *p, const char *entry)
 
 /* ---- file ---- */
 
-static int unknown_key(struct parse *p, const struct file_entry *e)
-{
-    struct nearest near = {.word = e->key};
-    for (size_t i = 0; i < OPTION_COUNT; i++)
-        if (option_is_setting(&option_table[i]))
-            nearest_offer(&near, option_table[i].key);
-    if (near.best)
-        return refuse(p, EXIT_CONFIG, "%s:%u: there is no setting '%s'; did you mean %s?", e->path, e->line,
-                      e->key, near.best);
-    return refuse(p, EXIT_CONFIG, "%s:%u: there is no setting '%s'; 'coppice config show' lists them",
-                  e->path, e->line, e->key);
-}
-
 static enum file_kind kind_in_file(const struct option *o)
 {
     return o->kind == KIND_COUNT || o->kind == KIND_DECIMAL ? FILE_NUMBER
@@ -909,6 +896,57 @@ bool option_named(const char *key, struct option_named *ret)
             return true;
         }
     return false;
+}
+
+/* What a name in a key must be, by the word that stands for it in the family's form. */
+static const char *name_right(struct span what)
+{
+    STATIC_ASSERT(FAMILY_NAME_MAX == 64, "as it is said here");
+    if (span_equal(what, span_text("CLIENT")))
+        return "a client's id, a UUID";
+    if (span_equal(what, span_text("TIER")))
+        return "A, B or C";
+    return "1 to 64 letters, digits, - and _";
+}
+
+/* The part of the key that keeps it from being one of this family, when nothing else does. */
+static bool misnamed(const char *form, const char *key, struct span *ret_part, const char **ret_right)
+{
+    *ret_right = NULL;
+    for (;; form++, key++) {
+        struct span what = span_of(form, strcspn(form, ".")), part = span_of(key, strcspn(key, "."));
+        if (*form >= 'A' && *form <= 'Z') {
+            if (!*ret_right && !is_name(what, part)) {
+                *ret_part = part;
+                *ret_right = name_right(what);
+            }
+        } else if (!span_equal(what, part)) {
+            return false;
+        }
+        form += what.size;
+        key += part.size;
+        if (!*form || !*key)
+            return *ret_right && !*form && !*key;
+    }
+}
+
+static int unknown_key(struct parse *p, const struct file_entry *e)
+{
+    struct span part;
+    const char *right;
+    for (int i = 0; i < FAMILY_COUNT; i++)
+        if (misnamed(option_families[i].key, e->key, &part, &right))
+            return refuse(p, EXIT_CONFIG, "%s:%u: %s: '%.*s' must be %s", e->path, e->line, e->key,
+                          (int)part.size, (const char *)part.bytes, right);
+    struct nearest near = {.word = e->key};
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if (option_is_setting(&option_table[i]))
+            nearest_offer(&near, option_table[i].key);
+    if (near.best)
+        return refuse(p, EXIT_CONFIG, "%s:%u: there is no setting '%s'; did you mean %s?", e->path, e->line,
+                      e->key, near.best);
+    return refuse(p, EXIT_CONFIG, "%s:%u: there is no setting '%s'; 'coppice config show' lists them",
+                  e->path, e->line, e->key);
 }
 
 static int parse_named(struct parse *p, const struct file_entry *e, const struct option_family_row *row)

@@ -292,8 +292,9 @@ static void test_job_447_quotas_of_single_clients(void)
     /* CTL-162: who is told to wait must have something to wait for */
     CHECK_REFUSED("{\"limits.clients.018f5c8e-0000-7000-8000-000000000001.requests_per_minute\": 0}",
                   ARGS("serve"), "is '0'; it must be a whole number from 1 to 1000000");
-    CHECK_REFUSED("{\"limits.clients.somebody.requests_per_minute\": 7}", ARGS("serve"),
-                  "there is no setting");
+    CHECK_REFUSED(
+        "{\"limits.clients.somebody.requests_per_minute\": 7}", ARGS("serve"),
+        "x.json:1: limits.clients.somebody.requests_per_minute: 'somebody' must be a client's id, a UUID");
 }
 
 /* What the specification calls them, in whole numbers of the unit that the name says. */
@@ -381,11 +382,13 @@ static void test_ctl_081_templates_of_agents(void)
     CHECK_REFUSED(TEMPLATE("14401"), CHECK(), "it must be a whole number from 1 to 14400");
     CHECK_REFUSED(TEMPLATE("0"), CHECK(), "from 1 to 14400");
     CHECK_REFUSED(TEMPLATE("\"60\""), CHECK(), "from 1 to 14400");
-    CHECK_REFUSED("{\"agent_templates.x.max_token_seconds.D\": 1}", CHECK(), "there is no setting");
-    CHECK_REFUSED("{\"agent_templates..max_token_seconds.A\": 1}", CHECK(), "there is no setting");
+    CHECK_REFUSED("{\"agent_templates.x.max_token_seconds.D\": 1}", CHECK(), "'D' must be A, B or C");
+    CHECK_REFUSED("{\"agent_templates..max_token_seconds.A\": 1}", CHECK(),
+                  "'' must be 1 to 64 letters, digits, - and _");
     CHECK_REFUSED("{\"agent_templates.x.max_token_seconds\": 1}", CHECK(), "there is no setting");
     CHECK_REFUSED("{\"agent_templates.x.max_token_seconds.A.B\": 1}", CHECK(), "there is no setting");
-    CHECK_REFUSED("{\"agent_templates.x y.max_token_seconds.A\": 1}", CHECK(), "there is no setting");
+    CHECK_REFUSED("{\"agent_templates.x y.max_token_seconds.A\": 1}", CHECK(),
+                  "'x y' must be 1 to 64 letters, digits, - and _");
 }
 
 static void test_ctl_083_amb_19_the_budget_of_tier_c_and_the_life_of_an_agents_token(void)

@@ -95,15 +95,43 @@ static int again_and_again(const struct options *o, int (*once)(const struct opt
     return status;
 }
 
+/* What passes through, and how it ended. */
+struct passing {
+    struct json_sink *out;
+    char last;
+};
+
+static bool pass_on(void *context, const char *bytes, size_t size)
+{
+    struct passing *p = context;
+    p->last = size ? bytes[size - 1] : p->last;
+    json_sink_bytes(p->out, bytes, size);
+    return p->out->status == JSON_OK;
+}
+
+/* As it came, however large it is, and as a whole line. */
+static int show_raw(const struct options *o, const struct client_request *request)
+{
+    static char room[8192];
+    struct json_sink out = output_sink(), sink;
+    struct passing passing = {.out = &out};
+    json_sink_init(&sink, room, sizeof(room), pass_on, &passing);
+    int status = call(o, request, &sink);
+    if (status)
+        return status;
+    (void)json_sink_flush(&sink);
+    if (passing.last && passing.last != '\n')
+        json_sink_text(&out, "\n");
+    return output_done(&out);
+}
+
 /* As it came, or for people. */
 static int show(const struct options *o, const struct client_request *request)
 {
     struct json_sink out = output_sink();
     struct json_text json;
-    if (as_json(o)) { /* however large it is */
-        int status = call(o, request, &out);
-        return status ? status : output_done(&out);
-    }
+    if (as_json(o))
+        return show_raw(o, request);
     int status = command_ask(o, request, &json);
     if (status)
         return status;

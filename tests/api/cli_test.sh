@@ -179,6 +179,11 @@ check "a dry run" ask 0 kill deduper --dry-run
 check "a dry run predicts" out "outcome   predicted"
 check "kill" ask 0 kill deduper --yes --reason 'game day' --json
 check "kill says who came" out '"successor":"0x'
+for words in "keys list" "keys history" "token issue --subject a --role viewer --projects p" "stats" "tree" "audit list" "principal list" \
+    "kill deduper --dry-run"; do
+    check "$words --json" ask 0 $words --json
+    check "$words --json is a whole line" is "$(tail -c 1 "$tmp/stdout" | od -An -tx1)" ' 0a'
+done
 check "audit list" ask 0 audit list
 check "the kill is there, and why" out "game day"
 check "the dry run is not" is "$(grep -c actor.kill "$tmp/stdout")" 1

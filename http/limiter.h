@@ -36,7 +36,8 @@ struct response;
     X(SUBJECT, "subject", 600, 60, SUBJECT)  /* limits.subject: where a token has no bucket of its own */   \
     X(REGISTER_ALL, "register_all", 6000, 60,                                                               \
       ROUTE) /* new clients and first keys, from wherever they come */                                      \
-    X(TOKEN_ALL, "token_all", 6000, 60, ROUTE)
+    X(TOKEN_ALL, "token_all", 6000, 60, ROUTE)                                                              \
+    X(WORK, "work", 60000, 60, CLIENT) /* a client's workers: claims, heartbeats, ends */
 
 enum limit {
 #define X(id, name, requests, window, per) LIMIT_##id,

@@ -10,6 +10,7 @@
 #include "http/principals.h"
 #include "http/probe.h"
 #include "http/tokens.h"
+#include "http/work.h"
 #include "http/work_kinds.h"
 
 static void add(struct surface_tables *t, const struct route *routes, size_t count)
@@ -39,6 +40,7 @@ struct surface_tables surface_tables(enum listening listening)
         add(&t, document_routes, document_routes_count);
         add(&t, client_routes, client_routes_count);
         add(&t, work_kind_routes, work_kind_routes_count);
+        add(&t, work_routes, work_routes_count);
         add(&t, control_routes, control_routes_count);
         add(&t, grant_routes, grant_routes_count);
     }

@@ -173,6 +173,10 @@ export function jobsClient(options: ClientOptions): JobsClient {
 
 export const workOperations = {
     listWorkKinds: { method: "GET", path: "/v1/work-kinds" },
+    claimWork: { method: "POST", path: "/v1/work:claim" },
+    heartbeatWork: { method: "POST", path: "/v1/work:heartbeat" },
+    completeWork: { method: "POST", path: "/v1/work:complete" },
+    failWork: { method: "POST", path: "/v1/work:fail" },
 } as const;
 export type WorkClient = Client<Pick<WorkOperations, keyof typeof workOperations>>;
 export function workClient(options: ClientOptions): WorkClient {

@@ -33,10 +33,157 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/work:claim": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take jobs that wait for a worker of this client
+         * @description Jobs of kinds `x.*`, of this client alone, the oldest first. Each comes with a lease: until it is over nobody else
+         *     gets the job, and a heartbeat makes it longer. When there is none, the answer waits for up to `wait_ms`.
+         */
+        post: operations["claimWork"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/work:heartbeat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say that a job is still being worked on
+         * @description Gives another lease, from now. A job that was canceled is answered with `cancel_requested`, and its worker may stop.
+         */
+        post: operations["heartbeatWork"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/work:complete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say that a job is done
+         * @description SUCCEEDED. The same again gets the same answer; anything else from who has lost the lease is 409.
+         */
+        post: operations["completeWork"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/work:fail": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say that a job could not be done
+         * @description FAILED; with `retryable` and `retry_after_ms` it is queued again after that time, while retries are left.
+         */
+        post: operations["failWork"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        ClaimRequest: {
+            /** @description Only jobs of these kinds; absent or empty, of all. */
+            kinds?: string[];
+            /** @default 1 */
+            max: number;
+            /** @default 0 */
+            wait_ms: number;
+            /** @description How long the lease is; 30000 unless the server's settings say otherwise. */
+            lease_ms?: number;
+            /** @description A name for people who look. */
+            worker?: string;
+        };
+        ClaimedList: {
+            jobs: components["schemas"]["Claimed"][];
+        };
+        Claimed: {
+            /** Format: uuid */
+            job_id: string;
+            /** @description What every word about this job must bear. */
+            lease_token: string;
+            /** Format: date-time */
+            lease_expires_at: string;
+            attempt: number;
+            work_kind: string;
+            /** Format: date-time */
+            created_at: string | null;
+            /** @description Of the submit (W3C). */
+            traceparent: string | null;
+            /** @description As it was submitted. */
+            payload: unknown;
+        };
+        HeartbeatRequest: {
+            job_id: string;
+            lease_token: string;
+            lease_ms?: number;
+            progress?: number;
+            /** @description What it is about, for people. */
+            stage?: string;
+        };
+        Heartbeat: {
+            /** Format: date-time */
+            lease_expires_at: string | null;
+            cancel_requested: boolean;
+        };
+        CompleteRequest: {
+            job_id: string;
+            lease_token: string;
+            /** @description Any JSON, up to 16 KiB; it is kept with the report. */
+            result?: unknown;
+        };
+        FailRequest: {
+            job_id: string;
+            lease_token: string;
+            /** @default false */
+            retryable: boolean;
+            retry_after_ms?: number;
+            message?: string;
+        };
+        Finished: {
+            /** Format: uuid */
+            job_id: string;
+            /** @enum {string} */
+            state: "SUCCEEDED" | "FAILED";
+            attempt: number;
+            will_retry: boolean;
+        };
         WorkKindList: {
             items: components["schemas"]["WorkKindRow"][];
         };
@@ -96,6 +243,36 @@ export interface components {
         };
     };
     responses: {
+        /** @description 400. `RFA_REQUEST_MALFORMED` or `RFA_JOB_VALIDATION_FAILED`. */
+        BadRequest: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description 404. `RFA_JOB_NOT_FOUND`. */
+        NotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description 409. `RFA_JOB_CONFLICT`; the lease is lost. */
+        Conflict: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description 401. `RFA_AUTH_INVALID_CREDENTIALS` or `RFA_AUTH_TOKEN_EXPIRED`. */
         Unauthorized: {
             headers: {
@@ -195,6 +372,140 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["CommonError"];
+        };
+    };
+    claimWork: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ClaimRequest"];
+            };
+        };
+        responses: {
+            /** @description The jobs, which are RUNNING now; none when none came in time. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClaimedList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["CommonError"];
+        };
+    };
+    heartbeatWork: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HeartbeatRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Heartbeat"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["CommonError"];
+        };
+    };
+    completeWork: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CompleteRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Finished"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["CommonError"];
+        };
+    };
+    failWork: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FailRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Finished"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

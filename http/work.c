@@ -1,0 +1,454 @@
+#include "http/work.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "actors/jobs.h"
+#include "http/commit.h"
+#include "http/json_text.h"
+#include "runtime/telemetry.h"
+#include "store/job_lease.h"
+#include "store/job_queue.h"
+#include "store/view.h"
+
+enum { NAME_ROOM = 256, TOKEN_SIZE = 24 };
+
+/* ---- what the store said ---- */
+
+static enum error_code code_of(enum error e)
+{
+    switch (e) {
+    case ERR_NOT_FOUND:
+        return ERROR_RFA_JOB_NOT_FOUND;
+    case ERR_FENCED:
+    case ERR_EXPIRED:
+    case ERR_CONFLICT:
+        return ERROR_RFA_JOB_CONFLICT;
+    case ERR_NO_SPACE:
+    case ERR_DAMAGED:
+    case ERR_NEWER:
+    case ERR_IO:
+        return ERROR_RFA_STORAGE_DB_ERROR;
+    case ERR_INVALID:
+        return ERROR_RFA_JOB_VALIDATION_FAILED;
+    default:
+        return ERROR_RFA_STORAGE_UNAVAILABLE;
+    }
+}
+
+static const char *what_of(enum error e)
+{
+    switch (e) {
+    case ERR_NOT_FOUND:
+        return "there is no such job of this client";
+    case ERR_FENCED:
+        return "the lease is somebody else's, or the job has come to another end";
+    case ERR_EXPIRED:
+        return "the lease is over";
+    case ERR_CONFLICT:
+        return "the job was canceled";
+    default:
+        return "";
+    }
+}
+
+static void refuse(struct response *r, enum error e)
+{
+    if (code_of(e) == ERROR_RFA_STORAGE_UNAVAILABLE)
+        response_header(r, "Retry-After", "1");
+    response_error(r, code_of(e), "%s", what_of(e));
+}
+
+static enum error submit(const struct request *q, const struct command_class *class, const void *command,
+                         void *ret, size_t room, size_t *ret_size)
+{
+    return commit_submit(q, class, command, ret, room, ret_size, actor_deadline_ms(ACTOR_CALL_DEFAULT_MS));
+}
+
+/* ---- what the body says; its schema has seen that it may be meant ---- */
+
+static const struct json_node *member(const struct request *q, const char *name)
+{
+    return q->json ? json_member(q->json, json_root(q->json), name) : NULL;
+}
+
+static uint64_t number_or(const struct request *q, const char *name, uint64_t otherwise)
+{
+    const struct json_node *node = member(q, name);
+    uint64_t value = otherwise;
+    return node && json_uint64_of(q->json, node, &value) ? value : otherwise;
+}
+
+/* Empty when it is absent; without its escapes it is never longer than `size`, by the schema's limit in characters. */
+static struct span text_or(const struct request *q, const char *name, const char *otherwise, char *room,
+                           size_t size)
+{
+    const struct json_node *node = member(q, name);
+    struct span text;
+    if (node && node->kind == JSON_STRING && json_string_of(q->json, node, room, size, &text))
+        return text;
+    return span_text(otherwise);
+}
+
+static bool take_lease(const struct request *q, struct response *r, struct uuid *ret_id, uint64_t *ret_fence)
+{
+    char id_room[64], token_room[TOKEN_SIZE + 8], token[TOKEN_SIZE + 1];
+    struct span id = text_or(q, "job_id", "", id_room, sizeof(id_room));
+    struct span text = text_or(q, "lease_token", "", token_room, sizeof(token_room));
+    char *end = token;
+    if (!uuid_parse(id.bytes, id.size, ret_id)) {
+        response_error(r, ERROR_RFA_REQUEST_MALFORMED, "job_id must be a UUID");
+        return false;
+    }
+    if (text.size > 0 && text.size <= TOKEN_SIZE) {
+        memcpy(token, text.bytes, text.size);
+        token[text.size] = 0;
+        *ret_fence = strtoull(token, &end, 16);
+    }
+    if (end == token || *end) {
+        response_error(r, ERROR_RFA_REQUEST_MALFORMED, "lease_token must be one that a claim gave");
+        return false;
+    }
+    return true;
+}
+
+static void write_time(struct json *json, const char *name, uint64_t us)
+{
+    char text[TIME_TEXT_SIZE];
+    job_time_format(us, text);
+    JSON_MEMBER(json, name, string, us ? text : NULL);
+}
+
+static void write_id(struct json *json, const char *name, const struct uuid *id)
+{
+    char text[UUID_TEXT_SIZE];
+    uuid_format(id, text);
+    JSON_MEMBER(json, name, string, text);
+}
+
+/* ---- claim ---- */
+
+struct wish {
+    struct uuid works[JOB_CLAIM_KINDS_MAX];
+    uint32_t works_count;
+    uint16_t most;
+    uint64_t lease_us, until; /* until: the deadline */
+    char worker_room[NAME_ROOM];
+    struct span worker;
+};
+
+static bool take_kinds(const struct request *q, struct response *r, struct wish *w)
+{
+    const struct json_node *kinds = member(q, "kinds");
+    char room[NAME_ROOM];
+    struct span name;
+    w->works_count = 0;
+    if (!kinds)
+        return true;
+    for (const struct json_node *each = json_first(q->json, kinds); each;
+         each = json_after(q->json, kinds, each)) {
+        if (!json_string_of(q->json, each, room, sizeof(room), &name) || !work_kind_user(name) ||
+            w->works_count == JOB_CLAIM_KINDS_MAX) {
+            response_error(r, ERROR_RFA_JOB_VALIDATION_FAILED,
+                           "kinds must be at most %u names of kinds, such as x.mail", JOB_CLAIM_KINDS_MAX);
+            return false;
+        }
+        w->works[w->works_count++] = job_work_id(store_here(), WORK_KIND_USER, name);
+    }
+    return true;
+}
+
+static bool take_wish(const struct request *q, struct response *r, struct wish *w)
+{
+    w->most = (uint16_t)number_or(q, "max", 1);
+    w->lease_us = number_or(q, "lease_ms", jobs_settings().lease_us / 1000) * 1000;
+    w->until = actor_deadline_ms(number_or(q, "wait_ms", 0));
+    w->worker = text_or(q, "worker", "outside", w->worker_room, sizeof(w->worker_room));
+    if (w->worker.size > JOB_WORKER_MAX)
+        w->worker.size = JOB_WORKER_MAX;
+    return take_kinds(q, r, w);
+}
+
+static enum error claim(const struct request *q, const struct wish *w, struct job_claimed *claimed,
+                        size_t *ret_count)
+{
+    struct jobs_settings settings = jobs_settings();
+    struct job_claim c = {.lane = LANE_OUTSIDE,
+                          .client = q->identity.client,
+                          .works = span_of(w->works, w->works_count * sizeof(*w->works)),
+                          .most = w->most < WORK_CLAIM_MOST ? w->most : WORK_CLAIM_MOST,
+                          .running = 1,
+                          .running_max = settings.active_queues ? settings.active_max : 0,
+                          .client_max = settings.client_running_max,
+                          .steady_us = store_steady_us(store_here()),
+                          .lease_us = w->lease_us,
+                          .worker = w->worker};
+    size_t size = 0;
+    enum error e = submit(q, &job_claim_class, &c, claimed, WORK_CLAIM_MOST * sizeof(*claimed), &size);
+    *ret_count = size / sizeof(*claimed);
+    return e;
+}
+
+static bool is_wake(const struct message *m, void *arg)
+{
+    (void)arg;
+    return m->type == STORE_WAKE;
+}
+
+/* Until one is queued, or the time is over. Who listens looks once more: it may have come before. */
+static enum error claim_in_time(const struct request *q, struct response *r, const struct wish *w,
+                                struct job_claimed *claimed, size_t *ret_count)
+{
+    char group[STORE_GROUP_SIZE];
+    enum error e = claim(q, w, claimed, ret_count), waited = OK;
+    if (e != ERR_NOT_FOUND || actor_now() >= w->until)
+        return e;
+    store_group(job_topic_client(&q->identity.client), group);
+    if (actor_join(group) != OK)
+        return e;
+    for (;;) {
+        e = claim(q, w, claimed, ret_count);
+        if (e != ERR_NOT_FOUND || waited)
+            break;
+        struct message *m = NULL;
+        waited = response_wait(r, is_wake, NULL, &m, w->until);
+        if (m)
+            message_free(m);
+        if (waited == ERR_DOWN)
+            break; /* nobody is there to take it */
+    }
+    (void)actor_leave(group);
+    return e;
+}
+
+static void tell(const struct job_claimed *c)
+{
+    struct job_told told = {.id = c->id,
+                            .client = c->client,
+                            .event = JOB_ASSIGN,
+                            .from = JOB_QUEUED,
+                            .to = JOB_ASSIGNED,
+                            .kind = c->kind,
+                            .attempt = c->attempt,
+                            .waited_us = c->claimed_us > c->queued_us ? c->claimed_us - c->queued_us : 0};
+    jobs_tell(&told);
+    told.event = JOB_START;
+    told.from = JOB_ASSIGNED;
+    told.to = JOB_RUNNING;
+    told.waited_us = 0;
+    jobs_tell(&told);
+}
+
+static void write_claimed(struct json *json, struct txn *txn, const struct job_claimed *c)
+{
+    char token[TOKEN_SIZE];
+    struct job_definition d;
+    struct job job;
+    bool known = job_read_definition(txn, &c->id, &d) == OK && job_read(txn, &c->id, &job) == OK;
+    snprintf(token, sizeof(token), "%" PRIx64, c->fence);
+    json_object_begin(json);
+    write_id(json, "job_id", &c->id);
+    JSON_MEMBER(json, "lease_token", string, token);
+    write_time(json, "lease_expires_at", c->lease_us);
+    JSON_MEMBER(json, "attempt", uint, c->attempt);
+    json_key(json, "work_kind");
+    json_string_n(json, known ? d.kind_name.bytes : "", known ? d.kind_name.size : 0);
+    write_time(json, "created_at", known ? job.created_us : 0);
+    json_key(json, "traceparent");
+    if (known && d.trace.size > 0)
+        json_string_n(json, d.trace.bytes, d.trace.size);
+    else
+        json_null(json);
+    json_key(json, "payload");
+    if (known && d.payload.size > 0)
+        json_raw(json, d.payload.bytes, d.payload.size);
+    else
+        json_null(json);
+    json_object_end(json);
+}
+
+/* One view a job: a payload may be long, and a client that takes it slowly must not hold a view. */
+static bool write_one(struct response *r, struct json *json, const struct job_claimed *c)
+{
+    char *text = actor_alloc(JOB_PAYLOAD_MAX + 1024);
+    struct json_sink sink;
+    struct json one;
+    json_sink_init(&sink, text, JOB_PAYLOAD_MAX + 1024, NULL, NULL);
+    json_init(&one, &sink);
+    struct view *view = view_open(store_here());
+    if (!view)
+        return false;
+    write_claimed(&one, &view->txn, c);
+    view_close(view);
+    (void)r;
+    if (sink.status == JSON_OK)
+        json_raw(json, text, sink.length);
+    return sink.status == JSON_OK;
+}
+
+static void serve_claim(const struct request *q, struct response *r)
+{
+    struct wish *w = actor_alloc(sizeof(*w));
+    struct job_claimed *claimed = actor_alloc(WORK_CLAIM_MOST * sizeof(*claimed));
+    size_t count = 0;
+    struct json json;
+    if (!take_wish(q, r, w))
+        return;
+    enum error e = claim_in_time(q, r, w, claimed, &count);
+    if (e && e != ERR_NOT_FOUND) {
+        refuse(r, e);
+        return;
+    }
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    json_key(&json, "jobs");
+    json_array_begin(&json);
+    for (size_t i = 0; !e && i < count; i++) {
+        struct arena_mark mark = actor_arena_mark();
+        tell(&claimed[i]);
+        (void)write_one(r, &json, &claimed[i]); /* what can't be told now comes back when its lease is over */
+        actor_arena_reset(mark);
+    }
+    json_array_end(&json);
+    json_object_end(&json);
+}
+
+/* ---- heartbeat ---- */
+
+static void write_beat(struct response *r, uint64_t until_us, bool cancelled)
+{
+    struct json json;
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    write_time(&json, "lease_expires_at", until_us);
+    JSON_MEMBER(&json, "cancel_requested", bool, cancelled);
+    json_object_end(&json);
+}
+
+static void serve_heartbeat(const struct request *q, struct response *r)
+{
+    char stage[4 * JOB_STAGE_MAX];
+    const struct json_node *progress = member(q, "progress");
+    struct job_heartbeat c = {.client = q->identity.client,
+                              .steady_us = store_steady_us(store_here()),
+                              .lease_us = number_or(q, "lease_ms", jobs_settings().lease_us / 1000) * 1000,
+                              .progress = UINT16_MAX,
+                              .stage = text_or(q, "stage", "", stage, sizeof(stage))};
+    uint64_t until_us = 0;
+    size_t size = 0;
+    if (!take_lease(q, r, &c.id, &c.fence))
+        return;
+    if (c.stage.size > JOB_STAGE_MAX) {
+        response_error(r, ERROR_RFA_JOB_VALIDATION_FAILED, "stage has more than %u bytes", JOB_STAGE_MAX);
+        return;
+    }
+    if (progress)
+        c.progress = (uint16_t)(json_double_of(q->json, progress) * 1000.0);
+    enum error e = submit(q, &job_heartbeat_class, &c, &until_us, sizeof(until_us), &size);
+    if (e == ERR_CONFLICT) {
+        write_beat(r, 0, true);
+        return;
+    }
+    if (e) {
+        refuse(r, e);
+        return;
+    }
+    TELEMETRY(WORKER_HEARTBEAT, 1, DIM(CLASS, "outside"));
+    write_beat(r, until_us, false);
+}
+
+/* ---- complete, fail ---- */
+
+static void finish(const struct request *q, struct response *r, struct job_finish *c)
+{
+    struct jobs_settings settings = jobs_settings();
+    struct job_finished done;
+    struct json json;
+    size_t size = 0;
+    c->client = q->identity.client;
+    c->steady_us = store_steady_us(store_here());
+    c->kept_us = settings.kept_us;
+    c->retry_max = settings.retry_max;
+    if (!take_lease(q, r, &c->id, &c->fence))
+        return;
+    enum error e = submit(q, &job_finish_class, c, &done, sizeof(done), &size);
+    if (e || size != sizeof(done)) {
+        refuse(r, e ? e : ERR_UNANSWERED);
+        return;
+    }
+    if (done.made)
+        jobs_tell(&(struct job_told){
+            .id = c->id,
+            .client = done.client,
+            .event = c->event,
+            .from = JOB_RUNNING,
+            .to = done.state,
+            .kind = done.kind,
+            .failure = c->failure,
+            .attempt = done.attempt,
+            .ran_us = done.finished_us > done.started_us ? done.finished_us - done.started_us : 0});
+    else
+        response_header(r, "Idempotent-Replayed", "true");
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    write_id(&json, "job_id", &c->id);
+    JSON_MEMBER(&json, "state", string, job_state_name(done.state));
+    JSON_MEMBER(&json, "attempt", uint, done.attempt);
+    JSON_MEMBER(&json, "will_retry", bool, c->auto_retry && c->retryable && !done.attempt_last);
+    json_object_end(&json);
+}
+
+static void serve_complete(const struct request *q, struct response *r)
+{
+    const struct json_node *result = member(q, "result");
+    struct job_finish c = {.event = JOB_SUCCEED, .outputs = result ? 1 : 0};
+    if (result)
+        c.result = json_raw_of(q->json, result);
+    c.outputs_bytes = c.result.size;
+    if (c.result.size > JOB_RESULT_MAX) {
+        response_error(r, ERROR_RFA_REQUEST_PAYLOAD_TOO_LARGE, "result has more than %u bytes",
+                       JOB_RESULT_MAX);
+        return;
+    }
+    finish(q, r, &c);
+}
+
+static void serve_fail(const struct request *q, struct response *r)
+{
+    enum { MESSAGE_MAX = 512 };
+    struct jobs_settings settings = jobs_settings();
+    const struct json_node *retryable = member(q, "retryable"), *after = member(q, "retry_after_ms");
+    char room[4 * MESSAGE_MAX];
+    struct job_finish c = {.event = JOB_FAIL,
+                           .failure = JOB_WORKER_FAILURE,
+                           .retryable = retryable && retryable->kind == JSON_TRUE,
+                           .message = text_or(q, "message", "", room, sizeof(room))};
+    if (c.message.size > MESSAGE_MAX) {
+        response_error(r, ERROR_RFA_JOB_VALIDATION_FAILED, "message has more than %u bytes", MESSAGE_MAX);
+        return;
+    }
+    c.auto_retry = c.retryable && (after || settings.retry_auto);
+    c.backoff_us = after ? number_or(q, "retry_after_ms", 0) * 1000 : jobs_backoff_us(1, &settings);
+    finish(q, r, &c);
+}
+
+/* ---- routes ---- */
+
+#define WORK_ROUTE(verb, handler)                                                                   \
+    {                                                                                               \
+        .method = METHOD_POST, .path = "/v1/work:" verb, .surface = SURFACE_JOBS, .auth = AUTH_KEY, \
+        .limit = LIMIT_WORK, .body_max = WORK_BODY_MAX, .body_optional = false, .changes = true,    \
+        .serve = (handler)                                                                          \
+    }
+
+const struct route work_routes[] = {
+    WORK_ROUTE("claim", serve_claim),
+    WORK_ROUTE("heartbeat", serve_heartbeat),
+    WORK_ROUTE("complete", serve_complete),
+    WORK_ROUTE("fail", serve_fail),
+};
+const size_t work_routes_count = sizeof(work_routes) / sizeof(*work_routes);

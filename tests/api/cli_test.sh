@@ -147,7 +147,7 @@ check "coppice tree as JSON has the rows" out '"contract":"ST-OCM-000"'
 check "coppice stats" ask 0 stats
 check "coppice stats has figures" out "messages handled"
 check "coppice top --once" ask 0 top --once
-check "it has a line per actor" out "  deduper "
+check "it has a line per actor" out "  signals "
 check "its lines have 80 columns" sh -c '! grep -q "^.\{81\}" "$1"' sh "$tmp/stdout"
 check "and no escapes" sh -c '! grep -q "$(printf "\033")" "$1"' sh "$tmp/stdout"
 # on_a_terminal KEYS COMMAND: with a terminal of its own, these keys are pressed; what is drawn goes to $tmp/screen

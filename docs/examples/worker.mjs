@@ -1,0 +1,35 @@
+// A worker in Node with the generated client: takes jobs of kind x.echo and gives back what they were given.
+//
+//     npx tsc --outDir out --module nodenext --target es2022 ../contract/generated/client.ts
+//     COPPICE_URL=http://127.0.0.1:8080 COPPICE_KEY=cop_... COPPICE_CLIENT=./out/client.js node worker.mjs [how many jobs]
+const { workClient } = await import(process.env.COPPICE_CLIENT ?? "./client.js");
+
+const work = workClient({ baseUrl: process.env.COPPICE_URL ?? "http://127.0.0.1:8080", token: process.env.COPPICE_KEY });
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+let left = Number(process.argv[2] ?? 0);
+
+async function run(job) {
+    const lease = { job_id: job.job_id, lease_token: job.lease_token };
+    const beat = setInterval(async () => {
+        const { cancel_requested } = await work.heartbeatWork({ body: { ...lease, stage: "echoing" } });
+        if (cancel_requested) clearInterval(beat);
+    }, 10_000);
+    try {
+        return await work.completeWork({ body: { ...lease, result: { echo: job.payload } } });
+    } catch (error) {
+        return await work.failWork({ body: { ...lease, message: String(error), retryable: true, retry_after_ms: 1000 } });
+    } finally {
+        clearInterval(beat);
+    }
+}
+
+for (;;) {
+    try {
+        const { jobs } = await work.claimWork({ body: { kinds: ["x.echo"], max: 8, wait_ms: 20_000, worker: "node" } });
+        for (const done of await Promise.all(jobs.map(run))) console.log(JSON.stringify(done));
+        if (left > 0 && (left -= jobs.length) <= 0) break;
+    } catch (error) {
+        console.error(String(error));
+        await pause(1000);
+    }
+}

@@ -1,0 +1,24 @@
+#!/bin/sh
+# A worker as a loop with curl: takes jobs of kind x.echo, one at a time, and gives back what they were given.
+#
+#     COPPICE_URL=http://127.0.0.1:8080 COPPICE_KEY=cop_... sh worker.sh [how many jobs; 0: for ever]
+set -eu
+url=${COPPICE_URL:-http://127.0.0.1:8080} left=${1:-0}
+
+ask() { # ask VERB BODY
+    curl -sS --fail-with-body -H "Authorization: Bearer $COPPICE_KEY" -H 'Content-Type: application/json' -d "$2" "$url/v1/work:$1"
+}
+field() { # field NAME, of a claim with one job
+    printf '%s' "$claimed" | sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p'
+}
+
+while :; do
+    claimed=$(ask claim '{"kinds":["x.echo"],"wait_ms":20000,"worker":"shell"}') || { sleep 1; continue; }
+    [ "$claimed" != '{"jobs":[]}' ] || continue
+    lease="\"job_id\":\"$(field job_id)\",\"lease_token\":\"$(field lease_token)\""
+    payload=$(printf '%s' "$claimed" | sed 's/.*"payload":\(.*\)}]}$/\1/')
+    # The lease lasts 30 s. Work that takes longer says so in between: ask heartbeat "{$lease,\"progress\":0.5}"
+    ask complete "{$lease,\"result\":{\"echo\":$payload}}" && echo
+    left=$((left - 1))
+    [ "$left" -ne 0 ] || exit 0
+done

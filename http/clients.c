@@ -7,10 +7,10 @@
 #include "http/commit.h"
 #include "http/control.h"
 #include "http/front.h"
+#include "http/idempotency.h"
 #include "http/json_text.h"
-#include "runtime/hash.h"
+#include "http/new_id.h"
 #include "store/counter.h"
-#include "store/ledger.h"
 #include "store/view.h"
 
 enum { ID_TRIES = 3, KEYS_BODY_MAX = 4096, NO_DOMAIN_RETRY_S = 60 };
@@ -120,94 +120,12 @@ static enum error submit(const struct request *q, const struct command_class *cl
 
 /* ---- what a request says ---- */
 
-/* Quoted (as the draft writes it) and bare are the same key. False: answered. */
-static bool take_idempotency_key(const struct request *q, struct response *r, struct span *ret_key)
-{
-    struct span key = q->known[HEADER_IDEMPOTENCY_KEY];
-    const char *at = key.bytes;
-    *ret_key = span_of("", 0);
-    if (!at)
-        return true;
-    if (key.size >= 2 && at[0] == '"' && at[key.size - 1] == '"')
-        key = span_of(++at, key.size - 2);
-    bool good = key.size >= 1 && key.size <= LEDGER_KEY_MAX;
-    for (uint32_t i = 0; good && i < key.size; i++)
-        good = at[i] > ' ' && at[i] < 0x7f;
-    if (!good)
-        response_error(r, ERROR_RFA_REQUEST_MALFORMED,
-                       "Idempotency-Key must have 1 to %u visible ASCII characters", LEDGER_KEY_MAX);
-    *ret_key = key;
-    return good;
-}
-
-static uint64_t value_hash(const struct hash_key *key, const struct json_text *json,
-                           const struct json_node *node);
-
-/* Members count in any order. */
-static uint64_t object_hash(const struct hash_key *key, const struct json_text *json,
-                            const struct json_node *node)
-{
-    uint64_t sum = 0;
-    for (const struct json_node *name = json_first(json, node); name; name = json_after(json, node, name)) {
-        uint64_t pair[2] = {value_hash(key, json, name), value_hash(key, json, json_value_of(name))};
-        sum += hash_sip24(key, pair, sizeof(pair));
-    }
-    return sum;
-}
-
-/* What a value means, not how it is written: white space, escapes and the order of members don't count. */
-static uint64_t value_hash(const struct hash_key *key, const struct json_text *json,
-                           const struct json_node *node)
-{
-    struct hash_sip sip;
-    struct span text = json_raw_of(json, node);
-    uint64_t part;
-    hash_sip_start(&sip, key);
-    hash_sip_add(&sip, &node->kind, sizeof(node->kind));
-    switch ((enum json_kind)node->kind) {
-    case JSON_OBJECT:
-        part = object_hash(key, json, node);
-        hash_sip_add(&sip, &part, sizeof(part));
-        break;
-    case JSON_ARRAY:
-        for (const struct json_node *each = json_first(json, node); each;
-             each = json_after(json, node, each)) {
-            part = value_hash(key, json, each);
-            hash_sip_add(&sip, &part, sizeof(part));
-        }
-        break;
-    case JSON_STRING:
-        (void)json_string_of(json, node, actor_alloc(node->length), node->length, &text);
-        hash_sip_add(&sip, text.bytes, text.size);
-        break;
-    default:
-        hash_sip_add(&sip, text.bytes, text.size);
-    }
-    return hash_sip_end(&sip);
-}
-
-/* Two requests with one key are the same one when their bodies mean the same. No body is {}. */
-static struct digest body_digest(const struct request *q)
-{
-    struct json_node node = {.length = 2, .next = 1, .kind = JSON_OBJECT};
-    const struct json_text empty = {.text = {"{}", 2}, .nodes = &node, .nodes_max = 1, .count = 1};
-    const struct json_text *json = q->json ? q->json : &empty;
-    struct digest digest;
-    for (uint64_t i = 0; i < sizeof(digest.bytes) / sizeof(uint64_t); i++) {
-        struct hash_key key;
-        memcpy(&key, store_here()->secret, sizeof(key));
-        key.k0 ^= i + 1; /* the words differ by their keys */
-        uint64_t word = value_hash(&key, json, json_root(json));
-        memcpy(digest.bytes + i * sizeof(word), &word, sizeof(word));
-    }
-    return digest;
-}
-
-static struct uuid new_id(bool secret)
+/* All chance: who knows it may fetch the first key. */
+static struct uuid new_client_id(void)
 {
     struct uuid_source source;
     uuid_source_init(&source, store_here()->env);
-    return secret ? uuid_v4(&source) : uuid_v7(&source);
+    return uuid_v4(&source);
 }
 
 /* The address as a name of somebody: hex digits, since it is only compared. */
@@ -264,10 +182,10 @@ static void serve_create_client(const struct request *q, struct response *r)
     struct uuid id;
     size_t size = 0;
     enum error e = ERR_EXISTS;
-    if (!take_idempotency_key(q, r, &c.key))
+    if (!idempotency_take_key(q, r, &c.key))
         return;
     for (int i = 0; i < ID_TRIES && e == ERR_EXISTS; i++) {
-        c.id = new_id(true);
+        c.id = new_client_id();
         e = submit(q, &client_create_class, &c, &id, sizeof(id), &size);
     }
     if (e || size != sizeof(id)) {
@@ -318,7 +236,7 @@ static enum error issue_once(const struct request *q, struct api_key_issue *c, c
     uint8_t secret[API_KEY_SECRET_SIZE], bytes[API_KEY_ISSUED_SIZE];
     size_t size = 0;
     actor_random_bytes(secret, sizeof(secret));
-    c->id = new_id(false);
+    c->id = new_id();
     c->hash = api_key_hash(secret);
     api_key_write(secret, text);
     explicit_bzero(secret, sizeof(secret));
@@ -346,9 +264,9 @@ static void issue(const struct request *q, struct response *r, const struct uuid
                               .request_id = span_of(q->trace.request_id, q->trace.request_id_length)};
     enum error e = ERR_EXISTS;
     if (key.size > 0)
-        c.digest = body_digest(q);
+        c.digest = idempotency_digest(q, NULL);
     if (verb == API_KEY_FORCE)
-        c.audit = new_id(false);
+        c.audit = new_id();
     for (int i = 0; i < ID_TRIES && e == ERR_EXISTS; i++)
         e = issue_once(q, &c, text, &issued);
     if (e) {
@@ -367,7 +285,7 @@ static void serve_create_key(const struct request *q, struct response *r)
     struct uuid client;
     struct span key;
     const struct json_node *rotate = q->json ? json_member(q->json, json_root(q->json), "rotate") : NULL;
-    if (!take_idempotency_key(q, r, &key))
+    if (!idempotency_take_key(q, r, &key))
         return;
     if (rotate && rotate->kind != JSON_TRUE && rotate->kind != JSON_FALSE) {
         response_error(r, ERROR_RFA_REQUEST_MALFORMED, "rotate must be true or false");
@@ -412,7 +330,7 @@ static void serve_revoke_key(const struct request *q, struct response *r)
     size_t size = 0;
     if (!take_client(q, r, &c.client) || !take_key_id(q, r, &c.id))
         return;
-    c.audit = new_id(false);
+    c.audit = new_id();
     enum error e = submit(q, &api_key_revoke_class, &c, &hash, sizeof(hash), &size);
     if (e || size != sizeof(hash)) {
         refuse(r, e ? e : ERR_UNANSWERED, ERROR_RFA_AUTH_API_KEY_NOT_FOUND);

@@ -226,6 +226,7 @@ static void request_clear(struct front *front, struct request *q)
     q->front = front;
     q->route = NULL;
     q->json = NULL;
+    q->prepared = NULL;
     q->path = q->query = span_of(NULL, 0);
     q->cross_site = false;
     memset(&q->identity, 0, offsetof(struct identity, projects));

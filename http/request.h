@@ -89,6 +89,7 @@ struct request {
     struct span query;                      /* behind the '?', as sent */
     struct span params[REQUEST_PARAMS_MAX]; /* by position in the route's path; decoded */
     const struct json_text *json; /* the body, when the route takes JSON: sound, and valid by its schema */
+    const void *prepared;         /* what the route's precheck has made of it; or NULL */
     struct identity identity;
     struct trace trace; /* request id and trace context, always there */
     uint64_t began_ns;

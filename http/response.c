@@ -513,6 +513,31 @@ void response_error(struct response *r, enum error_code code, const char *format
     response_error_with(r, code, detail, NULL, NULL);
 }
 
+struct of_field {
+    const char *field, *what;
+};
+
+static void write_field(struct json *json, void *context)
+{
+    const struct of_field *f = context;
+    JSON_MEMBER(json, "field", string, f->field);
+    json_key(json, "errors");
+    json_array_begin(json);
+    json_object_begin(json);
+    JSON_MEMBER(json, "field", string, f->field);
+    JSON_MEMBER(json, "message", string, f->what);
+    json_object_end(json);
+    json_array_end(json);
+}
+
+void response_error_field(struct response *r, enum error_code code, const char *field, const char *what)
+{
+    char detail[320];
+    struct of_field of = {field, what};
+    snprintf(detail, sizeof(detail), "%s %s", field, what);
+    response_error_with(r, code, detail, write_field, &of);
+}
+
 /* ---- the last words ---- */
 
 /* 600 bytes of a head with ids, 1024 of a body, RESPONSE_LAST_OURS, and the policy for scripts. `ours`: lines of the front. */

@@ -68,6 +68,9 @@ __attribute__((format(printf, 3, 4))) void response_error(struct response *r, en
 void response_error_with(struct response *r, enum error_code code, const char *detail,
                          void (*write)(struct json *json, void *context), void *context);
 
+/* About one member of the body, by its name: "<field> <what>", and the entry of "errors" that a schema's refusal would have. */
+void response_error_field(struct response *r, enum error_code code, const char *field, const char *what);
+
 /* Sends the head now and everything in the sink with each response_flush: for answers of unknown length that trickle.
  * Events: 200, RESPONSE_EVENTS, no-store, X-Accel-Buffering: no. */
 void response_stream(struct response *r, int status, const char *type);

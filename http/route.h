@@ -37,12 +37,14 @@ struct route {
     enum limit everybody; /* one more, of ROUTE: of all who ask for it together; LIMIT_NONE */
     uint32_t body_max;    /* 0: takes no body */
     bool body_optional;
-    bool changes;      /* refused when a browser sends it on behalf of another site */
-    bool quiet;        /* not in the access log at info */
-    bool early;        /* served while the store is being opened */
-    bool colons;       /* its {param} may hold ':'; the verb is behind the last one */
-    bool undocumented; /* in no contract: `contract check` leaves it out */
-    /* Looked at between the body's JSON and its schema; ERROR_NONE, or what it has answered. May be NULL. */
+    bool changes;       /* refused when a browser sends it on behalf of another site */
+    bool quiet;         /* not in the access log at info */
+    bool early;         /* served while the store is being opened */
+    bool colons;        /* its {param} may hold ':'; the verb is behind the last one */
+    bool undocumented;  /* in no contract: `contract check` leaves it out */
+    const char *action; /* what the access log calls it; NULL: nothing (JOB-406) */
+    /* Looks at the body between its JSON and its schema; ERROR_NONE, or what it has answered. What it has read it may leave in
+     * q->prepared. May be NULL. */
     enum error_code (*precheck)(struct request *q, struct response *r);
     /* The route instead, of the same method, when the credential has a token's form: GET /v1/jobs/{job_id} alone (AMB-02). */
     const struct route *token_twin;

@@ -350,8 +350,9 @@ $(ARCHIVES): %: %.list $$(MEMBERS_OF_$$*)
 	$(AR) rcs $$part/archive $(foreach o,$(MEMBERS_OF_$@),$(call member,$o)); \
 	mv $$part/archive $@
 
-# Tests of the runtime link as a user's program does: with the library alone. The journal's has the workload of chaos/, too.
-archives = $(if $(filter tests/store/journal_test,$(1)),$(CHAOS_A)) $(if $(filter tests/runtime/% tests/conformance/%,$(1)),,$(HOUSE)) $(LIBRARY)
+# Tests of the runtime link as a user's program does: with the library alone. The journal's has the workload of chaos/, too,
+# and those of chaos/ have its helpers.
+archives = $(if $(filter tests/store/journal_test tests/chaos/%,$(1)),$(CHAOS_A)) $(if $(filter tests/runtime/% tests/conformance/%,$(1)),,$(HOUSE)) $(LIBRARY)
 
 $(PROGRAM): $(call objects,$(MAIN)) $(HOUSE) $(LIBRARY)
 $(filter $(B)/tests/conformance/%,$(LINKED)): $(B)/tests/conformance/harness.o

@@ -19,7 +19,7 @@
 enum {
     FINDING_SIZE = 256,
     KEY_TEXT_SIZE = 2 * 40 + 4, /* the first 40 bytes of a key in hexadecimal */
-    SUMS_FIRST = 1024,          /* room for counters to begin with; doubles while three quarters are used */
+    SUMS_FIRST = 1024, /* room for counters and names to begin with; doubles while three quarters are used */
     IMAGE_TRIES = 100, /* a living writer must commit twice between two lines of code to use one up */
 };
 
@@ -33,6 +33,11 @@ struct sum {
     bool seen;    /* the counter has a row */
 };
 
+/* Where a name was met. */
+struct named {
+    uint64_t hash, place; /* 0: a free place */
+};
+
 struct check {
     struct txn *txn;
     const struct schema *schema;
@@ -41,7 +46,9 @@ struct check {
     struct check_report report;
     struct sum *sums; /* a hash table: open addressing, linear probing */
     size_t sums_room, sums_count;
-    bool poor; /* no memory for another counter */
+    struct named *names; /* likewise */
+    size_t names_room, names_count;
+    bool poor; /* no memory for another counter or name */
 };
 
 void check_complain(struct check *check, const char *format, ...)
@@ -67,6 +74,49 @@ static const char *key_text(struct span key, char text[KEY_TEXT_SIZE])
         snprintf(text + 2 * i, 3, "%02x", at[i]);
     snprintf(text + (size_t)2 * shown, 4, "%s", key.size > shown ? "..." : "");
     return text;
+}
+
+/* ---- names ---- */
+
+static const struct hash_key names_key = {.k0 = 0x636865636b2e6e61, .k1 = 0x6d6573};
+
+static struct named *named_of(struct named *names, size_t room, uint64_t hash)
+{
+    for (uint64_t at = hash;; at++) {
+        struct named *named = &names[at & (room - 1)];
+        if (named->place == 0 || named->hash == hash)
+            return named;
+    }
+}
+
+static bool names_grow(struct check *check)
+{
+    size_t room = check->names_room ? 2 * check->names_room : SUMS_FIRST;
+    struct named *names = calloc(room, sizeof(*names));
+    if (!names)
+        return false;
+    for (size_t i = 0; i < check->names_room; i++)
+        if (check->names[i].place)
+            *named_of(names, room, check->names[i].hash) = check->names[i];
+    free(check->names);
+    check->names = names;
+    check->names_room = room;
+    return true;
+}
+
+uint64_t check_named(struct check *check, const void *name, size_t size, uint64_t place)
+{
+    ASSERT(place != 0);
+    if (4 * check->names_count >= 3 * check->names_room && !names_grow(check)) {
+        check->poor = true;
+        return 0;
+    }
+    struct named *named = named_of(check->names, check->names_room, hash_sip24(&names_key, name, size));
+    if (named->place)
+        return named->place;
+    *named = (struct named){.hash = hash_sip24(&names_key, name, size), .place = place};
+    check->names_count++;
+    return 0;
 }
 
 /* ---- counters ---- */
@@ -279,6 +329,7 @@ enum error check_rows(struct txn *txn, const struct schema *schema, check_tell *
         check_table(&check, TABLE_COUNTERS);
     counters_without_row(&check);
     free(check.sums);
+    free(check.names);
     if (check.poor)
         return ERR_MEMORY;
     *ret_report = check.report;

@@ -2,8 +2,9 @@
  *
  * The structure of the file comes first, page by page and without LMDB (store/image.h): nobody walks through a file
  * that is wrong there. Then every row: its checksum and record, its key, that looking the key up finds this row, what its
- * table's check function demands (cross references), gaps in streams, the commit stamp; and every counter is
- * computed again and compared byte for byte. Findings are told one by one, up to a limit, and counted.
+ * table's check function demands (cross references), streams without gaps and from their first event on, a scope and
+ * key in one row of the ledger with the end that its lifetime has, the commit stamp; and every counter is computed again and
+ * compared byte for byte. Findings are told one by one, up to a limit, and counted.
  *
  * Reading a damaged file through a map can kill the reader (SIGBUS): check_directory does all of it in a child
  * process, and tells of its death as a finding.
@@ -36,6 +37,9 @@ enum error check_rows(struct txn *txn, const struct schema *schema, check_tell *
 /* ---- for the check functions of tables ---- */
 
 __attribute__((format(printf, 2, 3))) void check_complain(struct check *check, const char *format, ...);
+/* A name that only one of some rows may have: `place` is where this one has it (not 0). What an earlier row of the same
+ * name gave, or 0. The name is known by 64 bits of a hash: whoever is told of an earlier one compares the two. */
+uint64_t check_named(struct check *check, const void *name, size_t size, uint64_t place);
 /* This row adds `delta` to that counter. */
 void check_count(struct check *check, uint16_t counter, struct span label, int64_t delta);
 /* The counter must be at least this (those that never go back). */

@@ -312,7 +312,7 @@ static enum error place_next(struct txn *txn, enum ledger_lifetime lifetime, uin
     return OK;
 }
 
-static uint64_t expiry(uint64_t now_us, enum ledger_lifetime lifetime)
+uint64_t ledger_expiry(uint64_t now_us, enum ledger_lifetime lifetime)
 {
     uint64_t at_us;
     if (lifetime == LEDGER_KEPT)
@@ -346,7 +346,7 @@ uint64_t ledger_put(struct txn *txn, enum ledger_lifetime lifetime, uint64_t now
     }
     struct key row_key = key_of(place);
     struct ledger row = {.at_us = now_us,
-                         .expires_us = expiry(now_us, lifetime),
+                         .expires_us = ledger_expiry(now_us, lifetime),
                          .scope = scope,
                          .key = key,
                          .digest = *digest,

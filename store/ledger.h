@@ -63,6 +63,8 @@ bool ledger_room(struct txn *txn);
  * Written rows get at_us, and expires_us by the lifetime. The row's number; 0 when the transaction has failed. */
 uint64_t ledger_put(struct txn *txn, enum ledger_lifetime lifetime, uint64_t now_us, struct span scope,
                     struct span key, const struct digest *digest, struct span answer);
+/* When a row of this lifetime that was put then is over. */
+uint64_t ledger_expiry(uint64_t now_us, enum ledger_lifetime lifetime);
 /* Takes a row away before its time; one that has gone is fine. */
 void ledger_forget(struct txn *txn, enum ledger_lifetime lifetime, uint64_t row);
 /* Removes rows whose time is over, at most `limit` and LEDGER_EXPIRE_MAX; *ret_removed. A damaged row is

@@ -1,6 +1,7 @@
 /* D6, L8: what is wrong in a store is found and told, and a sound one has no findings, also beside its server. */
 #include "store/check.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #include "store/counter.h"
 #include "store/due.h"
 #include "store/event.h"
+#include "store/image.h"
+#include "store/ledger.h"
 #include "store/meta.h"
 #include "store/outbox.h"
 #include "store/value.h"
@@ -232,6 +235,73 @@ static void event_gap(struct txn *txn)
     txn_write(txn, TABLE_EVENTS, key_span(&to), &event);
 }
 
+/* Of nobody's: whoever has a stream looks at it, too. */
+static void event_beginning_gone(struct txn *txn)
+{
+    struct uuid id = parcel_id(7777);
+    struct event event = {.at_us = NOW, .domain = PARCEL_DOMAIN, .from_state = EVENT_NO_STATE};
+    for (uint64_t seq = 3; seq < 6; seq++) {
+        struct key key = event_key(&id, seq);
+        txn_write(txn, TABLE_EVENTS, key_span(&key), &event);
+    }
+}
+
+static struct key ledger_key_of(uint8_t lifetime, uint64_t number)
+{
+    struct key key = {.size = 0};
+    key_add_u8(&key, lifetime);
+    key_add_u64(&key, number);
+    return key;
+}
+
+/* The first row again, with other times, as another one. */
+static void ledger_copy(struct txn *txn, uint8_t lifetime, uint64_t number, uint64_t at_us,
+                        uint64_t expires_us)
+{
+    static uint8_t scope[LEDGER_SCOPE_MAX], name[LEDGER_KEY_MAX], answer[ANSWER_SIZE_MAX];
+    struct key from = ledger_key_of(LEDGER_DAY, 1), to = ledger_key_of(lifetime, number);
+    struct ledger row;
+    TEST_ASSERT(txn_read(txn, TABLE_LEDGER, key_span(&from), &row) == OK);
+    row.scope = span_of(memcpy(scope, row.scope.bytes, row.scope.size), row.scope.size);
+    row.key = span_of(memcpy(name, row.key.bytes, row.key.size), row.key.size);
+    row.answer = span_of(memcpy(answer, row.answer.bytes, row.answer.size), row.answer.size);
+    row.at_us = at_us ? at_us : row.at_us;
+    row.expires_us = expires_us ? expires_us : row.expires_us;
+    txn_write(txn, TABLE_LEDGER, key_span(&to), &row);
+}
+
+static void ledger_twice(struct txn *txn)
+{
+    uint8_t week = LEDGER_WEEK;
+    counter_add(txn, COUNTER_LEDGER_NEXT, span_of(&week, 1), 9);
+    ledger_copy(txn, LEDGER_WEEK, 9, NOW,
+                NOW + UINT64_C(7 * 86400) * 1000000); /* rows may be missing before it */
+}
+
+static void ledger_ends_early(struct txn *txn)
+{
+    ledger_copy(txn, LEDGER_DAY, 1, NOW, NOW + 5);
+}
+
+static void ledger_ends_late(struct txn *txn)
+{
+    ledger_copy(txn, LEDGER_DAY, 1, NOW, UINT64_MAX);
+}
+
+static void ledger_row_0(struct txn *txn)
+{
+    struct key first = ledger_key_of(LEDGER_DAY, 1);
+    ledger_copy(txn, LEDGER_DAY, 0, 0, 0);
+    txn_remove(txn, TABLE_LEDGER, key_span(&first));
+}
+
+static void ledger_not_given_away(struct txn *txn)
+{
+    ledger_copy(txn, LEDGER_KEPT, 3, NOW, UINT64_MAX);
+    struct key first = ledger_key_of(LEDGER_DAY, 1);
+    txn_remove(txn, TABLE_LEDGER, key_span(&first));
+}
+
 static void due_for_nobody(struct txn *txn)
 {
     struct due_entry entry = {
@@ -290,6 +360,13 @@ static const struct {
     {"a number that would be given twice", number_given_twice, "was given away", 1},
     {"an event that is gone", event_gone, "parcels: ", 2}, /* and an outbox row names it */
     {"a gap in a stream", event_gap, "has a gap before event 3", 3},
+    {"a stream whose beginning is gone", event_beginning_gone, "begins with event 3", 1},
+    {"a scope and key twice", ledger_twice,
+     "row 9 of lifetime 1 has the scope and key of row 1 of lifetime 0", 1},
+    {"a ledger row that ends too early", ledger_ends_early, "another time than its lifetime says", 1},
+    {"a ledger row that never ends", ledger_ends_late, "another time than its lifetime says", 1},
+    {"a ledger row without a number", ledger_row_0, "0 isn't the number of a row", 1},
+    {"a ledger row that was never given away", ledger_not_given_away, "but 3 was given away", 1},
     {"a due entry for nothing", due_for_nobody, "which isn't there", 1},
     {"a damaged value", value_damaged, "its checksum is wrong", 0},
     {"a value that is another record", record_of_another_kind, "can't be read: damaged", 0},
@@ -361,24 +438,31 @@ static void test_findings_beyond_the_limit_are_counted(void)
 
 /* ---- what can't be looked into ---- */
 
+/* Each that is in use, and no other. */
 static void test_D6_pages_that_are_wrong_are_a_finding(void)
 {
-    static const uint8_t zeros[4096];
+    enum { PAGE = 4096 };
+    struct image_report image = {0};
+    char text[512] = "";
     place_sound();
+    int fd = open(place_in(dir, "data.mdb"), O_RDONLY | O_CLOEXEC);
+    TEST_ASSERT(fd >= 0 && image_check(fd, 0, &image, text, sizeof(text)) == OK);
+    close(fd);
     uint8_t *bytes = malloc(sound_size);
-    unsigned found = 0, pages = 0;
-    for (size_t at = 0; at < sound_size && pages < 40; at += 4096, pages++) {
+    uint64_t found = 0;
+    for (size_t at = 0; at < image.pages * PAGE; at += PAGE) {
         memcpy(bytes, sound, sound_size);
-        memcpy(bytes + at, zeros, sizeof(zeros));
+        for (size_t i = at; i < at + PAGE; i++)
+            bytes[i] = (uint8_t)~bytes[i];
         place_write(place_in(dir, "data.mdb"), bytes, sound_size);
-        char text[512] = "";
         struct check_report report = {0};
         told[0] = 0;
         enum error e = check_directory(dir, &parcel_store_schema, tell, NULL, &report, text, sizeof(text));
-        TEST_CHECK_(e == OK, "page %zu: %s: %s", at / 4096, error_name(e), text);
+        TEST_CHECK_(e == OK, "page %zu: %s: %s", at / PAGE, error_name(e), text);
         found += report.findings > 0;
     }
-    TEST_CHECK_(found > 10, "%u of %u", found, pages);
+    TEST_CHECK_(found == image.reached + 2, "%llu of %llu", (unsigned long long)found,
+                (unsigned long long)image.reached + 2);
     free(bytes);
     end();
 }

@@ -458,7 +458,7 @@ static const struct {
     {"events: a key of 1 bytes", event_short},
     {"99 was given away", ledger_beyond},
     {"unknown lifetime 4", ledger_lifetime},
-    {"ends before it begins", ledger_over_before},
+    {"another time than its lifetime says", ledger_over_before},
     {"ledger: a key of 1 bytes", ledger_short},
     {"unknown queue 99", due_queue},
     {"unknown kind 777", due_kind},

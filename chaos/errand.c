@@ -506,7 +506,7 @@ static void judge_events(struct errand *e, uint32_t limit)
         good = page_is(items, JSON_ARRAY) && items->count <= limit;
         for (const struct json_node *n = good ? json_first(&page->json, items) : NULL; n && good;
              n = json_after(&page->json, items, n), seen++)
-            good = seen < e->trail.count && trail_read(page, n, false, &event) &&
+            good = seen < e->trail.count && trail_event_read(page, n, false, &event) &&
                    event.print == e->trail.events[seen].print;
         more = good && page_text(page, root, "next_cursor", cursor, 512);
         VERDICT(KEPT, good, "%s%s: %d, event %u is not the report's", e->id, behind, status, seen);

@@ -81,7 +81,7 @@ static bool read_delivery(const struct letter *request, struct arrival *ret)
     const struct page *page = page_read(0, answer_body(request));
     const struct json_node *root = page ? page_root(page) : NULL;
     char media[64] = "", id[64] = "", own[UUID_TEXT_SIZE], time[32] = "";
-    if (!page || !trail_read(page, root, true, &ret->event) ||
+    if (!page || !trail_event_read(page, root, true, &ret->event) ||
         !page_uuid(page, root, "delivery_id", &ret->id) ||
         !page_number(page, root, "delivery_attempt", &ret->attempt))
         return false;

@@ -940,7 +940,7 @@ static bool event_is(struct txn *txn, const struct uuid *id, const struct parcel
     static const uint8_t to[] = {
         [PARCEL_SEND] = PARCEL_SENT, [PARCEL_DELIVER] = PARCEL_DELIVERED, [PARCEL_LOSE] = PARCEL_LOST};
     struct event event;
-    enum error e = trail_read(txn, id, i + 1, &event);
+    enum error e = event_read(txn, id, i + 1, &event);
     if (e != OK)
         return differs("event %u: %s", i + 1, error_name(e));
     uint8_t state = i ? to[p->event[i]] : PARCEL_HELD;

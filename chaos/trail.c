@@ -45,7 +45,8 @@ static int event_of(const char *name)
 
 /* ---- one event ---- */
 
-bool trail_read(const struct page *page, const struct json_node *object, bool delivery, struct event *ret)
+bool trail_event_read(const struct page *page, const struct json_node *object, bool delivery,
+                      struct event *ret)
 {
     static const char *const of_delivery[] = {"delivery_id", "delivery_attempt", NULL};
     char name[32], prev[16], next[16];
@@ -173,7 +174,7 @@ static bool add(const struct page *page, const struct json_node *object, const s
     char id[UUID_TEXT_SIZE];
     uuid_format(&job->job, id);
     if (!VERDICT(EVENT,
-                 trail_read(page, object, false, event) && uuid_equal(&event->job, &job->job) &&
+                 trail_event_read(page, object, false, event) && uuid_equal(&event->job, &job->job) &&
                      event->name != EVENT_EMITTED,
                  "event %u of %s: %.*s", trail->count, id, object ? (int)object->length : 0,
                  object ? (const char *)page->json.text.bytes + object->at : ""))

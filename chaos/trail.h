@@ -61,7 +61,8 @@ struct event {
 };
 
 /* False: it has not the members of an event. `delivery`: it has those of a delivery besides, which are no part of it. */
-bool trail_read(const struct page *page, const struct json_node *object, bool delivery, struct event *ret);
+bool trail_event_read(const struct page *page, const struct json_node *object, bool delivery,
+                      struct event *ret);
 
 enum { TRAIL_MAX = 128 }; /* four attempts are 18 of them */
 

@@ -41,6 +41,7 @@ static void limits_of(const struct options *o, struct front_limits ret[LISTENING
         .head_ns = o->http_head_timeout,
         .idle_ns = o->http_idle,
         .write_ns = o->http_write_timeout,
+        .request_ns = o->http_request_timeout,
         .body_grace_ns = o->http_body_grace,
         .body_rate = (uint32_t)o->http_body_rate,
         .requests_max = (uint32_t)o->http_requests_max,

@@ -183,6 +183,9 @@ enum option_mark {
       "how long a connection may stay without a request")                                                    \
     X(http_write_timeout, "http.write.timeout", DURATION, FOR_SERVER, 100 * MS, 3600 * S, MARK_RELOAD,       \
       "10s", "time", "how long a client may take for an answer's next bytes")                                \
+    X(http_request_timeout, "http.request.timeout", DURATION, FOR_SERVER, 100 * MS, 3600 * S, MARK_RELOAD,   \
+      "10s", "time",                                                                                         \
+      "how long a request may take from when it had come to its commit; what is later is not done")          \
     X(http_body_grace, "http.body.grace", DURATION, FOR_SERVER, 0, 3600 * S, MARK_RELOAD, "5s", "time",      \
       "how long a body may take before --http-body-rate counts")                                             \
     X(http_body_rate, "http.body.rate", COUNT, FOR_SERVER, 0, 1000000000, MARK_RELOAD, "512", "bytes",       \
@@ -466,6 +469,7 @@ enum option_mark {
 #define OTHER_NAMES(X)                                                 \
     X("auth.bootstrap_window_s", auth_bootstrap_window, S)             \
     X("auth.key_ttl_days", auth_key_lifetime, DAY)                     \
+    X("http.request_timeout_ms", http_request_timeout, MS)             \
     X("limits.client_quota_window_s", limits_client_quota_window, S)   \
     X("limits.max_job_payload_bytes", limits_max_job_payload, 1)       \
     X("limits.max_runtime_ms", limits_max_runtime, MS)                 \

@@ -52,6 +52,8 @@ static enum error_code code_of(enum error e, enum error_code not_found)
     case ERR_NEWER:
     case ERR_IO:
         return ERROR_RFA_STORAGE_DB_ERROR;
+    case ERR_TIMEOUT:
+        return ERROR_RFA_EXEC_TIMEOUT;
     case ERR_EXISTS:
     case ERR_INVALID:
         return ERROR_RFA_INTERNAL;
@@ -74,6 +76,8 @@ static enum error_kind kind_of(enum error e)
         return ERROR_KIND_STORE;
     case ERROR_RFA_STORAGE_UNAVAILABLE:
         return ERROR_KIND_UNAVAILABLE;
+    case ERROR_RFA_EXEC_TIMEOUT:
+        return ERROR_KIND_TIMEOUT;
     default:
         return ERROR_KIND_INTERNAL;
     }
@@ -114,8 +118,7 @@ static bool refuse_missing(struct response *r, enum error_code code, const char 
 static enum error submit(const struct request *q, const struct command_class *class, const void *command,
                          void *ret_bytes, size_t room, size_t *ret_size)
 {
-    return commit_submit(q, class, command, ret_bytes, room, ret_size,
-                         actor_deadline_ms(ACTOR_CALL_DEFAULT_MS));
+    return commit_submit(q, class, command, ret_bytes, room, ret_size, commit_deadline(q));
 }
 
 /* ---- what a request says ---- */

@@ -1,5 +1,9 @@
 #include "http/commit.h"
 
+#include <stdatomic.h>
+
+#include "http/front.h"
+
 /* A command that was refused by its own rules was served well; these weren't. */
 static bool failed(enum error e)
 {
@@ -20,6 +24,14 @@ static bool failed(enum error e)
     default:
         return false;
     }
+}
+
+uint64_t commit_deadline(const struct request *q)
+{
+    const struct front_limits *limits =
+        q->front ? atomic_load_explicit(&q->front->limits, memory_order_acquire) : NULL;
+    uint64_t allowed = limits && limits->request_ns ? limits->request_ns : COMMIT_REQUEST_NS;
+    return (q->began_ns ? q->began_ns : actor_now()) + allowed;
 }
 
 enum error commit_submit(const struct request *q, const struct command_class *class, const void *command,

@@ -10,6 +10,10 @@
 #include "http/request.h"
 #include "store/store.h"
 
+/* How long a request may take, from when it had come: http.request.timeout of its listener. What has not been begun by then
+ * is not done (store/writer.h). */
+#define COMMIT_REQUEST_NS (10 * NS_PER_S) /* where there is no listener */
+uint64_t commit_deadline(const struct request *q);
 /* Waits, as store_submit does. */
 enum error commit_submit(const struct request *q, const struct command_class *class, const void *command,
                          void *ret_bytes, size_t room, size_t *ret_size, uint64_t deadline);

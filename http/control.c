@@ -420,8 +420,8 @@ static void serve_bulk(const struct request *q, struct response *r)
                              .outcome = span_text("rejected"),
                              .request_id = span_of(q->trace.request_id, q->trace.request_id_length),
                              .details = span_of(bulk->details, bulk->details_size)};
-    enum error e = commit_submit(q, &audit_append_class, &c, &batch, sizeof(batch), &size,
-                                 actor_deadline_ms(ACTOR_CALL_DEFAULT_MS));
+    enum error e =
+        commit_submit(q, &audit_append_class, &c, &batch, sizeof(batch), &size, commit_deadline(q));
     if (e || size != sizeof(batch))
         refuse_bulk(r, e);
     else

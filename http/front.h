@@ -30,6 +30,7 @@ struct front_limits {
     uint64_t head_ns;       /* from the first byte to the end of the head: 10 s */
     uint64_t idle_ns;       /* between requests: 60 s */
     uint64_t write_ns;      /* for the client to take an answer's next bytes: 10 s */
+    uint64_t request_ns;    /* from when a request had come to its commit: 10 s */
     uint64_t body_grace_ns; /* before body_rate counts: 5 s */
     uint32_t body_rate;     /* bytes/s a body must come with: 512 */
     uint32_t requests_max;  /* of one connection, 0: any */

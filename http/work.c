@@ -32,6 +32,8 @@ static enum error_code code_of(enum error e)
         return ERROR_RFA_STORAGE_DB_ERROR;
     case ERR_INVALID:
         return ERROR_RFA_JOB_VALIDATION_FAILED;
+    case ERR_TIMEOUT:
+        return ERROR_RFA_EXEC_TIMEOUT;
     default:
         return ERROR_RFA_STORAGE_UNAVAILABLE;
     }
@@ -63,7 +65,7 @@ static void refuse(struct response *r, enum error e)
 static enum error submit(const struct request *q, const struct command_class *class, const void *command,
                          void *ret, size_t room, size_t *ret_size)
 {
-    return commit_submit(q, class, command, ret, room, ret_size, actor_deadline_ms(ACTOR_CALL_DEFAULT_MS));
+    return commit_submit(q, class, command, ret, room, ret_size, commit_deadline(q));
 }
 
 /* ---- what the body says; its schema has seen that it may be meant ---- */

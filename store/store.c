@@ -250,9 +250,20 @@ void store_group(uint32_t topic, char name[STORE_GROUP_SIZE])
     snprintf(name, STORE_GROUP_SIZE, "store.topic.%u", (unsigned)topic);
 }
 
-static struct message *command_message(const struct command_class *class, const void *command, size_t size)
+/* As the writer compares it: 24 days from now it would come round, so whoever waits for longer waits for ever. */
+static uint32_t until_of(uint64_t deadline)
 {
-    struct writer_command head = {.at_us = store_time_us(), .code = class->code};
+    if (deadline > actor_now() + (UINT64_C(1) << 30) * NS_PER_MS)
+        return 0;
+    uint32_t ms = (uint32_t)(deadline / NS_PER_MS);
+    return ms ? ms : 1;
+}
+
+static struct message *command_message(const struct command_class *class, const void *command, size_t size,
+                                       uint64_t deadline)
+{
+    struct writer_command head = {
+        .at_us = store_time_us(), .code = class->code, .until_ms = until_of(deadline)};
     struct message *m = message_new(WRITER_COMMAND, sizeof(head) + size);
     if (!m)
         return NULL;
@@ -278,8 +289,8 @@ static enum error take_reply(struct message *reply, void *ret_bytes, size_t room
 }
 
 /* The writer and the message for it. */
-static enum error prepare(const struct command_class *class, const void *command, actor_pid *ret_writer,
-                          struct message **ret_message)
+static enum error prepare(const struct command_class *class, const void *command, uint64_t deadline,
+                          actor_pid *ret_writer, struct message **ret_message)
 {
     *ret_writer = actor_whereis(WRITER_NAME);
     if (!*ret_writer)
@@ -287,7 +298,7 @@ static enum error prepare(const struct command_class *class, const void *command
     size_t command_size = record_size(class->record, command);
     if (!command_size || command_size > COMMAND_SIZE_MAX)
         return ERR_INVALID;
-    *ret_message = command_message(class, command, command_size);
+    *ret_message = command_message(class, command, command_size, deadline);
     return *ret_message ? OK : ERR_MEMORY;
 }
 
@@ -303,7 +314,7 @@ enum error store_submit(const struct command_class *class, const void *command, 
 {
     struct message *m, *reply = NULL;
     actor_pid writer;
-    enum error e = prepare(class, command, &writer, &m);
+    enum error e = prepare(class, command, deadline, &writer, &m);
     if (e)
         return e;
     e = actor_call(writer, m, &reply, deadline);
@@ -314,7 +325,7 @@ enum error store_ask(const struct command_class *class, const void *command, uin
 {
     struct message *m;
     actor_pid writer;
-    enum error e = prepare(class, command, &writer, &m);
+    enum error e = prepare(class, command, DEADLINE_NONE, &writer, &m);
     return e ? e : actor_request(writer, m, ret_ref);
 }
 

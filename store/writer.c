@@ -111,6 +111,11 @@ static enum error admitted(const struct command_class *class)
     return pressure_admits(level, priorities[class->priority]) == PRESSURE_ADMIT ? OK : ERR_SHED;
 }
 
+static bool too_late(const struct writer_command *head)
+{
+    return head->until_ms && (int32_t)((uint32_t)(actor_now() / NS_PER_MS) - head->until_ms) > 0;
+}
+
 static void take(struct writer *w, struct message *m)
 {
     struct turn *turn = &w->turn;
@@ -121,7 +126,7 @@ static void take(struct writer *w, struct message *m)
     }
     memcpy(&head, m->payload, sizeof(head));
     const struct command_class *class = schema_command(w->store->schema, head.code);
-    enum error e = class ? admitted(class) : ERR_INVALID;
+    enum error e = !class ? ERR_INVALID : too_late(&head) ? ERR_TIMEOUT : admitted(class);
     if (e) {
         answer(m, e, NULL);
         return;

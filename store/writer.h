@@ -9,6 +9,8 @@
  * Its mailbox is the queue: STORE_QUEUE_MAX commands, refused beyond (ERR_FULL); from pressure level degraded on
  * commands of low priority are refused, at shed those of normal priority too (ERR_SHED).
  *
+ * A command that is looked at only when its submitter waits no longer is refused, ERR_TIMEOUT, and has no effect.
+ *
  * A commit that fails ends the process with status 74 (EX_IOERR) after one line that says why; nobody is answered.
  */
 #ifndef COPPICE_STORE_WRITER_H
@@ -23,7 +25,9 @@
 struct writer_command {
     uint64_t at_us;
     uint16_t code;
-    uint8_t unused[6];
+    uint8_t unused[2];
+    uint32_t
+        until_ms; /* low bits of the clock: who asks waits no longer, and what hasn't been begun by then isn't; 0: for ever */
 };
 #define WRITER_REPLY 2u
 struct writer_reply {

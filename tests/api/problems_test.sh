@@ -198,6 +198,20 @@ check "CTL-541 or refused as ever" problem 401 RFA_AUTH_INVALID_CREDENTIALS GET 
 kill -TERM "$server"
 check "it ends" ends_with 0
 
+# --- a request that takes longer than it may (JOB-338, JOB-354) ---
+check "a server whose requests may take a second" start --http-request-timeout-ms 1000
+operator=$at
+clients() {
+    get /stats | sed -n 's/.*"rows":{[^}]*"clients":\([0-9]*\).*/\1/p'
+}
+check "who writes is suspended" chaos suspend store.writer
+before=$(clients)
+check "JOB-338 JOB-354 too late" problem 504 RFA_EXEC_TIMEOUT POST /v1/clients
+check "it goes on" chaos resume store.writer
+check "JOB-338 the next one is done" is "$(ask POST /v1/clients)" 201
+check "JOB-338 and that one alone" is "$(clients)" $((before + 1))
+check "it stops" stop
+
 check "a server whose root gives up" start
 for n in 1 2 3 4; do
     chaos kill deduper >/dev/null 2>&1

@@ -74,6 +74,7 @@ static void set_limits(const struct front_limits *given)
     OR_ELSE(head_ns, 10 * NS_PER_S);
     OR_ELSE(idle_ns, 60 * NS_PER_S);
     OR_ELSE(write_ns, 10 * NS_PER_S);
+    OR_ELSE(request_ns, 10 * NS_PER_S);
     OR_ELSE(body_grace_ns, 5 * NS_PER_S);
     OR_ELSE(body_rate, 512);
     OR_ELSE(streams_max, 256);

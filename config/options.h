@@ -174,7 +174,8 @@ enum option_mark {
     X(http_listen, "http.listen", TEXT, FOR_SERVER, 0, 0, MARK_RESTART | MARK_LIST, "127.0.0.1:8080",        \
       "addresses", "where clients connect: addresses with ports, or unix:PATH, with commas between them")    \
     X(http_connections, "http.connections", COUNT, FOR_SERVER, 1, 1000000, MARK_RESTART, "16384",            \
-      "connections", "clients connected at a time; one more is answered 503")                                \
+      "connections",                                                                                         \
+      "clients connected at a time, divided evenly among the schedulers; one more of one is answered 503")   \
     X(http_connections_per_address, "http.connections.per_address", COUNT, FOR_SERVER, 0, 1000000,           \
       MARK_RELOAD, "0", "connections", "of them from one address; 0: any number")                            \
     X(http_head_timeout, "http.head.timeout", DURATION, FOR_SERVER, 100 * MS, 3600 * S, MARK_RELOAD, "10s",  \

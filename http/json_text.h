@@ -3,8 +3,8 @@
  * One pass says whether the text is sound (RFC 8259 grammar, UTF-8, depth, sizes, duplicate keys, no NUL escapes, no
  * lone surrogates, no byte order mark, nothing behind the value) and leaves a node per value. Numbers stay text, so
  * that 2^53+1 and 129.95 are what the client wrote. Validators and handlers read the nodes; nothing is copied except a
- * string that holds escapes, when it is asked for. parson builds trees where a tree is wanted (configuration, key
- * sets, the contracts); docs/decisions says why not here.
+ * string that holds escapes, when it is asked for. It is the only reader of the server; the tests compare it with parson
+ * (docs/decisions/0017-json-text.md).
  *
  * Memory is the caller's. A node takes 16 bytes; JSON_TEXT_NODES_MAX of them 1 MiB. Reading needs some 5 KiB of stack, at
  * any depth. Nothing here allocates, blocks or keeps state; a text that was read may be looked at by many threads.

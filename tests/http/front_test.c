@@ -885,6 +885,8 @@ static void test_CTL_060_to_CTL_063_with_CORS(void)
         struct heard a = ask("GET", targets[i], "Origin: " UI "\r\n", NULL);
         field_is(&a, "Access-Control-Allow-Origin", UI);
         field_is(&a, "Access-Control-Allow-Credentials", "true");
+        field_is(&a, "Access-Control-Expose-Headers",
+                 "X-Request-Id, traceparent, RateLimit, RateLimit-Policy, Retry-After, Location, ETag");
         field_is(&a, "Vary", "Origin");
         a = get(targets[i]); /* a cache must not give this to a page */
         TEST_CHECK(cors_headers(&a) == 0);

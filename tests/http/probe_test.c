@@ -72,6 +72,21 @@ static void test_writer(void)
     operated_stop();
 }
 
+/* What a commit that failed leaves the store in until the process has ended (tests/store/writer_test.c), and a full disk. */
+static void test_state_of_the_store(void)
+{
+    operated_start(&(struct operated_options){.front = "client"});
+    operated_grow();
+    TEST_CHECK(operated_post("/test/store/tight", NULL) == 204);
+    TEST_CHECK(operated_get("/readyz") == 200 && checks("ready", "degraded", "ok", "ok"));
+    TEST_CHECK(operated_post("/test/store/failed", NULL) == 204);
+    TEST_CHECK(operated_get("/readyz") == 503 && checks("not_ready", "down", "down", "down"));
+    TEST_CHECK(operated_get("/healthz") == 200 && plain("ok"));
+    TEST_CHECK(operated_post("/test/store/open", NULL) == 204);
+    TEST_CHECK(operated_get("/readyz") == 200 && checks("ready", "ok", "ok", "ok"));
+    operated_stop();
+}
+
 static void test_verbose(void)
 {
     operated_start(NULL);
@@ -154,6 +169,7 @@ TEST_LIST
     {"CTL-529 CTL-530 CTL-531 CTL-532 CTL-533 CTL-534 CTL-538 ready: exact bodies, each check down",
      test_ready},
     {"CTL-530 CTL-531 CTL-536 a writer that takes nothing is not ready", test_writer},
+    {"CTL-530 L5 a store that has failed is not ready, a full one is", test_state_of_the_store},
     {"our own checks, for operators", test_verbose},
     {"CTL-539 draining is not ready", test_draining},
     {"CTL-527 CTL-531 without a store", test_no_store},

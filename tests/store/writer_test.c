@@ -1,6 +1,7 @@
 /* The writer as an actor: batches, answers after the commit, refusals, kills, and the same in a simulation. */
 #include "acutest.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -247,6 +248,52 @@ static void submitting_body(void)
 static void test_submitting(void)
 {
     TEST_CHECK(stage_run(&(struct stage){.seed = 1}, submitting_body) == 0);
+}
+
+/* ---- answers in order ---- */
+
+enum { IN_ORDER = 1300 };
+STATIC_ASSERT(IN_ORDER > BATCH_MAX, "more than one batch");
+
+/* All at once, every third one refused: the answers come in the order of the commands, across batches. */
+static void ask_in_order(void *arg)
+{
+    uint64_t *refs = actor_alloc(IN_ORDER * sizeof(*refs)), base = (uint64_t)(uintptr_t)arg;
+    for (uint32_t i = 0; i < IN_ORDER; i++) {
+        static const char body[100];
+        struct parcel_send send = {.id = stage_id(base + i - (i % 3 == 2)), .body = span_of(body, i % 100)};
+        EXPECT(store_ask(&parcel_send_class, &send, &refs[i]) == OK);
+    }
+    for (uint32_t i = 0; i < IN_ORDER; i++) {
+        struct message *reply = NULL;
+        struct writer_reply head = {.error = UINT32_MAX};
+        size_t index = IN_ORDER;
+        EXPECT(actor_request_wait(refs + i, IN_ORDER - i, &index, &reply, DEADLINE_NONE) == OK);
+        EXPECT(index == 0 && reply);
+        if (!reply)
+            return;
+        memcpy(&head, reply->payload, sizeof(head));
+        EXPECT(head.error == (uint32_t)(i % 3 == 2 ? ERR_EXISTS : OK));
+        message_free(reply);
+    }
+}
+
+static void in_order_body(void)
+{
+    actor_pid askers[3];
+    stage_writer();
+    for (uint32_t i = 0; i < 3; i++)
+        askers[i] = stage_doll(SPAWN_ON(i % 2), ask_in_order, (void *)(uintptr_t)(1 + i * 10000));
+    for (uint32_t i = 0; i < 3; i++)
+        (void)stage_ended(askers[i]);
+    EXPECT(stage_store->commits > 1 && stage_store->commands == 3 * IN_ORDER);
+}
+
+static void test_S1_answers_come_in_the_order_of_the_commands(void)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        TEST_CHECK(stage_run(&(struct stage){.seed = seed}, in_order_body) == 0);
+    TEST_CHECK(stage_run(&(struct stage){.real = true}, in_order_body) == 0);
 }
 
 /* ---- pressure ---- */
@@ -542,6 +589,60 @@ static void test_failed(void)
     TEST_CHECK(stage_run(&(struct stage){.real = true}, failed_body) == 74 && failed_answer != OK);
 }
 
+/* L5: a commit that fails under a writer: what it writes to can't be written any more. */
+static _Atomic uint32_t heard;
+
+static void unheard_doll(void *arg)
+{
+    (void)stage_send((uint64_t)(uintptr_t)arg, 10);
+    heard++;
+}
+
+static void failing_commit_body(void)
+{
+    int data_fd = stage_store->environment.data_fd;
+    char path[300];
+    stage_writer();
+    EXPECT(stage_send(1, 10) == OK);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", data_fd);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    EXPECT(fd >= 0 && dup2(fd, data_fd) == data_fd && close(fd) == 0);
+    heard = 0;
+    for (uint32_t i = 0; i < 5; i++)
+        stage_doll(SPAWN_ON(i % 2), unheard_doll, (void *)(uintptr_t)(i + 2));
+    actor_sleep(DEADLINE_NONE); /* it ends under us */
+}
+
+static void after_failed_commit_body(void)
+{
+    EXPECT(stage_find(1) == OK);
+    for (uint64_t i = 2; i < 7; i++)
+        EXPECT(stage_find(i) == ERR_NOT_FOUND);
+    stage_writer();
+    EXPECT(stage_send(2, 10) == OK);
+}
+
+static void fail_a_commit(struct stage stage)
+{
+    char path[] = "/dev/shm/coppice-writer-XXXXXX", command[64];
+    TEST_ASSERT(mkdtemp(path) != NULL);
+    stage.dir = path;
+    TEST_CHECK(stage_run(&stage, failing_commit_body) == 74);
+    TEST_CHECK_(heard == 0, "%u of 5 were answered", heard);
+    TEST_CHECK(stage_logged("\"exit_status\":74") == 1 && stage_logged("a commit failed: ") == 1);
+    TEST_CHECK(stage_logged("may or may not be on the disk") == 1);
+    TEST_CHECK(stage_run(&stage, after_failed_commit_body) == 0);
+    snprintf(command, sizeof(command), "rm -rf %s", path);
+    TEST_CHECK(system(command) == 0);
+}
+
+static void test_S3_L5_a_commit_that_fails_ends_the_process_and_nobody_is_answered(void)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        fail_a_commit((struct stage){.seed = seed});
+    fail_a_commit((struct stage){.real = true});
+}
+
 /* A writer doesn't start over a store that has failed. */
 static void failed_before_body(void)
 {
@@ -629,11 +730,14 @@ TEST_LIST
     {"in a simulation, the same under the same seed", test_in_a_simulation},
     {"what isn't a command is refused or dropped", test_bad_messages},
     {"submitting: refused here, unavailable, answers too large", test_submitting},
+    {"S1_answers_come_in_the_order_of_the_commands", test_S1_answers_come_in_the_order_of_the_commands},
     {"pressure: low, then normal commands are refused, then all", test_pressure},
     {"wakes reach those who watch the topic, after the commit", test_wakes},
     {"wakes that a killed writer left are the next one's", test_wakes_left},
     {"killed under load: what was answered is there", test_killed_under_load},
     {"a store that has failed ends the process with 74", test_failed},
+    {"S3_L5_a_commit_that_fails_ends_the_process_and_nobody_is_answered",
+     test_S3_L5_a_commit_that_fails_ends_the_process_and_nobody_is_answered},
     {"and no writer starts over it", test_failed_before},
     {"a ledger that can't be read ends it with 65, 78 or 71", test_load},
     {NULL, NULL},

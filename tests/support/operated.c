@@ -184,6 +184,16 @@ static void serve_drain(const struct request *q, struct response *r)
     response_begin(r, 204, NULL);
 }
 
+/* As the store is after a commit that failed, with a full disk, or as usual. */
+static void serve_store(const struct request *q, struct response *r)
+{
+    static const enum store_state states[] = {STORE_OPEN, STORE_TIGHT, STORE_FAILED};
+    for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
+        if (span_equal(q->params[0], span_text(store_state_name(states[i]))))
+            atomic_store(&store_here()->state, states[i]);
+    response_begin(r, 204, NULL);
+}
+
 static const struct living_row rows_all[] = {
     {.name = "front.connections", .owner = "tests", .declared = "{\"name\":\"front.connections\"}"},
     {.name = "top", .owner = "tests", .declared = "{\"name\":\"top\"}"},
@@ -223,6 +233,7 @@ static const struct route own[] = {
     OWN("/test/mail/{name}/{count}", serve_mail),
     OWN("/test/visit/{name}", serve_visit),
     OWN("/test/drain", serve_drain),
+    OWN("/test/store/{state}", serve_store),
     OWN("/test/exhaust/{name}", serve_exhaust),
 };
 

@@ -32,6 +32,48 @@ size_t asker_answer(const char *bytes, size_t size, int *ret_status, size_t *ret
     bench_fail("an answer without Content-Length: %.*s", (int)head, bytes);
 }
 
+/* Puts the chunks of a body together where they stand; false: they aren't whole. */
+static bool join_chunks(char *body, size_t size, size_t *ret_size)
+{
+    size_t from = 0, to = 0, chunk;
+    do {
+        const char *line = memchr(body + from, '\n', size - from);
+        if (!line)
+            return false;
+        chunk = strtoul(body + from, NULL, 16);
+        from = (size_t)(line - body) + 1;
+        if (size - from < chunk + 2)
+            return false;
+        from += chunk + 2;
+    } while (chunk > 0);
+    for (from = 0; (chunk = strtoul(body + from, NULL, 16)) > 0; from += chunk + 2, to += chunk) {
+        from = (size_t)((const char *)memchr(body + from, '\n', size - from) - body) + 1;
+        memmove(body + to, body + from, chunk);
+    }
+    *ret_size = to;
+    return true;
+}
+
+/* The size of the answer that has come, or 0; a chunked one is put together. */
+static size_t whole_answer(struct asker *a, size_t used, int *ret_status)
+{
+    static const char chunked[] = "\r\nTransfer-Encoding: chunked\r\n";
+    const char *end = memmem(a->room, used, "\r\n\r\n", 4);
+    if (!end)
+        return 0;
+    size_t head = (size_t)(end - a->room) + 4, body;
+    if (!memmem(a->room, head, chunked, sizeof chunked - 1)) {
+        size_t whole = asker_answer(a->room, used, ret_status, &head);
+        a->body = a->room + head;
+        return whole;
+    }
+    if (!join_chunks(a->room + head, used - head, &body))
+        return 0;
+    *ret_status = atoi(a->room + 9);
+    a->body = a->room + head;
+    return head + body;
+}
+
 void asker_open(struct asker *a, uint16_t port)
 {
     *a = (struct asker){.fd = clients_connect(port), .room = malloc(ASKER_ROOM)};
@@ -48,7 +90,7 @@ void asker_close(struct asker *a)
 int asker_ask(struct asker *a, const char *method, const char *path, const char *key, const char *body)
 {
     char request[REQUEST_MAX];
-    size_t used = 0, head, whole;
+    size_t used = 0, whole;
     int status;
     int size = snprintf(request, sizeof request, "%s %s HTTP/1.1\r\nHost: localhost\r\n%s%s%s", method, path,
                         key ? "Authorization: Bearer " : "", key ? key : "", key ? "\r\n" : "");
@@ -67,9 +109,8 @@ int asker_ask(struct asker *a, const char *method, const char *path, const char 
         if (n <= 0)
             bench_fail("%s %s: the server says nothing", method, path);
         used += (size_t)n;
-    } while (!(whole = asker_answer(a->room, used, &status, &head)));
+    } while (!(whole = whole_answer(a, used, &status)));
     a->room[whole] = 0;
-    a->body = a->room + head;
     return status;
 }
 

@@ -53,10 +53,10 @@ void jobserver_begin(struct jobserver *s, const char *folder, uint32_t workers)
                                 "--http-access-log=false",
                                 "--log-level=warn",
                                 "--limits-requests-per-minute=1000000",
-                                "--limits-max-queue-size=100000000",
-                                "--limits-max-active-jobs=100000000",
+                                "--limits-max-queue-size=1000000000",
+                                "--limits-max-active-jobs=0",
                                 "--outbound-allow-private=true",
-                                "--jobs-simulation-speed=1000000000",
+                                "--jobs-simulation-speed=1000000",
                                 "--workers-count",
                                 count,
                                 NULL};

@@ -6,7 +6,8 @@
  * row is the best of the others in the median; what each of them did has its own line. redis is no peer: see queue.h.
  *
  * e2e: jobs finished per second, from the submit of the first of 20,000 to the end of the last one; 100,000 in a row, in five
- * pieces. The others get fewer, as many as they do in about half a second. e2e_cpu is the server's processor time for each.
+ * pieces. e2e_outside: the same for jobs with a payload that workers outside claim, 32 at a time, and complete, one by one, over
+ * HTTP. The others get fewer, as many as they do in about half a second. e2e_cpu is the server's processor time for each.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,13 +26,14 @@ enum figure { RATE, P50, P99, CPU, FIGURES };
 
 static const struct {
     const struct queue_class *class;
-    bool yardstick;
+    bool ours, yardstick, submits;
     uint32_t through_clients; /* 0: it isn't measured */
 } candidates[] = {
-    {&queue_coppice, false, 256},  {&queue_rabbitmq, true, 256}, {&queue_bullmq, true, 256},
-    {&queue_beanstalkd, true, 64}, {&queue_redis, false, 0},
+    {&queue_coppice, true, false, true, 256},   {&queue_outside, true, false, false, 256},
+    {&queue_rabbitmq, false, true, true, 256},  {&queue_bullmq, false, true, true, 256},
+    {&queue_beanstalkd, false, true, true, 64}, {&queue_redis, false, false, true, 0},
 };
-enum { CANDIDATES = sizeof candidates / sizeof *candidates };
+enum { SERVER, OUTSIDE, CANDIDATES = sizeof candidates / sizeof *candidates }; /* the first two are ours */
 
 static struct queue queues[CANDIDATES];
 static bool there[CANDIDATES];
@@ -95,31 +97,31 @@ static enum bench_better better_of(enum figure figure)
 static void report_all(const struct turns *t, const char *name, enum figure figure)
 {
     char text[64];
-    for (int i = 1; i < CANDIDATES; i++) {
+    for (int i = 0; i < CANDIDATES; i++) {
         snprintf(text, sizeof text, "%s_%s.peer", name, candidates[i].class->name);
-        if (t->in[i])
+        if (t->in[i] && !candidates[i].ours)
             bench_report(&(struct bench_row){text, unit_of(figure), better_of(figure)}, t->values[i][figure],
                          TURNS);
     }
 }
 
-/* Ours, the best peer's, and our ratio to it turn by turn. */
-static void report(const struct turns *t, const char *name, enum figure figure)
+/* One of ours, the best peer's, and our ratio to it turn by turn. */
+static void report(const struct turns *t, int who, const char *name, enum figure figure)
 {
     const char *unit = unit_of(figure);
     enum bench_better better = better_of(figure);
     char text[64];
     int best = best_peer(t, figure);
     double ratio[TURNS];
-    if (t->in[0])
-        bench_report(&(struct bench_row){name, unit, better}, t->values[0][figure], TURNS);
+    if (t->in[who])
+        bench_report(&(struct bench_row){name, unit, better}, t->values[who][figure], TURNS);
     if (best >= 0) {
         snprintf(text, sizeof text, "%s.peer", name);
         bench_report(&(struct bench_row){text, unit, better}, t->values[best][figure], TURNS);
     }
-    if (t->in[0] && best >= 0) {
+    if (t->in[who] && best >= 0) {
         for (int i = 0; i < TURNS; i++)
-            ratio[i] = t->values[0][figure][i] / t->values[best][figure][i];
+            ratio[i] = t->values[who][figure][i] / t->values[best][figure][i];
         snprintf(text, sizeof text, "%s.ratio", name);
         bench_report(&(struct bench_row){text, "x", better}, ratio, TURNS);
     }
@@ -139,7 +141,7 @@ static void submit(int who, struct queue_figures *ret)
 static void go_through(int who, struct queue_figures *ret)
 {
     candidates[who].class->through(&queues[who], candidates[who].through_clients, through_jobs[who], ret);
-    if (who > 0 && through_jobs[who] == PEER_FIRST)
+    if (!candidates[who].ours && through_jobs[who] == PEER_FIRST)
         through_jobs[who] += (uint32_t)(ret->rate * PEER_NS / NS_PER_S);
 }
 
@@ -167,15 +169,16 @@ static void measure_submits(uint32_t count)
     if (!bench_wanted(name[0]) && !bench_wanted(name[2]) && !bench_wanted("submit_cpu"))
         return;
     clients = count;
-    memcpy(t.in, there, sizeof t.in);
+    for (int i = 0; i < CANDIDATES; i++)
+        t.in[i] = there[i] && candidates[i].submits;
     measure_all(&t, submit);
-    report(&t, name[0], RATE);
+    report(&t, SERVER, name[0], RATE);
     report_all(&t, name[0], RATE);
-    report(&t, name[1], P50);
-    report(&t, name[2], P99);
+    report(&t, SERVER, name[1], P50);
+    report(&t, SERVER, name[2], P99);
     if (count != 256)
         return;
-    report(&t, "submit_cpu", CPU);
+    report(&t, SERVER, "submit_cpu", CPU);
     report_all(&t, "submit_cpu", CPU);
 }
 
@@ -186,32 +189,40 @@ static void measure_through(void)
         return;
     for (int i = 0; i < CANDIDATES; i++) {
         t.in[i] = there[i] && candidates[i].through_clients > 0;
-        through_jobs[i] = i ? PEER_FIRST : THROUGH_JOBS;
+        through_jobs[i] = candidates[i].ours ? THROUGH_JOBS : PEER_FIRST;
     }
     measure_all(&t, go_through);
-    report(&t, "e2e", RATE);
+    report(&t, SERVER, "e2e", RATE);
     report_all(&t, "e2e", RATE);
-    report(&t, "e2e_cpu", CPU);
+    report(&t, SERVER, "e2e_cpu", CPU);
     report_all(&t, "e2e_cpu", CPU);
+    report(&t, OUTSIDE, "e2e_outside", RATE);
+    report(&t, OUTSIDE, "e2e_outside_cpu", CPU);
+}
+
+/* Those that take long to start first; they are waited for later. */
+static void begin_all(const char *folders[CANDIDATES])
+{
+    bool possible = jobserver_possible();
+    for (int i = CANDIDATES - 1; i >= 0; i--) {
+        const struct queue_class *class = candidates[i].class;
+        folders[i] = limits_folder(class->name);
+        queues[i] = (struct queue){.class = class};
+        there[i] = (possible || !candidates[i].ours) && class->begin(&queues[i], folders[i]);
+        if (!there[i])
+            fprintf(stderr, "jobs: %s is not here: %s\n", class->name,
+                    candidates[i].ours ? "this program has no jobs yet" : "`.ci/deps bench` brings it");
+    }
+    for (int i = 0; i < CANDIDATES; i++)
+        if (there[i])
+            candidates[i].class->await(&queues[i]);
 }
 
 int main(void)
 {
     const char *folders[CANDIDATES];
     bench_begin("jobs", 40);
-    for (int i = CANDIDATES - 1; i >= 0; i--) { /* those that take long to start are waited for below */
-        folders[i] = limits_folder(candidates[i].class->name);
-        queues[i] = (struct queue){.class = candidates[i].class};
-        there[i] = i ? candidates[i].class->begin(&queues[i], folders[i]) : jobserver_possible();
-        if (!there[i])
-            fprintf(stderr, "jobs: %s is not here: %s\n", candidates[i].class->name,
-                    i ? "`.ci/deps bench` brings it" : "this program has no jobs yet");
-    }
-    if (there[0])
-        there[0] = candidates[0].class->begin(&queues[0], folders[0]);
-    for (int i = 0; i < CANDIDATES; i++)
-        if (there[i])
-            candidates[i].class->await(&queues[i]);
+    begin_all(folders);
     measure_submits(64);
     measure_submits(256);
     measure_through();

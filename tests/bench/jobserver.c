@@ -12,6 +12,7 @@
 #define POLL_NS   NS_PER_MS
 #define READY_NS  (20 * NS_PER_S)
 #define DIGITS    16u
+#define SUCCEEDED "coppice_job_transitions_total{event=\"job.succeeded\"}"
 #define PATH_SIZE 4200u
 
 /* ---- its process ---- */
@@ -21,14 +22,6 @@ static void program_path(char path[PATH_SIZE])
     snprintf(path, PATH_SIZE, "%s/coppice", bench_folder());
     if (access(path, X_OK) != 0)
         bench_fail("%s is not there: make build", path);
-}
-
-bool jobserver_possible(void)
-{
-    char command[PATH_SIZE + 64], path[PATH_SIZE];
-    program_path(path);
-    snprintf(command, sizeof command, "'%s' serve --help | grep -q -e '--workers-count'", path);
-    return system(command) == 0;
 }
 
 void jobserver_begin(struct jobserver *s, const char *folder, uint32_t workers)
@@ -107,16 +100,32 @@ void jobserver_enrol(struct jobserver *s)
     asker_close(&a);
 }
 
-double jobserver_metric(const struct jobserver *s, const char *name)
+bool jobserver_possible(void)
+{
+    const char *folder = limits_folder("possible");
+    struct jobserver s;
+    struct asker a;
+    jobserver_begin(&s, folder, 0);
+    jobserver_await(&s);
+    jobserver_enrol(&s);
+    asker_open(&a, s.daemon.port);
+    int status = asker_ask(&a, "POST", "/v1/jobs", s.keys[0], "{\"type\":\"EXECUTE\"}");
+    asker_close(&a);
+    daemon_kill(&s.daemon);
+    limits_remove(folder);
+    return status == 202;
+}
+
+double jobserver_metric(const struct jobserver *s, const char *series)
 {
     struct asker a;
     double sum = 0;
-    size_t n = strlen(name);
+    size_t n = strlen(series);
     asker_open(&a, s->operator_port);
     expect(&a, asker_ask(&a, "GET", "/metrics", NULL, NULL), 200, "/metrics");
     for (const char *line = a.body; line; line = strchr(line, '\n')) {
         line += *line == '\n';
-        if (strncmp(line, name, n) == 0 && (line[n] == ' ' || line[n] == '{'))
+        if (strncmp(line, series, n) == 0)
             sum += strtod(line + strcspn(line, " "), NULL);
         if (!*line)
             break;
@@ -283,10 +292,10 @@ static bool last_is_open(void *arg)
 static void await_others(struct coppice *c)
 {
     uint64_t deadline = bench_now() + 10 * NS_PER_S;
-    while ((uint64_t)jobserver_metric(&c->server, "jobs_succeeded_total") != c->finished)
+    while ((uint64_t)jobserver_metric(&c->server, SUCCEEDED) != c->finished)
         if (bench_now() > deadline)
             bench_fail("jobs have been lost: %.0f succeeded instead of %llu",
-                       jobserver_metric(&c->server, "jobs_succeeded_total"), (unsigned long long)c->finished);
+                       jobserver_metric(&c->server, SUCCEEDED), (unsigned long long)c->finished);
 }
 
 static void through(struct queue *q, uint32_t clients, uint32_t jobs, struct queue_figures *ret)
@@ -313,3 +322,131 @@ const struct queue_class queue_coppice = {.name = "coppice",
                                           .through = through,
                                           .end = end,
                                           .open = open_crowd};
+
+/* ---- workers outside: they claim a few jobs over HTTP, and say of each that it is done ---- */
+
+#define OUTSIDE     16u
+#define OUTSIDE_MAX 32u /* jobs of a claim */
+#define TOKEN_SIZE  32u
+#define CLAIM_BODY  "{\"kinds\":[\"x.bench\"],\"max\":32,\"wait_ms\":5000}"
+
+struct outside {
+    struct coppice coppice;
+    struct worker {
+        bool claiming;
+        uint32_t claimed,
+            completing; /* jobs that it has; of them, those of which it has said that they are done */
+        struct lease {
+            char id[40], token[TOKEN_SIZE];
+        } leases[OUTSIDE_MAX];
+    } workers[OUTSIDE];
+};
+
+static size_t say_work(void *arg, uint32_t who, char *room)
+{
+    struct outside *o = arg;
+    struct worker *w = &o->workers[who];
+    const char *key = o->coppice.server.keys[0];
+    char body[128];
+    if (w->claiming || (w->claimed == 0 && w->completing > 0))
+        return 0;
+    if (w->claimed == 0) {
+        w->claiming = true;
+        return jobserver_request(key, "POST", "/v1/work:claim", CLAIM_BODY, room);
+    }
+    const struct lease *lease = &w->leases[--w->claimed];
+    w->completing++;
+    snprintf(body, sizeof body, "{\"job_id\":\"%s\",\"lease_token\":\"%s\"}", lease->id, lease->token);
+    return jobserver_request(key, "POST", "/v1/work:complete", body, room);
+}
+
+/* The next value of a member, with its length in *ret_size; NULL: there is none. */
+static const char *next_value(const char *at, const char *end, const char *member, size_t *ret_size)
+{
+    const char *found = memmem(at, (size_t)(end - at), member, strlen(member));
+    if (!found)
+        return NULL;
+    found += strlen(member);
+    const char *quote = memchr(found, '"', (size_t)(end - found));
+    if (!quote)
+        bench_fail("no end of %s", member);
+    *ret_size = (size_t)(quote - found);
+    return found;
+}
+
+static void note_leases(struct worker *w, const char *at, const char *end)
+{
+    size_t id_size, token_size;
+    while ((at = next_value(at, end, "\"job_id\":\"", &id_size))) {
+        struct lease *lease = &w->leases[w->claimed];
+        const char *token = next_value(at, end, "\"lease_token\":\"", &token_size);
+        if (!token || id_size >= sizeof lease->id || token_size >= sizeof lease->token ||
+            w->claimed == OUTSIDE_MAX)
+            bench_fail("a lease that isn't one: %.*s", (int)(end - at), at);
+        snprintf(lease->id, sizeof lease->id, "%.*s", (int)id_size, at);
+        snprintf(lease->token, sizeof lease->token, "%.*s", (int)token_size, token);
+        w->claimed++;
+        at = token;
+    }
+}
+
+static size_t hear_work(void *arg, uint32_t who, const char *bytes, size_t size, uint32_t *ret_done)
+{
+    struct outside *o = arg;
+    struct worker *w = &o->workers[who];
+    int status;
+    size_t head, whole = asker_answer(bytes, size, &status, &head);
+    if (!whole)
+        return 0;
+    if (status != 200)
+        bench_fail("a worker: %.*s", (int)whole, bytes);
+    if (w->claiming) {
+        w->claiming = false;
+        note_leases(w, bytes + head, bytes + whole);
+    } else {
+        w->completing--;
+        o->coppice.through.submits.counts.finished++;
+    }
+    *ret_done = 1;
+    return whole;
+}
+
+static const struct crowd_talk work_talk = {"a worker outside", NULL, say_work, hear_work};
+
+static bool begin_outside(struct queue *q, const char *folder)
+{
+    struct outside *o = calloc(1, sizeof *o);
+    if (!o)
+        bench_fail("no memory");
+    q->own = o; /* begins with a struct coppice */
+    jobserver_begin(&o->coppice.server, folder, 0);
+    return true;
+}
+
+static struct crowd *open_outside(struct queue *q, uint32_t clients, bool works,
+                                  struct queue_counts **ret_counts)
+{
+    struct outside *o = q->own;
+    struct jobserver_submits *m = &o->coppice.through.submits;
+    const struct crowd_part parts[] = {
+        {.port = q->daemon.port, .connections = clients, .talk = &jobserver_submit_talk, .arg = m},
+        {.port = q->daemon.port,
+         .connections = OUTSIDE,
+         .depth = OUTSIDE_MAX,
+         .talk = &work_talk,
+         .arg = o,
+         .patient = true}};
+    m->server = &o->coppice.server;
+    m->work_kind = "x.bench";
+    m->clients = 1;
+    *ret_counts = &m->counts;
+    return crowd_open(parts, works ? 2 : 1);
+}
+
+const struct queue_class queue_outside = {.name = "outside",
+                                          .begin = begin_outside,
+                                          .await = await,
+                                          .submit = queue_submit,
+                                          .through = queue_through,
+                                          .end = end,
+                                          .open = open_outside};

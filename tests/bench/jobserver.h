@@ -23,7 +23,7 @@ struct jobserver {
     char ids[JOBSERVER_CLIENTS][JOBSERVER_ID_SIZE], keys[JOBSERVER_CLIENTS][JOBSERVER_KEY_SIZE];
 };
 
-/* Does this build's program take jobs at all? */
+/* Does this build's program take jobs at all? It is tried. */
 bool jobserver_possible(void);
 /* workers: internal ones. Its store is in "store" in this folder, and stays. */
 void jobserver_begin(struct jobserver *server, const char *folder, uint32_t workers);
@@ -31,8 +31,8 @@ void jobserver_begin(struct jobserver *server, const char *folder, uint32_t work
 void jobserver_await(struct jobserver *server);
 /* Makes the clients and their keys; once for each store. */
 void jobserver_enrol(struct jobserver *server);
-/* The value of a counter or gauge, all labels together. */
-double jobserver_metric(const struct jobserver *server, const char *name);
+/* The value of a series of /metrics; of all that begin so, if there are several. */
+double jobserver_metric(const struct jobserver *server, const char *series);
 
 /* A whole request with this key; its size. room: of CROWD_SAY_MAX bytes. */
 size_t jobserver_request(const char *key, const char *method, const char *path, const char *body, char *room);
@@ -58,7 +58,7 @@ struct jobserver_submits {
 /* Its argument is a struct jobserver_submits. */
 extern const struct crowd_talk jobserver_submit_talk;
 
-/* Submits, and internal workers. */
-extern const struct queue_class queue_coppice;
+/* Submits, and internal workers; submits, and workers outside, who claim 32 at a time. */
+extern const struct queue_class queue_coppice, queue_outside;
 
 #endif

@@ -4,6 +4,7 @@
  * for its answer before the next one; BullMQ's are promises of one Node process on one connection, as it is used.
  *
  *     coppice      POST /v1/jobs, and internal workers
+ *     outside      the same, and workers outside: POST /v1/work:claim and :complete
  *     beanstalkd   -f0; put, then reserve and delete
  *     rabbitmq     a quorum queue; publisher confirms, then consumers that acknowledge
  *     bullmq       on Redis with appendfsync always; add, then a Worker

@@ -42,7 +42,6 @@ enum error_shape { SHAPE_PROBLEM, SHAPE_ENVELOPE };
     X(MALFORMED)            \
     X(MISSING_FIELD)        \
     X(INVALID)              \
-    X(VERSION)              \
     X(UNSUPPORTED_TYPE)     \
     X(NOT_ACCEPTABLE)       \
     X(TOO_LARGE)            \
@@ -50,7 +49,6 @@ enum error_shape { SHAPE_PROBLEM, SHAPE_ENVELOPE };
     X(METHOD)               \
     X(NO_CREDENTIALS)       \
     X(BAD_CREDENTIALS)      \
-    X(EXPIRED_CREDENTIALS)  \
     X(DISABLED_CREDENTIALS) \
     X(FORBIDDEN)            \
     X(OUT_OF_SCOPE)         \
@@ -58,7 +56,6 @@ enum error_shape { SHAPE_PROBLEM, SHAPE_ENVELOPE };
     X(THROTTLED)            \
     X(NOT_FOUND)            \
     X(CONFLICT)             \
-    X(KEY_REUSED)           \
     X(UNAVAILABLE)          \
     X(OVERLOADED)           \
     X(NO_SPACE)             \
@@ -70,8 +67,7 @@ enum error_shape { SHAPE_PROBLEM, SHAPE_ENVELOPE };
     X(REQUEST_TIMEOUT)      \
     X(MISDIRECTED)          \
     X(LENGTH_REQUIRED)      \
-    X(EXPECTATION)          \
-    X(PRECONDITION)
+    X(EXPECTATION)
 
 enum error_kind {
 #define X(id) ERROR_KIND_##id,

@@ -140,8 +140,6 @@
       "Send Authorization: Bearer and a token.", OPERATOR, true)                                             \
     X(OPS_401_BAD_CREDENTIALS, 401, false, "none", "These credentials are not valid.",                       \
       "Use valid credentials.", OPERATOR, true)                                                              \
-    X(OPS_401_EXPIRED_CREDENTIALS, 401, false, "none", "These credentials have expired.",                    \
-      "Get new credentials.", OPERATOR, true)                                                                \
     X(OPS_403_DISABLED_CREDENTIALS, 403, false, "none", "These credentials were disabled.",                  \
       "Use other credentials.", OPERATOR, true)                                                              \
     X(OPS_403_FORBIDDEN, 403, false, "none", "These credentials do not allow this.",                         \
@@ -160,12 +158,8 @@
       "Send it again, faster.", OPERATOR, true)                                                              \
     X(OPS_409_CONFLICT, 409, false, "none", "The state of what the path names does not allow this.",         \
       "Read the state, then decide.", OPERATOR, true)                                                        \
-    X(OPS_409_KEY_REUSED, 409, false, "none", "This idempotency key was used with another request.",         \
-      "Use a new key, or the same request.", OPERATOR, true)                                                 \
     X(OPS_411_LENGTH_REQUIRED, 411, false, "none", "The body needs a length.",                               \
       "Send Content-Length, or Transfer-Encoding: chunked.", OPERATOR, true)                                 \
-    X(OPS_412_PRECONDITION, 412, false, "none", "What the path names is not what If-Match says.",            \
-      "Read it again, then decide.", OPERATOR, true)                                                         \
     X(OPS_413_TOO_LARGE, 413, false, "none", "The body is larger than this path takes.", "Send less.",       \
       OPERATOR, true)                                                                                        \
     X(OPS_414_TARGET_TOO_LONG, 414, false, "none", "The request line is too long.",                          \

@@ -47,10 +47,7 @@ const char *method_name(enum method method);
     X(REQUEST_ID, "x-request-id", true)         \
     X(IDEMPOTENCY_KEY, "idempotency-key", true) \
     X(IF_NONE_MATCH, "if-none-match", false)    \
-    X(IF_MATCH, "if-match", false)              \
     X(LAST_EVENT_ID, "last-event-id", true)     \
-    X(PREFER, "prefer", false)                  \
-    X(COOKIE, "cookie", false)                  \
     X(ACCESS_CONTROL_REQUEST_METHOD, "access-control-request-method", true)
 
 enum header {

@@ -25,7 +25,6 @@
     X(408, "Request Timeout")                 \
     X(409, "Conflict")                        \
     X(411, "Length Required")                 \
-    X(412, "Precondition Failed")             \
     X(413, "Content Too Large")               \
     X(414, "URI Too Long")                    \
     X(415, "Unsupported Media Type")          \

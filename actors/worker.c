@@ -68,7 +68,13 @@ static enum error claim(const struct worker *w, struct task *t)
                           .steady_us = steady(),
                           .lease_us = t->settings.lease_us,
                           .worker = span_text(w->name)};
-    return submit(&job_claim_class, &c, &t->claimed, sizeof(t->claimed));
+    size_t got = 0;
+    enum error e;
+    do /* no job: some were set aside, and there may be one behind them */
+        e = store_submit(&job_claim_class, &c, &t->claimed, sizeof(t->claimed), &got,
+                         actor_deadline_ms(WORKER_PATIENCE_MS));
+    while (!e && got == 0);
+    return !e && got != sizeof(t->claimed) ? ERR_UNANSWERED : e;
 }
 
 static enum error start(struct task *t)

@@ -7,6 +7,7 @@
 #include "actors/adapters.h"
 #include "actors/bus.h"
 #include "actors/deduper.h"
+#include "actors/queues.h"
 #include "actors/registry.h"
 #include "actors/shard.h"
 #include "actors/worker.h"
@@ -438,6 +439,23 @@ const struct topology_row topology_rows[] = {
         .events = {"job.transition", "actor.exit", "actor.crash"},
         .partitions = JOB_SHARDS,
         .class = &shard_class,
+    },
+    {
+        .name = QUEUES_NAME,
+        .parent = "scheduler",
+        .kind = TOPOLOGY_WORKER,
+        .subsystem = "Queues: pauses that end, and what comes back from them",
+        .intent = "Its death delays the end of a pause; no job waits for it otherwise.",
+        .owner = "scheduler supervisor",
+        .supervisor = "scheduler supervisor",
+        .max_restarts = 30,
+        .max_seconds = 60,
+        .partition_key = "none: one process",
+        .scaling_rule = "One actor; each of its commands is bounded.",
+        .failures = {&actor_fault},
+        .slos = {&queue_pressure, &crash_containment},
+        .events = {"actor.exit", "actor.crash"},
+        .class = &queues_class,
     },
     {
         .name = "workers",

@@ -162,7 +162,7 @@ struct uuid job_work_id(const struct store *store, uint8_t kind, struct span use
 
 uint32_t job_topic_client(const struct uuid *client)
 {
-    return STORE_TOPIC(TOPIC_JOBS, 128u + client->bytes[15] % 64u);
+    return STORE_TOPIC(TOPIC_JOBS, 128u + client->bytes[15] % JOB_TOPIC_CLIENTS);
 }
 
 /* ---- keys and reading ---- */
@@ -427,6 +427,7 @@ static enum error append(struct txn *txn, struct job *job, uint8_t name, uint8_t
         count_state(txn, from, -1);
     count_state(txn, to, 1);
     job->state = to;
+    job->pass = 0;
     tell(txn, job, OUTBOX_JOB, at_us);
     if (name == JOB_SUCCEED && job->type == JOB_EMIT_EVENT)
         tell(txn, job, OUTBOX_JOB_EMITTED, at_us);

@@ -118,6 +118,7 @@ enum job_failure {
     X(failure, U8, 0, 1)                                                                       \
     X(retryable, U8, 0, 1)                                                                     \
     X(lane, U8, 0, 1) /* of its row in the queue (store/job_queue.h); 0: there is none */      \
+    X(pass, U8, 0, 1) /* an operator wants it claimed now, whatever is paused */               \
     X(attempt, U16, 0, 1)                                                                      \
     X(events, U32, 0, 1) /* how many it has */                                                 \
     X(place, U64, 0, 1)  /* in the queue: FIFO by seq unless fairness is on */                 \
@@ -252,7 +253,8 @@ void job_due_clear(struct txn *txn, struct job *job); /* none is fine */
 /* Topics of the jobs: a shard has something new in its due index; the queue of a lane has. */
 #define JOB_TOPIC_SHARD(shard) STORE_TOPIC(TOPIC_JOBS, (shard))
 #define JOB_TOPIC_QUEUE        STORE_TOPIC(TOPIC_JOBS, 64)
-uint32_t job_topic_client(const struct uuid *client); /* jobs for workers outside: one of 64 topics */
+#define JOB_TOPIC_CLIENTS 64u
+uint32_t job_topic_client(const struct uuid *client); /* jobs for workers outside: one of so many topics */
 
 enum error job_expire(struct txn *txn, const struct due_entry *entry);
 enum error job_find_due(struct txn *txn, const struct due_entry *entry);

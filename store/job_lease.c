@@ -3,6 +3,7 @@
 #include "store/checksum.h"
 #include "store/counter.h"
 #include "store/job_change.h"
+#include "store/job_pause.h"
 #include "store/job_queue.h"
 #include "store/job_submit.h"
 
@@ -28,7 +29,8 @@ static uint64_t later(uint64_t at, uint64_t by)
 
 static bool before(const struct job *a, const struct job *b)
 {
-    return a->priority != b->priority ? a->priority > b->priority : a->place < b->place;
+    uint8_t first = job_queue_rank(a), second = job_queue_rank(b);
+    return first != second ? first < second : a->place < b->place;
 }
 
 /* The better of *best and the first of this kind. */
@@ -120,14 +122,34 @@ static void lease(struct txn *txn, struct job *job, const struct job_claim *c)
     job_due_set(txn, job, job->lease_us);
 }
 
-static enum error claim_one(struct txn *txn, uint64_t at_us, const struct job_claim *c, struct answer *answer)
+/* The next one that may run; those that may not are set aside, until *aside is used up. */
+static enum error find_one(struct txn *txn, const struct job_claim *c, uint32_t *aside, struct job *ret_job,
+                           struct job_texts *texts)
+{
+    for (;;) {
+        enum job_lane lane = LANE_NONE;
+        struct uuid id;
+        enum error e = next(txn, c, &id);
+        if (!e)
+            e = job_open(txn, &id, ret_job, texts);
+        if (!e)
+            e = pause_verdict(txn, ret_job, &lane);
+        if (e != ERR_CONFLICT)
+            return e;
+        if (*aside == 0)
+            return ERR_NOT_FOUND;
+        --*aside;
+        job_queue_move(txn, ret_job, lane);
+        job_write(txn, ret_job);
+    }
+}
+
+static enum error claim_one(struct txn *txn, uint64_t at_us, const struct job_claim *c, uint32_t *aside,
+                            struct answer *answer)
 {
     struct job_texts texts;
-    struct uuid id;
     struct job job;
-    enum error e = next(txn, c, &id);
-    if (!e)
-        e = job_open(txn, &id, &job, &texts);
+    enum error e = find_one(txn, c, aside, &job, &texts);
     if (!e)
         e = job_tellable(txn, &job);
     if (!e)
@@ -159,16 +181,17 @@ static enum error apply_claim(struct txn *txn, uint64_t at_us, const void *comma
 {
     const struct job_claim *c = command;
     uint32_t most = c->most < JOB_CLAIM_MAX ? c->most : JOB_CLAIM_MAX, claimed = 0;
+    uint32_t aside = JOB_SET_ASIDE_MAX;
     enum error e = c->lane == LANE_SERVER || c->lane == LANE_OUTSIDE ? OK : ERR_INVALID;
     if (!e && (most == 0 || c->lease_us == 0))
         e = ERR_INVALID;
     while (!e && claimed < most) {
         e = room_for(txn, c);
         if (!e)
-            e = claim_one(txn, at_us, c, answer);
+            e = claim_one(txn, at_us, c, &aside, answer);
         claimed += e == OK;
     }
-    return claimed > 0 ? OK : e;
+    return claimed > 0 || aside < JOB_SET_ASIDE_MAX ? OK : e; /* those that were set aside stay so */
 }
 
 const struct command_class job_claim_class = {

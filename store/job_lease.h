@@ -11,6 +11,9 @@
  *     ERR_FENCED     somebody else has it, or it isn't in a state for this
  *     ERR_EXPIRED    the lease is over
  *     ERR_LIMIT      those who have to be told can't be told now: again later
+ *
+ * A claim that meets jobs which may not run now (store/job_pause.h) sets them aside and looks further, JOB_SET_ASIDE_MAX of them
+ * at most. When it has done so and found nothing else it succeeds with no job: there may be one for the next claim.
  */
 #ifndef COPPICE_STORE_JOB_LEASE_H
 #define COPPICE_STORE_JOB_LEASE_H
@@ -19,7 +22,7 @@
 
 #define JOB_CLAIM_MAX       56u /* jobs of one claim: 72 bytes each, in one answer */
 #define JOB_CLAIM_KINDS_MAX 16u
-#define JOB_SET_ASIDE_MAX   256u /* jobs of one claim that may not run now */
+#define JOB_SET_ASIDE_MAX   256u /* jobs of one claim that may not run now: three rows and a counter each */
 
 #define JOB_CLAIM_FIELDS(X)                                                                          \
     X(lane, U8, 0, 1)                            /* LANE_SERVER or LANE_OUTSIDE */                   \

@@ -1,6 +1,7 @@
 #include "store/job_queue.h"
 
 #include "store/check.h"
+#include "store/counter.h"
 #include "store/store.h"
 
 #define job_queue_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_queue, name, TYPE, limit, since)
@@ -21,6 +22,11 @@ static struct key lane_key(enum job_lane lane, const struct uuid *name, const st
     return key;
 }
 
+uint8_t job_queue_rank(const struct job *job)
+{
+    return job->pass ? 0 : (uint8_t)(1 + JOB_PRIORITY_MAX - job->priority);
+}
+
 struct key job_queue_key(const struct job *job)
 {
     struct key key;
@@ -38,7 +44,7 @@ struct key job_queue_key(const struct job *job)
     default:
         key = lane_key(job->lane, NULL, NULL);
     }
-    key_add_u8(&key, (uint8_t)(JOB_PRIORITY_MAX - job->priority));
+    key_add_u8(&key, job_queue_rank(job));
     key_add_u64(&key, job->place);
     return key;
 }
@@ -51,6 +57,31 @@ static void wake(struct txn *txn, const struct job *job)
         txn_wake(txn, job_topic_client(&job->client));
 }
 
+/* lane:1 name:16 of those that are set aside; without bytes: it isn't. */
+static struct key aside_label(uint8_t lane, const struct uuid *client, const struct uuid *work)
+{
+    struct key label = {.size = 0};
+    if (lane < LANE_PAUSED_WORK)
+        return label;
+    key_add_u8(&label, lane);
+    key_add_uuid(&label, lane == LANE_PAUSED_WORK ? work : client);
+    return label;
+}
+
+static void count_aside(struct txn *txn, const struct job *job, int64_t delta)
+{
+    struct key label = aside_label(job->lane, &job->client, &job->work);
+    if (label.size > 0)
+        counter_add(txn, COUNTER_JOBS_ASIDE, key_span(&label), delta);
+}
+
+enum error job_queue_aside(struct txn *txn, enum job_lane lane, const struct uuid *name, int64_t *ret_count)
+{
+    struct key label = aside_label((uint8_t)lane, name, name);
+    ASSERT(label.size > 0);
+    return counter_read(txn, COUNTER_JOBS_ASIDE, key_span(&label), ret_count);
+}
+
 static void put(struct txn *txn, struct job *job, enum job_lane lane)
 {
     struct job_queue row = {.id = job->id, .client = job->client, .work = job->work};
@@ -58,6 +89,7 @@ static void put(struct txn *txn, struct job *job, enum job_lane lane)
     job->lane = (uint8_t)lane;
     struct key key = job_queue_key(job);
     txn_add(txn, TABLE_JOB_QUEUE, key_span(&key), &row);
+    count_aside(txn, job, 1);
     wake(txn, job);
 }
 
@@ -72,6 +104,7 @@ void job_queue_take(struct txn *txn, struct job *job)
         return;
     struct key key = job_queue_key(job);
     txn_remove(txn, TABLE_JOB_QUEUE, key_span(&key));
+    count_aside(txn, job, -1);
     job->lane = LANE_NONE;
 }
 
@@ -129,6 +162,10 @@ void job_queue_check(struct check *check, struct txn *txn, struct span key, cons
     const struct job_queue *row = value;
     char id[UUID_TEXT_SIZE];
     struct job job;
+    uint8_t lane = key.size > 0 ? *(const uint8_t *)key.bytes : (uint8_t)LANE_NONE;
+    struct key label = aside_label(lane, &row->client, &row->work);
+    if (label.size > 0)
+        check_count(check, COUNTER_JOBS_ASIDE, key_span(&label), 1);
     uuid_format(&row->id, id);
     enum error e = job_read(txn, &row->id, &job);
     if (e == ERR_NOT_FOUND)

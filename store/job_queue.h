@@ -9,7 +9,7 @@
  *                   lane:1  name:16  rank:1  place:8                set aside: the kind or the client is paused, or the
  *                                                                   client has as many running as it may
  *
- * rank is 0 for all unless priorities are on; place is the number of creation. A claim that meets a job which may not run sets
+ * rank goes by priority, the same for all unless priorities are on; one that an operator wants now has the first. place is the number of creation. A claim that meets a job which may not run sets
  * it aside, once; so a pause costs nothing to those behind, and what is set aside keeps its place for the way back.
  *
  * Within a command, or a view where it only reads.
@@ -35,6 +35,8 @@ enum job_lane {
 #define JOB_QUEUE_FIELDS(X) X(id, UUID, 0, 1) X(client, UUID, 0, 1) X(work, UUID, 0, 1)
 RECORD_STRUCT(job_queue, JOB_QUEUE_FIELDS);
 
+/* Which one goes first, of two in one lane. */
+uint8_t job_queue_rank(const struct job *job);
 /* Of its row, by the job's lane. */
 struct key job_queue_key(const struct job *job);
 /* Into the lane of its kind, and whoever waits for work is woken. The job has no row. */
@@ -51,6 +53,8 @@ enum error job_queue_first(struct txn *txn, enum job_lane lane, const struct uui
 /* Of the client's kinds outside the next one behind `after` (NULL: the first) that has a row; ERR_NOT_FOUND. */
 enum error job_queue_next_work(struct txn *txn, const struct uuid *client, const struct uuid *after,
                                struct uuid *ret_work);
+/* How many are set aside in this lane for that kind or client. */
+enum error job_queue_aside(struct txn *txn, enum job_lane lane, const struct uuid *name, int64_t *ret_count);
 /* How many rows stand before the job's in its lane; counts up to `most`. */
 enum error job_queue_ahead(struct txn *txn, const struct job *job, uint32_t most, uint32_t *ret_count);
 

@@ -12,6 +12,7 @@
 #include "store/job_change.h"
 #include "store/job_fire.h"
 #include "store/job_lease.h"
+#include "store/job_pause.h"
 #include "store/job_queue.h"
 #include "store/job_submit.h"
 #include "store/ledger.h"

@@ -39,7 +39,8 @@ struct txn;
     X(JOB_DEFINITIONS, "job_definitions", job_definition) /* what doesn't */                            \
     X(JOB_QUEUE, "job_queue", job_queue)                  /* which one is next */                       \
     X(CLIENT_JOBS, "client_jobs", client_job)             /* a client's, in order */                    \
-    X(REPORTS, "reports", report)                         /* what attempts came to */
+    X(REPORTS, "reports", report)                         /* what attempts came to */ \
+    X(PAUSES, "pauses", pause)                            /* what may not be claimed now */
 
 enum table {
 #define X(id, name, record) TABLE_##id,
@@ -83,7 +84,11 @@ enum table {
     X(job_cancel)          \
     X(job_retry)           \
     X(job_fire)            \
-    X(job_reap)
+    X(job_reap)            \
+    X(job_pause)           \
+    X(job_resume)          \
+    X(job_unpark)          \
+    X(job_run)
 
 #define X(name) +1
 enum { SCHEMA_COMMANDS_COUNT = 0 SCHEMA_COMMANDS(X) };

@@ -1,0 +1,153 @@
+#include "actors/queues.h"
+
+#include "store/job_pause.h"
+#include "store/view.h"
+
+enum { QUEUES_LOOK = 1 };
+
+struct queues {
+    uint64_t timer, alarm; /* of the next look, and when that is */
+};
+
+/* ---- what is done when it is due ---- */
+
+static enum error submit(const struct command_class *class, const void *command, void *ret, size_t room,
+                         size_t *ret_size)
+{
+    return store_submit(class, command, ret, room, ret_size, actor_deadline_ms(QUEUES_PATIENCE_MS));
+}
+
+static enum error unpark(void)
+{
+    struct job_unpark c = {.wall_us = store_time_us(), .most = JOB_UNPARK_MAX};
+    uint32_t came = 0;
+    size_t size = 0;
+    return submit(&job_unpark_class, &c, &came, sizeof(came), &size);
+}
+
+/* All of them go by wall time and have one shard. */
+static const struct chore {
+    uint8_t queue;
+    uint16_t shard;
+    enum error (*step)(void);
+} chores[] = {
+    {DUE_JOB_PAUSE, PAUSE_SHARD, unpark},
+};
+#define CHORES (sizeof(chores) / sizeof(*chores))
+
+/* ---- what is due, and when the next is ---- */
+
+struct outlook {
+    bool due[CHORES];
+    uint64_t next_ns; /* from now */
+};
+
+static enum error look_out(struct outlook *o)
+{
+    struct view *view = view_open(store_here());
+    enum error e = OK;
+    *o = (struct outlook){.next_ns = QUEUES_LOOK_MS * NS_PER_MS};
+    if (!view)
+        return ERR_UNAVAILABLE;
+    uint64_t now_us = store_time_us(), at_us;
+    for (size_t i = 0; i < CHORES && !e; i++) {
+        e = due_next(&view->txn, chores[i].queue, chores[i].shard, &at_us);
+        if (e == ERR_NOT_FOUND) {
+            e = OK;
+            continue;
+        }
+        o->due[i] = !e && at_us <= now_us;
+        if (!e && !o->due[i] && at_us - now_us < o->next_ns / NS_PER_US)
+            o->next_ns = (at_us - now_us) * NS_PER_US;
+    }
+    view_close(view);
+    return e;
+}
+
+/* ---- the actor ---- */
+
+static void sleep_until(struct queues *q, uint64_t deadline)
+{
+    if (q->timer)
+        (void)actor_timer_cancel(q->timer, NULL);
+    q->alarm = deadline;
+    q->timer = actor_timer(deadline, QUEUES_LOOK, deadline);
+}
+
+static enum error work_off(const struct outlook *o, bool *ret_any)
+{
+    enum error first = OK;
+    *ret_any = false;
+    for (size_t i = 0; i < CHORES; i++) {
+        enum error e = o->due[i] ? chores[i].step() : OK;
+        *ret_any |= o->due[i];
+        first = first ? first : e; /* one that can't be done is in nobody's way */
+    }
+    return first;
+}
+
+static void look(struct queues *q)
+{
+    struct outlook o;
+    bool any = true;
+    enum error e = OK;
+    for (uint32_t round = 0; !e && any && round < QUEUES_ROUNDS_MAX; round++) {
+        e = look_out(&o);
+        if (!e)
+            e = work_off(&o, &any);
+    }
+    if (e)
+        sleep_until(q, actor_deadline_ms(QUEUES_AGAIN_MS));
+    else
+        sleep_until(q, any ? actor_now() : actor_now() + o.next_ns);
+}
+
+static enum actor_step queues_init(void *state, const void *args, size_t args_size)
+{
+    struct queues *q = state;
+    char group[STORE_GROUP_SIZE];
+    (void)args;
+    (void)args_size;
+    if (!store_here())
+        actor_refuse(reason_error(ERR_UNAVAILABLE));
+    for (size_t i = 0; i < CHORES; i++) {
+        store_group(STORE_TOPIC(TOPIC_DUE, chores[i].queue), group);
+        if (actor_join(group) != OK)
+            actor_refuse(reason_error(ERR_LIMIT));
+    }
+    if (actor_join(JOBS_CLOCK_GROUP) != OK)
+        actor_refuse(reason_error(ERR_LIMIT));
+    sleep_until(q, actor_now()); /* not here: the tree must not wait for the disk */
+    return ACTOR_CONTINUE;
+}
+
+static enum actor_step queues_handle(void *state, struct message *m)
+{
+    struct queues *q = state;
+    const uint64_t *alarm;
+    switch (m->type) {
+    case QUEUES_LOOK:
+        alarm = message_body(m, sizeof(*alarm));
+        if (!alarm || *alarm != q->alarm)
+            break; /* one that was set before it was set anew */
+        q->timer = 0;
+        look(q);
+        break;
+    case STORE_WAKE:
+    case JOBS_CLOCK:
+        sleep_until(q, actor_now()); /* many at once are one look */
+        break;
+    default:
+        actor_unknown(m);
+    }
+    return ACTOR_CONTINUE;
+}
+
+const struct actor_class queues_class = {
+    .name = "queues",
+    .state_size = sizeof(struct queues),
+    .init = queues_init,
+    .handle = queues_handle,
+    .mailbox_capacity = 64,
+    .mailbox_policy = MAILBOX_DROP_OLDEST,
+};

@@ -1,0 +1,24 @@
+/* Queues: what the queue of jobs owes to the calendar, done when it is due.
+ *
+ *     queue of the due index   command       what it does
+ *     DUE_JOB_PAUSE            job.unpark    ends pauses whose time is over, and brings back what was set aside (store/job_pause.h)
+ *
+ * One actor: none of this is in the way of a job, and each command is short. It sleeps until something is due, is woken when
+ * something new may be, and comes by every QUEUES_LOOK_MS in any case. It keeps nothing, so one that dies is started again and
+ * finds in the store where things are.
+ */
+#ifndef COPPICE_ACTORS_QUEUES_H
+#define COPPICE_ACTORS_QUEUES_H
+
+#include "actors/jobs.h"
+#include "runtime/actor.h"
+
+#define QUEUES_NAME        "queues"
+#define QUEUES_LOOK_MS     5000u
+#define QUEUES_ROUNDS_MAX  16u /* commands of each kind in a row, before others get their turn */
+#define QUEUES_AGAIN_MS    250u /* after a command that couldn't be done */
+#define QUEUES_PATIENCE_MS 30000u
+
+extern const struct actor_class queues_class; /* no args */
+
+#endif

@@ -15,7 +15,7 @@
 
 #define QUEUES_NAME        "queues"
 #define QUEUES_LOOK_MS     5000u
-#define QUEUES_ROUNDS_MAX  16u /* commands of each kind in a row, before others get their turn */
+#define QUEUES_ROUNDS_MAX  16u  /* commands of each kind in a row, before others get their turn */
 #define QUEUES_AGAIN_MS    250u /* after a command that couldn't be done */
 #define QUEUES_PATIENCE_MS 30000u
 

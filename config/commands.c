@@ -7,6 +7,7 @@
 
 #include "config/output.h"
 #include "config/people.h"
+#include "store/uuid.h"
 
 enum { NODES_MAX = JSON_TEXT_NODES_MAX, BODY_MAX = 2048 };
 
@@ -534,6 +535,44 @@ int command_clock_advance(const struct options *o)
     if (!body_of(body, sizeof(body), "by", o->argument, "reason", o->reason, (const char *)NULL))
         return too_long();
     return show(o, &(struct client_request){.method = "POST", .target = "/clock:advance", .body = body});
+}
+
+/* ---- the queue of jobs ---- */
+
+/* What the argument means: all, a client's id, or else the name of a kind. */
+static int queue_change(const struct options *o, const char *target, const char *until)
+{
+    char body[BODY_MAX];
+    struct uuid id;
+    bool all = strcmp(o->argument, "all") == 0, client = uuid_parse(o->argument, strlen(o->argument), &id);
+    if (!body_of(body, sizeof(body), "scope",
+                 all      ? "all"
+                 : client ? "client"
+                          : "kind",
+                 "kind", all || client ? "" : o->argument, "client", client ? o->argument : "", "until",
+                 until, "reason", o->reason, (const char *)NULL))
+        return too_long();
+    return show(o, &(struct client_request){.method = "POST", .target = target, .body = body});
+}
+
+int command_pause(const struct options *o)
+{
+    return queue_change(o, "/jobs:pause", o->until);
+}
+
+int command_resume(const struct options *o)
+{
+    return queue_change(o, "/jobs:resume", "");
+}
+
+static int pause_list(const struct options *o)
+{
+    return pages(o, "/jobs/pauses", "pauses", NULL);
+}
+
+int command_pauses(const struct options *o)
+{
+    return again_and_again(o, pause_list);
 }
 
 /* ---- keys and tokens ---- */

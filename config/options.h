@@ -63,6 +63,9 @@ struct intensity {
     X(KEYS_ISSUE, "keys issue", "", "give a client that lost its API key a new one")                        \
     X(TOKEN_ISSUE, "token issue", "", "print a new token of the built-in issuer")                           \
     X(TOKEN_REVOKE, "token revoke", "JTI", "declare a token invalid at once")                               \
+    X(PAUSE, "pause", "WHAT", "let jobs wait: WHAT is all, a work kind, or a client's id")                  \
+    X(RESUME, "resume", "WHAT", "let paused jobs go on: all, a work kind, or a client's id")                \
+    X(PAUSES, "pauses", "", "print what is paused")                                                         \
     X(PRINCIPAL_LIST, "principal list", "", "print the services and agents that may ask for tokens")        \
     X(PRINCIPAL_CREATE, "principal create", "NAME",                                                         \
       "let a service or an agent ask for tokens; prints its secret")                                        \
@@ -144,13 +147,14 @@ enum option_mark {
 #define FOR_CHANGE                                                                                         \
     (FOR(KILL) | FOR(RELOAD) | FOR(LOG_LEVEL) | FOR(CLOCK_ADVANCE) | FOR(KEYS_ROTATE) | FOR(KEYS_REVOKE) | \
      FOR(KEYS_BOOTSTRAP) | FOR(TOKEN_ISSUE) | FOR(TOKEN_REVOKE) | FOR(PRINCIPAL_CREATE) |                  \
-     FOR(PRINCIPAL_ROTATE) | FOR(PRINCIPAL_REVOKE))
+     FOR(PRINCIPAL_ROTATE) | FOR(PRINCIPAL_REVOKE) | FOR(PAUSE) | FOR(RESUME))
 /* Those that ask a running server. */
 #define FOR_CLIENT                                                                               \
     (FOR_KEYS | FOR_CHANGE | FOR(TREE) | FOR(TOP) | FOR(STATS) | FOR(EVENTS) | FOR(AUDIT_LIST) | \
-     FOR(PRINCIPAL_LIST))
+     FOR(PRINCIPAL_LIST) | FOR(PAUSES))
 /* Those that print what a server has, and change nothing. */
-#define FOR_SHOWN (FOR(STATS) | FOR(KEYS_LIST) | FOR(KEYS_HISTORY) | FOR(AUDIT_LIST) | FOR(PRINCIPAL_LIST))
+#define FOR_SHOWN \
+    (FOR(STATS) | FOR(KEYS_LIST) | FOR(KEYS_HISTORY) | FOR(AUDIT_LIST) | FOR(PRINCIPAL_LIST) | FOR(PAUSES))
 /* Those that see the settings of the server. */
 #define FOR_SERVER (FOR(SERVE) | FOR(CONFIG_CHECK) | FOR(CONFIG_SHOW))
 #define FOR_FILE   (FOR_SERVER | FOR_CLIENT | FOR_DATA)
@@ -431,8 +435,10 @@ enum option_mark {
       "go on until interrupted; off: print what there is and end")                                           \
     X(children, "children", COUNT, FOR(TREE), 1, 200, MARK_CALL, "100", "children",                          \
       "of each supervisor that are drawn, the newest ones")                                                  \
-    X(limit, "limit", COUNT, FOR(AUDIT_LIST) | FOR(KEYS_HISTORY) | FOR(PRINCIPAL_LIST), 1, 1000, MARK_CALL,  \
-      "100", "entries", "that are printed")                                                                  \
+    X(limit, "limit", COUNT, FOR(AUDIT_LIST) | FOR(KEYS_HISTORY) | FOR(PRINCIPAL_LIST) | FOR(PAUSES), 1,     \
+      1000, MARK_CALL, "100", "entries", "that are printed")                                                 \
+    X(until, "until", TEXT, FOR(PAUSE), 0, 0, MARK_CALL, "", "time",                                         \
+      "when the pause ends by itself, such as 2026-11-18T13:00:00Z; without it somebody must resume")        \
     X(severity, "severity", CHOICE, FOR(AUDIT_LIST), 0, 0, MARK_CALL, "", "INFO|SEV3|SEV2|SEV1",             \
       "only entries of this severity")                                                                       \
     X(subject, "subject", TEXT, FOR(TOKEN_ISSUE), 0, 0, MARK_CALL, "", "name", "of a token: its sub")        \

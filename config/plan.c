@@ -225,21 +225,36 @@ static void plan_partition(struct plan *plan, const struct topology_row *row, ui
                                                .scheduler = SPAWN_ON(number % plan->shares)};
 }
 
-/* False: the row has no such children. */
+static bool has_partitions(const struct plan *plan, const struct topology_row *parent)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (strcmp(plan->table[i].parent, parent->name) == 0 && topology_per_key(&plan->table[i]) &&
+            plan->table[i].partitions)
+            return true;
+    return false;
+}
+
+/* False: the row has no such children. Actors of the table that stand among them come along. */
 static bool plan_partitions(struct plan *plan, const struct topology_row *parent,
                             struct supervisor_spec *spec)
 {
-    bool any = false;
+    if (!has_partitions(plan, parent))
+        return false;
     spec->children = &plan->partitions[plan->partitions_count];
     for (size_t i = 0; i < plan->count; i++) {
         const struct topology_row *row = &plan->table[i];
-        if (strcmp(row->parent, parent->name) != 0 || !topology_per_key(row) || !row->partitions)
+        if (strcmp(row->parent, parent->name) != 0)
             continue;
-        any = true;
+        if (!topology_per_key(row)) {
+            ASSERT(row->kind == TOPOLOGY_WORKER && plan->partitions_count < PARTITIONS_MAX);
+            plan_worker(plan, row, &plan->partitions[plan->partitions_count++]);
+            spec->children_count++;
+            continue;
+        }
         for (uint32_t number = 0; number < partitions_of(row); number++, spec->children_count++)
             plan_partition(plan, row, number);
     }
-    return any;
+    return true;
 }
 
 /* The children of one row stand together in plan->children, from `at` on. Lower rows are planned before their

@@ -7,6 +7,7 @@
 #include "http/documents.h"
 #include "http/grants.h"
 #include "http/operator_routes.h"
+#include "http/pauses.h"
 #include "http/principals.h"
 #include "http/probe.h"
 #include "http/tokens.h"
@@ -36,6 +37,7 @@ struct surface_tables surface_tables(enum listening listening)
         add(&t, client_operator_routes, client_operator_routes_count);
         add(&t, token_routes, token_routes_count);
         add(&t, principal_routes, principal_routes_count);
+        add(&t, pause_routes, pause_routes_count);
     } else {
         add(&t, document_routes, document_routes_count);
         add(&t, client_routes, client_routes_count);

@@ -187,7 +187,10 @@ static enum error claim(const struct request *q, const struct wish *w, struct jo
                           .lease_us = w->lease_us,
                           .worker = w->worker};
     size_t size = 0;
-    enum error e = submit(q, &job_claim_class, &c, claimed, WORK_CLAIM_MOST * sizeof(*claimed), &size);
+    enum error e;
+    do /* no job: some were set aside, and there may be one behind them */
+        e = submit(q, &job_claim_class, &c, claimed, WORK_CLAIM_MOST * sizeof(*claimed), &size);
+    while (!e && size == 0);
     *ret_count = size / sizeof(*claimed);
     return e;
 }

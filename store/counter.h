@@ -27,7 +27,8 @@
     X(COUNTER_JOB_SEQ, 201, "job_seq", "the last number of creation given; never goes back")             \
     X(COUNTER_JOB_NEWEST, 202, "job_newest", "created_at of the newest job, us; never goes back")        \
     X(COUNTER_JOB_FENCE, 203, "job_fence", "the last fence of a claim; never goes back")                 \
-    X(COUNTER_JOBS_ASIDE, 204, "jobs_aside", "jobs that are set aside, by lane (1 byte) and kind or client (16 bytes)") \
+    X(COUNTER_JOBS_ASIDE, 204, "jobs_aside",                                                             \
+      "jobs that are set aside, by lane (1 byte) and kind or client (16 bytes)")                         \
     X(COUNTER_WEBHOOKS, 210, "webhooks", "webhooks that are active, by client (16 bytes)")
 
 enum counter_id {

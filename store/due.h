@@ -12,12 +12,12 @@
 struct due_entry;
 
 /* X(ID, number, "name", check): check looks at one entry for `coppice check`. Numbers are stored. */
-#define DUE_QUEUES(X)                                                                   \
-    X(DUE_RETENTION, 1, "retention", retention_check_due)                               \
-    X(DUE_JOB_TIME, 2, "job_time", job_check_due)       /* deferred jobs; wall time */  \
-    X(DUE_JOB_LEASE, 3, "job_lease", job_check_due)     /* claimed jobs; steady time */ \
+#define DUE_QUEUES(X)                                                                             \
+    X(DUE_RETENTION, 1, "retention", retention_check_due)                                         \
+    X(DUE_JOB_TIME, 2, "job_time", job_check_due)       /* deferred jobs; wall time */            \
+    X(DUE_JOB_LEASE, 3, "job_lease", job_check_due)     /* claimed jobs; steady time */           \
     X(DUE_JOB_BACKOFF, 4, "job_backoff", job_check_due) /* retried jobs that wait; steady time */ \
-    X(DUE_JOB_PAUSE, 5, "job_pause", pause_check_due) /* pauses that end; wall time */
+    X(DUE_JOB_PAUSE, 5, "job_pause", pause_check_due)   /* pauses that end; wall time */
 enum due_queue {
 #define X(id, number, name, check) id = number,
     DUE_QUEUES(X)

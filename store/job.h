@@ -253,7 +253,7 @@ void job_due_clear(struct txn *txn, struct job *job); /* none is fine */
 /* Topics of the jobs: a shard has something new in its due index; the queue of a lane has. */
 #define JOB_TOPIC_SHARD(shard) STORE_TOPIC(TOPIC_JOBS, (shard))
 #define JOB_TOPIC_QUEUE        STORE_TOPIC(TOPIC_JOBS, 64)
-#define JOB_TOPIC_CLIENTS 64u
+#define JOB_TOPIC_CLIENTS      64u
 uint32_t job_topic_client(const struct uuid *client); /* jobs for workers outside: one of so many topics */
 
 enum error job_expire(struct txn *txn, const struct due_entry *entry);

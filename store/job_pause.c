@@ -294,8 +294,7 @@ static enum error apply_unpark(struct txn *txn, uint64_t at_us, const void *comm
     struct due_entry entries[PAGE_MAX];
     if (most == 0)
         return ERR_INVALID;
-    enum error e =
-        due_scan(txn, DUE_JOB_PAUSE, PAUSE_SHARD, c->wall_us, entries, PAGE_MAX, &count);
+    enum error e = due_scan(txn, DUE_JOB_PAUSE, PAUSE_SHARD, c->wall_us, entries, PAGE_MAX, &count);
     for (uint32_t i = 0; i < count && left > 0 && !e; i++)
         e = unpark(txn, &entries[i], at_us, &left);
     uint32_t came = most - left;

@@ -23,9 +23,9 @@
 #define PAUSE_REASON   512u
 
 /* X(ID, "name"). Numbers are stored. */
-#define PAUSE_SCOPES(X)     \
-    X(PAUSE_ALL, "all")     \
-    X(PAUSE_WORK, "kind")   \
+#define PAUSE_SCOPES(X)   \
+    X(PAUSE_ALL, "all")   \
+    X(PAUSE_WORK, "kind") \
     X(PAUSE_CLIENT, "client")
 enum pause_scope {
 #define X(id, name) id,
@@ -36,15 +36,15 @@ enum pause_scope {
 const char *pause_scope_name(uint8_t scope); /* NULL: there is none */
 
 /* Key: scope, name. */
-#define PAUSE_FIELDS(X)                                                           \
-    X(scope, U8, 0, 1)                                                            \
-    X(ending, U8, 0, 1)                     /* 1: what was set aside comes back */ \
-    X(name, UUID, 0, 1)                     /* job_work_id, the client, or zero */ \
-    X(since_us, TIME, 0, 1)                                                       \
-    X(until_us, TIME, 0, 1)                 /* by wall time; 0: until it is resumed */ \
-    X(due_us, TIME, 0, 1)                   /* its entry in the due index; 0: none */ \
-    X(label, TEXT, PAUSE_LABEL, 1)          /* the kind's name, or the client's id */ \
-    X(who, TEXT, PAUSE_WHO, 1)                                                    \
+#define PAUSE_FIELDS(X)                                                       \
+    X(scope, U8, 0, 1)                                                        \
+    X(ending, U8, 0, 1) /* 1: what was set aside comes back */                \
+    X(name, UUID, 0, 1) /* job_work_id, the client, or zero */                \
+    X(since_us, TIME, 0, 1)                                                   \
+    X(until_us, TIME, 0, 1)        /* by wall time; 0: until it is resumed */ \
+    X(due_us, TIME, 0, 1)          /* its entry in the due index; 0: none */  \
+    X(label, TEXT, PAUSE_LABEL, 1) /* the kind's name, or the client's id */  \
+    X(who, TEXT, PAUSE_WHO, 1)                                                \
     X(reason, TEXT, PAUSE_REASON, 1)
 RECORD_STRUCT(pause, PAUSE_FIELDS);
 struct key pause_key(uint8_t scope, const struct uuid *name);

@@ -39,7 +39,7 @@ struct txn;
     X(JOB_DEFINITIONS, "job_definitions", job_definition) /* what doesn't */                            \
     X(JOB_QUEUE, "job_queue", job_queue)                  /* which one is next */                       \
     X(CLIENT_JOBS, "client_jobs", client_job)             /* a client's, in order */                    \
-    X(REPORTS, "reports", report)                         /* what attempts came to */ \
+    X(REPORTS, "reports", report)                         /* what attempts came to */                   \
     X(PAUSES, "pauses", pause)                            /* what may not be claimed now */
 
 enum table {

@@ -37,7 +37,8 @@ static struct uuid submit(struct fresh *fresh, const struct uuid *client, uint8_
 }
 
 /* Of the server's kinds, or (a client) of those outside. OK and *ret_id; ERR_UNANSWERED: some were set aside. */
-static enum error claim_at(struct fresh *fresh, uint64_t at_us, const struct uuid *outside, struct uuid *ret_id)
+static enum error claim_at(struct fresh *fresh, uint64_t at_us, const struct uuid *outside,
+                           struct uuid *ret_id)
 {
     struct answer answer;
     struct job_claimed claimed;
@@ -230,7 +231,8 @@ static void test_pause_sets_a_bounded_number_aside_and_brings_as_many_back(void)
     TEST_CHECK(resume(&fresh, PAUSE_WORK, &work, NULL) == ERR_NOT_FOUND && pauses(&fresh) == 1);
     TEST_CHECK(claims(&fresh, &first)); /* while the others are on their way */
     fresh_reopen(&fresh);
-    TEST_CHECK(unpark(&fresh, AT_US, 100) == 100 && unpark(&fresh, AT_US, 1000) == JOBS - JOB_UNPARK_MAX - 100);
+    TEST_CHECK(unpark(&fresh, AT_US, 100) == 100 &&
+               unpark(&fresh, AT_US, 1000) == JOBS - JOB_UNPARK_MAX - 100);
     TEST_CHECK(pauses(&fresh) == 0 && unpark(&fresh, AT_US, 1000) == 0);
     TEST_CHECK(job_of(&fresh, &last).lane == LANE_SERVER);
     fresh_close(&fresh);
@@ -326,11 +328,13 @@ static void test_pause_refusals(void)
     fresh_close(&fresh);
 }
 
-TEST_LIST = {
+TEST_LIST
+= {
     {"pause of everything touches no row", test_pause_of_everything_touches_no_row},
     {"pause of a kind lets others by, and gives the place back",
      test_pause_of_a_kind_lets_others_by_and_gives_the_place_back},
-    {"pause leaves what runs alone; a lost one waits", test_pause_leaves_what_runs_alone_and_a_lost_one_waits},
+    {"pause leaves what runs alone; a lost one waits",
+     test_pause_leaves_what_runs_alone_and_a_lost_one_waits},
     {"pause of a client holds its kinds outside, too", test_pause_of_a_client_holds_its_kinds_outside_too},
     {"pause sets a bounded number aside, and brings as many back",
      test_pause_sets_a_bounded_number_aside_and_brings_as_many_back},

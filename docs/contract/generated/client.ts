@@ -127,6 +127,10 @@ export const opsOperations = {
     createPrincipal: { method: "POST", path: "/principals" },
     rotatePrincipal: { method: "POST", path: "/principals/{name}:rotate" },
     revokePrincipal: { method: "POST", path: "/principals/{name}:revoke" },
+    pauseJobs: { method: "POST", path: "/jobs:pause" },
+    resumeJobs: { method: "POST", path: "/jobs:resume" },
+    listPauses: { method: "GET", path: "/jobs/pauses" },
+    runJob: { method: "POST", path: "/jobs/{job_id}:run" },
     issueAccessToken: { method: "POST", path: "/v1/auth/token" },
     getKeySet: { method: "GET", path: "/.well-known/jwks.json" },
 } as const;

@@ -615,6 +615,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs:pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let jobs of a kind, of a client, or all of them wait
+         * @description From now on none of them is claimed; what runs goes on, and jobs can be submitted as before. What is paused already has
+         *     the new reason and the new end.
+         */
+        post: operations["pauseJobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs:resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let paused jobs go on
+         * @description Each comes back to its old place in the queue; of many, some a little later than others.
+         */
+        post: operations["resumeJobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/pauses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is paused */
+        get: operations["listPauses"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job_id}:run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run this job next, whatever is paused
+         * @description It goes before all others of its queue, past every pause and its client's limit, without waiting for its backoff.
+         */
+        post: operations["runJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/auth/token": {
         parameters: {
             query?: never;
@@ -1174,6 +1254,70 @@ export interface components {
             seen?: boolean;
             value: string;
         };
+        /** @enum {string} */
+        PauseScope: "all" | "kind" | "client";
+        PauseRequest: {
+            scope: components["schemas"]["PauseScope"];
+            /** @description With the scope kind; of the catalogue or a user's own. */
+            kind?: string;
+            /** @description With the scope client, its id. */
+            client?: string;
+            /**
+             * Format: date-time
+             * @description When it ends by itself.
+             */
+            until?: string;
+            reason?: string;
+        };
+        ResumeRequest: {
+            scope: components["schemas"]["PauseScope"];
+            kind?: string;
+            client?: string;
+            reason?: string;
+        };
+        PauseBegun: {
+            scope: components["schemas"]["PauseScope"];
+            kind: string | null;
+            client: string | null;
+            /** @constant */
+            state: "paused";
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            until: string | null;
+        };
+        PauseEnded: {
+            scope: components["schemas"]["PauseScope"];
+            kind: string | null;
+            client: string | null;
+            /** @enum {string} */
+            state: "running" | "resuming";
+            /** @description Jobs that are yet to come back. */
+            set_aside: number;
+        };
+        Pause: {
+            scope: components["schemas"]["PauseScope"];
+            kind: string | null;
+            client: string | null;
+            /** @enum {string} */
+            state: "paused" | "resuming";
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            until: string | null;
+            /** @description Jobs that were met and wait beside the queue. */
+            set_aside: number;
+            by: string | null;
+            reason: string | null;
+        };
+        Pauses: {
+            pauses: components["schemas"]["Pause"][];
+            next: string | null;
+        };
+        JobNext: {
+            job_id: string;
+            next: boolean;
+        };
         PublicKey: {
             /** @enum {string} */
             kty: "RSA" | "EC";
@@ -1261,6 +1405,7 @@ export interface components {
          *     them. A name with a `/` can't be here; its pid can.
          */
         Target: string;
+        JobId: string;
         ClientId: string;
     };
     requestBodies: {
@@ -2094,6 +2239,112 @@ export interface operations {
                 };
             };
             404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    pauseJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PauseRequest"];
+            };
+        };
+        responses: {
+            /** @description They wait. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PauseBegun"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    resumeJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResumeRequest"];
+            };
+        };
+        responses: {
+            /** @description They go on. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PauseEnded"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listPauses: {
+        parameters: {
+            query?: {
+                /** @description The `next` of an earlier answer. */
+                after?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Everything first, then kinds, then clients. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pauses"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    runJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Reason"];
+        responses: {
+            /** @description It is the next one. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobNext"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };
     };

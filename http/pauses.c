@@ -1,0 +1,375 @@
+#include "http/pauses.h"
+
+#include <stdio.h>
+
+#include "http/audits.h"
+#include "http/commit.h"
+#include "http/front.h"
+#include "http/json_text.h"
+#include "http/parameter.h"
+#include "http/timestamp.h"
+#include "store/job_pause.h"
+#include "store/store.h"
+#include "store/token.h"
+#include "store/view.h"
+
+enum {
+    PAGE_BYTES = 60000, /* of pauses: one of the largest always fits */
+    PAUSES_LIST = 11,   /* the number of this list in its tokens */
+};
+
+/* ---- what was asked for ---- */
+
+static struct span member(const struct request *q, const char *name)
+{
+    const struct json_node *root = q->json ? json_root(q->json) : NULL;
+    const struct json_node *node =
+        root && root->kind == JSON_OBJECT ? json_member(q->json, root, name) : NULL;
+    struct span text = {NULL, 0};
+    if (!node || node->kind != JSON_STRING ||
+        !json_string_of(q->json, node, actor_alloc(node->length), node->length, &text))
+        return span_of(NULL, 0);
+    return text;
+}
+
+struct what {
+    uint8_t scope;
+    struct uuid name;
+    struct span label;
+};
+
+/* Of the catalogue, or one of a user's own. */
+static bool take_kind(struct span name, struct uuid *ret_work)
+{
+    uint8_t kind = work_kind_of(name);
+    if (kind == WORK_KIND_NONE && !work_kind_user(name))
+        return false;
+    *ret_work = job_work_id(store_here(), kind == WORK_KIND_NONE ? (uint8_t)WORK_KIND_USER : kind, name);
+    return true;
+}
+
+/* NULL, or what is wrong with it. */
+static const char *take_what(const struct request *q, struct what *w)
+{
+    struct span scope = member(q, "scope"), kind = member(q, "kind"), client = member(q, "client");
+    *w = (struct what){.scope = PAUSE_SCOPE_COUNT};
+    for (uint8_t i = 0; i < PAUSE_SCOPE_COUNT; i++)
+        if (span_equal(scope, span_text(pause_scope_name(i))))
+            w->scope = i;
+    if (w->scope == PAUSE_SCOPE_COUNT)
+        return "scope must be all, kind or client";
+    if ((kind.bytes != NULL) != (w->scope == PAUSE_WORK) ||
+        (client.bytes != NULL) != (w->scope == PAUSE_CLIENT))
+        return "kind goes with the scope kind, client with the scope client, and neither with all";
+    w->label = w->scope == PAUSE_WORK ? kind : client;
+    if (w->scope == PAUSE_WORK && !take_kind(kind, &w->name))
+        return "kind must be one of the catalogue, or one that begins with x.";
+    if (w->scope == PAUSE_CLIENT && !uuid_parse(client.bytes, client.size, &w->name))
+        return "client must be a UUID";
+    return NULL;
+}
+
+static void refuse(struct response *r, enum error e)
+{
+    switch (e) {
+    case ERR_NOT_FOUND:
+        response_error(r, ERROR_OPS_404_NOT_FOUND, "there is none of this id");
+        break;
+    case ERR_INVALID:
+        response_error(r, ERROR_OPS_400_INVALID, "until must be a time to come");
+        break;
+    case ERR_CONFLICT:
+        response_error(r, ERROR_OPS_409_CONFLICT, "the job is not QUEUED");
+        break;
+    case ERR_LIMIT:
+        response_error(r, ERROR_OPS_409_CONFLICT, "there are as many pauses as may be");
+        break;
+    case ERR_NO_SPACE:
+        response_error(r, ERROR_OPS_507_NO_SPACE, "the store is full");
+        break;
+    case ERR_NOPROC:
+    case ERR_TIMEOUT:
+    case ERR_UNAVAILABLE:
+        response_error(r, ERROR_OPS_503_UNAVAILABLE, "the store doesn't answer");
+        break;
+    default:
+        response_error(r, ERROR_OPS_503_STORE, "the store: %s", error_name(e));
+    }
+}
+
+static struct span who_of(const struct request *q)
+{
+    struct span who = q->identity.subject;
+    return who.size && who.size <= PAUSE_WHO ? who : span_text("operator");
+}
+
+/* "kind SUCCESS_FAST" */
+static void note(const struct request *q, const char *verb, const struct what *w, enum error e)
+{
+    char target[PAUSE_LABEL + 16];
+    snprintf(target, sizeof(target), "%s%s%.*s", pause_scope_name(w->scope), w->label.size ? " " : "",
+             (int)w->label.size, w->label.size ? (const char *)w->label.bytes : "");
+    (void)audits_note(q, &(struct audits_entry){.verb = verb,
+                                                .target = target,
+                                                .reason = member(q, "reason"),
+                                                .outcome = e ? "refused" : "done"});
+}
+
+static enum error submit(const struct request *q, const struct command_class *class, const void *command,
+                         void *ret_bytes, size_t room)
+{
+    size_t size = 0;
+    enum error e =
+        commit_submit(q, class, command, ret_bytes, room, &size, actor_deadline_ms(ACTOR_CALL_DEFAULT_MS));
+    return !e && size != room ? ERR_UNANSWERED : e;
+}
+
+/* ---- what is told ---- */
+
+static void write_time(struct json *json, const char *name, uint64_t us)
+{
+    char text[TIME_TEXT_SIZE];
+    json_key(json, name);
+    if (us) {
+        time_format(us, text);
+        json_string(json, text);
+    } else {
+        json_null(json);
+    }
+}
+
+static void write_text(struct json *json, const char *name, struct span text)
+{
+    json_key(json, name);
+    if (text.size)
+        json_string_n(json, text.bytes, text.size);
+    else
+        json_null(json);
+}
+
+static void write_what(struct json *json, uint8_t scope, struct span label)
+{
+    static const struct span none = {NULL, 0};
+    JSON_MEMBER(json, "scope", string, pause_scope_name(scope));
+    write_text(json, "kind", scope == PAUSE_WORK ? label : none);
+    write_text(json, "client", scope == PAUSE_CLIENT ? label : none);
+}
+
+/* ---- pause, resume, run ---- */
+
+static void serve_pause(const struct request *q, struct response *r)
+{
+    struct what w;
+    struct json json;
+    uint64_t since_us = 0, until_us = 0;
+    struct span until = member(q, "until"), reason = member(q, "reason");
+    const char *why = take_what(q, &w);
+    if (!why && until.bytes && !timestamp_parse(until, &until_us))
+        why = "until must be a time in UTC, such as 2026-11-18T13:00:00Z";
+    if (!why && reason.size > PAUSE_REASON)
+        why = "reason must have at most 512 bytes";
+    if (why) {
+        response_error(r, ERROR_OPS_400_INVALID, "%s", why);
+        return;
+    }
+    struct job_pause c = {.scope = w.scope,
+                          .name = w.name,
+                          .until_us = until_us,
+                          .label = w.label,
+                          .who = who_of(q),
+                          .reason = reason};
+    enum error e = submit(q, &job_pause_class, &c, &since_us, sizeof(since_us));
+    note(q, "jobs.pause", &w, e);
+    if (e) {
+        refuse(r, e);
+        return;
+    }
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    write_what(&json, w.scope, w.label);
+    JSON_MEMBER(&json, "state", string, "paused");
+    write_time(&json, "since", since_us);
+    write_time(&json, "until", until_us);
+    json_object_end(&json);
+}
+
+static void serve_resume(const struct request *q, struct response *r)
+{
+    struct what w;
+    struct json json;
+    int64_t aside = 0;
+    const char *why = take_what(q, &w);
+    if (why) {
+        response_error(r, ERROR_OPS_400_INVALID, "%s", why);
+        return;
+    }
+    struct job_resume c = {.scope = w.scope, .name = w.name};
+    enum error e = submit(q, &job_resume_class, &c, &aside, sizeof(aside));
+    note(q, "jobs.resume", &w, e);
+    if (e == ERR_NOT_FOUND) {
+        response_error(r, ERROR_OPS_404_NOT_FOUND, "this isn't paused");
+        return;
+    }
+    if (e) {
+        refuse(r, e);
+        return;
+    }
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    write_what(&json, w.scope, w.label);
+    JSON_MEMBER(&json, "state", string, aside > 0 ? "resuming" : "running");
+    JSON_MEMBER(&json, "set_aside", int, aside);
+    json_object_end(&json);
+}
+
+static void serve_run(const struct request *q, struct response *r)
+{
+    struct job_run c;
+    struct json json;
+    char id[UUID_TEXT_SIZE];
+    if (!uuid_parse(q->params[0].bytes, q->params[0].size, &c.id)) {
+        response_error(r, ERROR_OPS_404_NOT_FOUND, "there is no such job");
+        return;
+    }
+    uuid_format(&c.id, id);
+    enum error e = submit(q, &job_run_class, &c, NULL, 0);
+    (void)audits_note(q, &(struct audits_entry){.verb = "job.run",
+                                                .target = id,
+                                                .reason = member(q, "reason"),
+                                                .outcome = e ? "refused" : "done"});
+    if (e) {
+        refuse(r, e);
+        return;
+    }
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "job_id", string, id);
+    JSON_MEMBER(&json, "next", bool, true);
+    json_object_end(&json);
+}
+
+/* ---- the list ---- */
+
+struct page {
+    char *bytes; /* "{...},{...}" */
+    size_t size, count;
+    struct key last;
+    bool more;
+};
+
+/* False: there is no room for it on this page. */
+static bool page_add(struct page *p, const struct pause *row, int64_t aside)
+{
+    struct json_sink sink;
+    struct json json;
+    size_t comma = p->count > 0;
+    if (p->size + comma >= PAGE_BYTES)
+        return false;
+    json_sink_init(&sink, p->bytes + p->size + comma, PAGE_BYTES - p->size - comma, NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    write_what(&json, row->scope, row->label);
+    JSON_MEMBER(&json, "state", string, row->ending ? "resuming" : "paused");
+    write_time(&json, "since", row->since_us);
+    write_time(&json, "until", row->until_us);
+    JSON_MEMBER(&json, "set_aside", int, aside);
+    write_text(&json, "by", row->who);
+    write_text(&json, "reason", row->reason);
+    json_object_end(&json);
+    if (json_end(&json) != JSON_OK)
+        return false;
+    if (comma)
+        p->bytes[p->size] = ',';
+    p->size += comma + sink.length;
+    p->count++;
+    p->last = pause_key(row->scope, &row->name);
+    return true;
+}
+
+/* Behind `from`, which may be nothing. */
+static enum error page_read(const struct key *from, size_t limit, struct page *ret)
+{
+    struct pause row;
+    struct key first = *from;
+    if (first.size == 0)
+        key_add_u8(&first, 0); /* before any scope's */
+    struct view *view = store_here() ? view_open(store_here()) : NULL;
+    enum error e = OK;
+    if (!view)
+        return ERR_UNAVAILABLE;
+    struct scan scan = txn_scan(&view->txn, TABLE_PAUSES, key_span(&first), 0, SCAN_UP);
+    while (!e && !ret->more && scan_next(&scan)) {
+        int64_t aside = 0;
+        if (span_equal(scan.key, key_span(from)))
+            continue;
+        e = scan_read(&scan, &row);
+        if (!e)
+            e = pause_aside(&view->txn, &row, &aside);
+        if (!e)
+            ret->more = ret->count == limit || !page_add(ret, &row, aside);
+    }
+    enum error end = scan_end(&scan);
+    view_close(view);
+    return e ? e : end;
+}
+
+static void serve_list(const struct request *q, struct response *r)
+{
+    struct page page = {.size = 0};
+    struct key from = {.size = 0};
+    char after[TOKEN_TEXT_MAX], next[TOKEN_TEXT_MAX];
+    struct json json;
+    uint64_t limit;
+    if (!parameter_text(q, r, "after", after, sizeof(after)) ||
+        !parameter_number(q, r, "limit", PAUSES_LIST_USUAL, PAUSES_LIST_MAX, &limit))
+        return;
+    if (after[0] &&
+        (!store_here() || token_open(store_here(), PAUSES_LIST, 0, after, strlen(after), &from) != OK)) {
+        response_error(r, ERROR_OPS_400_INVALID,
+                       "after is no token of this list; it must be the next of an earlier answer");
+        return;
+    }
+    page.bytes = actor_alloc(PAGE_BYTES);
+    enum error e = page_read(&from, limit, &page);
+    if (e) {
+        refuse(r, e);
+        return;
+    }
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    json_key(&json, "pauses");
+    json_array_begin(&json);
+    if (page.size)
+        json_raw(&json, page.bytes, page.size);
+    json_array_end(&json);
+    json_key(&json, "next");
+    if (page.more)
+        json_string_n(&json, next, token_seal(store_here(), PAUSES_LIST, 0, key_span(&page.last), next));
+    else
+        json_null(&json);
+    json_object_end(&json);
+}
+
+/* ---- the table ---- */
+
+#define CHANGE(path_, optional, serve_)                                                           \
+    {                                                                                             \
+        .method = METHOD_POST, .path = path_, .surface = SURFACE_OPERATOR, .auth = AUTH_OPERATOR, \
+        .body_max = PAUSES_BODY_MAX, .body_optional = optional, .changes = true, .serve = serve_  \
+    }
+
+const struct route pause_routes[] = {
+    {.method = METHOD_GET,
+     .path = "/jobs/pauses",
+     .surface = SURFACE_OPERATOR,
+     .auth = AUTH_OPERATOR,
+     .serve = serve_list},
+    CHANGE("/jobs:pause", false, serve_pause),
+    CHANGE("/jobs:resume", false, serve_resume),
+    CHANGE("/jobs/{job_id}:run", true, serve_run),
+};
+const size_t pause_routes_count = sizeof(pause_routes) / sizeof(*pause_routes);

@@ -45,7 +45,7 @@ static void test_a_row_that_lacks_an_item_does_not_boot(void)
 {
     set_up();
     broken("rooms")->owner = "";
-    refused("row 21 \"rooms\": owner is empty; it must name the process that owns the subsystem (TOP-160)");
+    refused("row 22 \"rooms\": owner is empty; it must name the process that owns the subsystem (TOP-160)");
     broken("agents")->supervisor = NULL;
     refused("\"agents\": supervisor is empty");
     broken("outbound")->max_restarts = 0;

@@ -111,13 +111,15 @@ static void test_schema_stored_numbers_are_what_they_were(void)
         {203, "job.heartbeat", COMMAND_HIGH, false},      {204, "job.finish", COMMAND_HIGH, false},
         {205, "job.cancel", COMMAND_NORMAL, false},       {206, "job.retry", COMMAND_NORMAL, false},
         {207, "job.fire", COMMAND_HIGH, false},           {208, "job.reap", COMMAND_HIGH, false},
+        {220, "job.pause", COMMAND_HIGH, false},          {221, "job.resume", COMMAND_HIGH, false},
+        {222, "job.unpark", COMMAND_NORMAL, false},       {223, "job.run", COMMAND_NORMAL, false},
     };
     static const char *const tables[] = {
-        "meta",           "audits",          "events",     "ledger",      "due",
-        "outbox",         "claims",          "dead",       "counters",    "signing_keys",
-        "revocations",    "seen_tokens",     "clients",    "client_keys", "api_keys",
-        "api_key_hashes", "rate_windows",    "principals", "webhooks",    "webhook_ids",
-        "jobs",           "job_definitions", "job_queue",  "client_jobs", "reports"};
+        "meta",     "audits",      "events",   "ledger",          "due",          "outbox",
+        "claims",   "dead",        "counters", "signing_keys",    "revocations",  "seen_tokens",
+        "clients",  "client_keys", "api_keys", "api_key_hashes",  "rate_windows", "principals",
+        "webhooks", "webhook_ids", "jobs",     "job_definitions", "job_queue",    "client_jobs",
+        "reports",  "pauses"};
     TEST_CHECK(store_schema.commands_count == sizeof(commands) / sizeof(commands[0]));
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         const struct command_class *command = schema_command(&store_schema, commands[i].code);
@@ -136,8 +138,9 @@ static void test_schema_stored_numbers_are_what_they_were(void)
                RETENTION_API_KEY == 22 && RETENTION_RATE_WINDOW == 23);
     TEST_CHECK(COUNTER_CLIENTS == 100 && COUNTER_API_KEYS == 101 && COUNTER_JOBS == 200 &&
                COUNTER_JOB_SEQ == 201 && COUNTER_JOB_NEWEST == 202 && COUNTER_JOB_FENCE == 203 &&
-               COUNTER_WEBHOOKS == 210);
-    TEST_CHECK(DUE_JOB_TIME == 2 && DUE_JOB_LEASE == 3 && DUE_JOB_BACKOFF == 4 && RETENTION_JOB == 31);
+               COUNTER_JOBS_ASIDE == 204 && COUNTER_WEBHOOKS == 210);
+    TEST_CHECK(DUE_JOB_TIME == 2 && DUE_JOB_LEASE == 3 && DUE_JOB_BACKOFF == 4 && DUE_JOB_PAUSE == 5 &&
+               RETENTION_JOB == 31);
     TEST_CHECK(JOB_DOMAIN == 2 && OUTBOX_JOB == 2 && OUTBOX_JOB_EMITTED == 3);
     TEST_CHECK(JOB_CREATED == 0 && JOB_QUEUED == 1 && JOB_ASSIGNED == 2 && JOB_RUNNING == 3 &&
                JOB_SUCCEEDED == 4 && JOB_FAILED == 5 && JOB_CANCELED == 6);
@@ -177,7 +180,7 @@ static void test_schema_counters_and_queues_have_one_name_each(void)
             TEST_CHECK(counters[i] != counters[j] &&
                        strcmp(counter_name(counters[i]), counter_name(counters[j])) != 0);
     }
-    TEST_CHECK(sizeof(queues) / sizeof(queues[0]) == 5 && queues[0] == NULL);
+    TEST_CHECK(sizeof(queues) / sizeof(queues[0]) == 6 && queues[0] == NULL);
 }
 
 /* ---- a store with a row of every kind, spoilt in one way at a time ---- */

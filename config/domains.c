@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "actors/jobs.h"
+#include "http/job_request.h"
 #include "http/work_kinds.h"
 
 /* Bits of enum job_type. The words have been checked (config/options.c). */
@@ -45,6 +46,7 @@ static void configure_jobs(const struct options *o)
     };
     jobs_configure(&settings);
     work_kinds_configure(settings.runtime_max_ms);
+    job_request_configure(&(struct job_request_settings){.allow_private = o->outbound_allow_private});
 }
 
 void domains_configure(const struct options *o)

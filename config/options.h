@@ -307,7 +307,7 @@ enum option_mark {
       MARK_RELOAD, "1.0", "factor",                                                                          \
       "by which simulated work is faster than its definition says; stored values stay as they are")          \
     X(jobs_priorities, "jobs.priorities", FLAG, FOR_SERVER, 0, 0, MARK_RELOAD, "false", "",                  \
-      "take a priority from 0 to 9 with a submit: lower ones run first; off: first in, first out")           \
+      "take a priority from 0 to 9 with a submit, of which higher ones run first; off: first in, first out") \
     X(jobs_client_concurrency, "jobs.client_concurrency", COUNT, FOR_SERVER, 0, 1000000, MARK_RELOAD, "0",   \
       "jobs", "of one client that run at a time; 0: any number")                                             \
     X(workers_count, "workers.count", COUNT, FOR_SERVER, 0, 1024, MARK_RESTART, "16", "workers",             \

@@ -5,7 +5,6 @@
 
 #include "http/api_key_auth.h"
 #include "http/commit.h"
-#include "http/control.h"
 #include "http/front.h"
 #include "http/idempotency.h"
 #include "http/json_text.h"
@@ -439,23 +438,7 @@ static void serve_client(const struct request *q, struct response *r)
     write_picture(&json, p);
 }
 
-/* ---- jobs and webhooks, of which there are none ---- */
-
-static void serve_no_job(const struct request *q, struct response *r)
-{
-    (void)q;
-    response_error(r, ERROR_RFA_JOB_NOT_FOUND, "there is no such job");
-}
-
-/* Where the contract lists 400, an id that can't be one is that (AMB-J-59). */
-static void serve_no_job_of_an_id(const struct request *q, struct response *r)
-{
-    struct uuid id;
-    if (uuid_parse(q->params[0].bytes, q->params[0].size, &id))
-        serve_no_job(q, r);
-    else
-        response_error(r, ERROR_RFA_REQUEST_MALFORMED, "job_id must be a UUID");
-}
+/* ---- webhooks, of which there are none ---- */
 
 static void serve_no_webhook(const struct request *q, struct response *r)
 {
@@ -467,29 +450,7 @@ static void serve_no_domain(const struct request *q, struct response *r)
 {
     (void)q;
     response_header(r, "Retry-After", "%d", NO_DOMAIN_RETRY_S);
-    response_error(r, ERROR_RFA_STORAGE_UNAVAILABLE,
-                   "this server takes no jobs and no webhooks; nothing was stored");
-}
-
-/* Nothing was ever listed, so no cursor is one of ours. */
-static void serve_no_jobs(const struct request *q, struct response *r)
-{
-    char room[600];
-    bool bad = false;
-    struct json json;
-    if (request_query(q, "cursor", room, sizeof(room), &bad) || bad) {
-        response_error(r, ERROR_RFA_REQUEST_MALFORMED, "cursor is not the next_cursor of this list");
-        return;
-    }
-    response_begin(r, 200, RESPONSE_JSON);
-    json_init(&json, &r->sink);
-    json_object_begin(&json);
-    json_key(&json, "items");
-    json_array_begin(&json);
-    json_array_end(&json);
-    json_key(&json, "next_cursor");
-    json_null(&json);
-    json_object_end(&json);
+    response_error(r, ERROR_RFA_STORAGE_UNAVAILABLE, "this server takes no webhooks; nothing was stored");
 }
 
 /* ---- routes ---- */
@@ -527,21 +488,6 @@ const struct route client_routes[] = {
                serve_renew_key),
     JOBS_ROUTE(POST, "/v1/clients/{client_id}/keys/revoke", KEY, CLIENT, KEYS_BODY_MAX, false, true,
                serve_revoke_key),
-    JOBS_ROUTE(POST, "/v1/jobs", KEY, CLIENT, FRONT_BODY_MAX, false, true, serve_no_domain),
-    JOBS_ROUTE(GET, "/v1/jobs", KEY, CLIENT, 0, false, false, serve_no_jobs),
-    {.method = METHOD_GET,
-     .path = "/v1/jobs/{job_id}",
-     .surface = SURFACE_JOBS,
-     .auth = AUTH_KEY,
-     .limit = LIMIT_CLIENT,
-     .token_twin = &control_shared_job,
-     .serve = serve_no_job},
-    JOBS_ROUTE(POST, "/v1/jobs/{job_id}/cancel", KEY, CLIENT, FRONT_BODY_MAX, true, true,
-               serve_no_job_of_an_id),
-    JOBS_ROUTE(POST, "/v1/jobs/{job_id}/retry", KEY, CLIENT, FRONT_BODY_MAX, true, true,
-               serve_no_job_of_an_id),
-    JOBS_ROUTE(GET, "/v1/jobs/{job_id}/report", KEY, CLIENT, 0, false, false, serve_no_job),
-    JOBS_ROUTE(GET, "/v1/jobs/{job_id}/events", KEY, CLIENT, 0, false, false, serve_no_job),
     JOBS_ROUTE(POST, "/v1/webhooks", KEY, CLIENT, FRONT_BODY_MAX, false, true, serve_no_domain),
     JOBS_ROUTE(DELETE, "/v1/webhooks/{webhook_id}", KEY, CLIENT, 0, false, true, serve_no_webhook),
 };

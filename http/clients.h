@@ -1,7 +1,6 @@
-/* Clients and their API keys over HTTP (spec/jobs.md, 9.1 to 9.4), and the rest of the jobs surface.
+/* Clients and their API keys over HTTP (spec/jobs.md, 9.1 to 9.4).
  *
- * Jobs and webhooks come with their domain: until then their routes answer what is true of a server that has none. No job
- * id is known, lists are empty, and a submit is refused with 503 and stores nothing.
+ * Webhooks come with their domain: until then their routes answer what is true of a server that has none.
  *
  * The secret of a key is in the one answer that made it and nowhere else: the store has its hash, the ledger what may be
  * told again. Whoever repeats a request, with or without an Idempotency-Key, gets api_key null (AMB-J-24).
@@ -24,7 +23,7 @@ struct client_settings {
 /* Boot and reload; any thread. What isn't configured is as above. bootstrap_s is cut to its maximum. */
 void clients_configure(const struct client_settings *settings);
 
-extern const struct route client_routes[]; /* the jobs surface, on the client port */
+extern const struct route client_routes[]; /* on the client port */
 extern const size_t client_routes_count;
 
 /* On the operator's listener, for who has lost the only key (AMB-J-26):

@@ -6,6 +6,7 @@
 #include "http/control.h"
 #include "http/documents.h"
 #include "http/grants.h"
+#include "http/jobs.h"
 #include "http/operator_routes.h"
 #include "http/pauses.h"
 #include "http/principals.h"
@@ -41,6 +42,7 @@ struct surface_tables surface_tables(enum listening listening)
     } else {
         add(&t, document_routes, document_routes_count);
         add(&t, client_routes, client_routes_count);
+        add(&t, job_routes, job_routes_count);
         add(&t, work_kind_routes, work_kind_routes_count);
         add(&t, work_routes, work_routes_count);
         add(&t, control_routes, control_routes_count);

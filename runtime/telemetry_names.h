@@ -177,7 +177,9 @@
     X(JOB_QUEUE_FULL, "job.queue_full", "count", COUNT, "job_queue_full", CLIENT_ID, "",                     \
       HAS(JOB_ID) | HAS(CLIENT_ID), "Deferred jobs that were due while the queue was full.")                 \
     X(WORKER_HEARTBEAT, "worker.heartbeat", "count", COUNT, "worker_heartbeats", CLASS, "worker|outside",    \
-      HAS(CLASS), "Heartbeats of workers that were taken.")
+      HAS(CLASS), "Heartbeats of workers that were taken.")                                                  \
+    X(IDEMPOTENCY, "idempotency.looked_up", "count", COUNT, "idempotency", OUTCOME, "hit|new", HAS(OUTCOME), \
+      "Submits with an idempotency key, or repeated by their request id: whether the job was there.")
 
 /* X(event): those that come with each request: counted, shown to subscribers, but not kept in the ring, where
  * they would push out everything else within a hundredth of a second. */
@@ -185,7 +187,8 @@
     X(HTTP_REQUEST)           \
     X(HTTP_CONNECTION)        \
     X(JOB_TRANSITION)         \
-    X(WORKER_HEARTBEAT)
+    X(WORKER_HEARTBEAT)       \
+    X(IDEMPOTENCY)
 
 /* X(event, class): the class that the event's failure_class must name; any other value is refused. */
 #define TELEMETRY_FAILURES(X)                   \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The client port from outside: clients and their API keys, the jobs surface without jobs, the control surface without its
+# The client port from outside: clients and their API keys, jobs of which there are none, the control surface without its
 # domain, and what is refused in which shape. Tokens come from the command line.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/api/server.sh
@@ -225,8 +225,6 @@ check "AMB-J-19 the list is empty" is "$(ask GET /v1/jobs -H "$auth"; body)" '20
 check "limit" is "$(ask GET '/v1/jobs?limit=101' -H "$auth")" 400
 check "cursor" is "$(ask GET '/v1/jobs?cursor=abc' -H "$auth")" 400
 check "JOB-340 broken JSON" refused 400 RFA_REQUEST_MALFORMED POST /v1/jobs -H "$auth" -H "$json" -d '{'
-check "submit waits for its domain" refused 503 RFA_STORAGE_UNAVAILABLE POST /v1/jobs -H "$auth" -H "$json" -d '{"type":"EXECUTE"}'
-check "JOB-375 Retry-After" header 'retry-after: 60'
 check "JOB-343 not acceptable" refused 406 RFA_REQUEST_NOT_ACCEPTABLE GET "/v1/jobs/$none" -H "$auth" -H 'Accept: text/html'
 check "JOB-362 no such path" refused 404 RFA_REQUEST_ROUTE_NOT_FOUND GET /v1/clients/x/y/z
 check "AMB-J-65 RateLimit" is "$(ask GET /v1/jobs -H "$auth")" 200

@@ -1,0 +1,772 @@
+#include "http/jobs.h"
+
+#include <stdlib.h>
+
+#include "actors/jobs.h"
+#include "actors/worker.h"
+#include "http/commit.h"
+#include "http/control.h"
+#include "http/front.h"
+#include "http/job_json.h"
+#include "http/job_request.h"
+#include "http/new_id.h"
+#include "http/rendered.h"
+#include "runtime/hash.h"
+#include "runtime/telemetry.h"
+#include "store/job_change.h"
+#include "store/job_submit.h"
+#include "store/token.h"
+#include "store/view.h"
+
+enum { ID_TRIES = 3, LIST_OF_JOBS = 200, LIST_OF_EVENTS = 201, CURSOR_ROOM = 600 };
+
+/* ---- what the store said ---- */
+
+static enum error_code code_of(enum error e)
+{
+    switch (e) {
+    case ERR_NOT_FOUND:
+        return ERROR_RFA_JOB_NOT_FOUND;
+    case ERR_FORBIDDEN:
+        return ERROR_RFA_AUTH_FORBIDDEN;
+    case ERR_CONFLICT:
+    case ERR_TRANSITION:
+        return ERROR_RFA_JOB_CONFLICT;
+    case ERR_KEY_REUSED:
+        return ERROR_RFA_EXEC_IDEMPOTENCY_CONFLICT;
+    case ERR_INVALID:
+        return ERROR_RFA_JOB_VALIDATION_FAILED;
+    case ERR_QUEUE_FULL:
+        return ERROR_RFA_EXEC_QUEUE_FULL;
+    case ERR_ACTIVE:
+        return ERROR_RFA_REQUEST_RATE_LIMITED;
+    case ERR_NO_SPACE:
+    case ERR_DAMAGED:
+    case ERR_NEWER:
+    case ERR_IO:
+        return ERROR_RFA_STORAGE_DB_ERROR;
+    case ERR_TIMEOUT:
+        return ERROR_RFA_EXEC_TIMEOUT;
+    case ERR_EXISTS:
+        return ERROR_RFA_INTERNAL;
+    default:
+        return ERROR_RFA_STORAGE_UNAVAILABLE;
+    }
+}
+
+static const char *what_of(enum error e)
+{
+    switch (e) {
+    case ERR_NOT_FOUND:
+        return "there is no such job";
+    case ERR_FORBIDDEN:
+        return "this job belongs to another client";
+    case ERR_CONFLICT:
+        return "no retry is left";
+    case ERR_KEY_REUSED:
+        return "this idempotency key came with another body before";
+    case ERR_INVALID:
+        return "work_kind, or what is drawn without one, isn't within this server's limits";
+    case ERR_QUEUE_FULL:
+        return "as many jobs are queued as may be; nothing was changed";
+    case ERR_ACTIVE:
+        return "as many jobs are active as may be; nothing was stored";
+    case ERR_LIMIT:
+        return "as much is to be remembered or told as may be; nothing was changed";
+    default:
+        return ""; /* the code's title says it */
+    }
+}
+
+static void write_limit(struct json *json, void *context)
+{
+    if (context)
+        JSON_MEMBER(json, "limit", string, (const char *)context);
+}
+
+static void refuse(struct response *r, enum error e)
+{
+    static char queue[] = "max_queue_size", active[] = "max_active_jobs";
+    char *limit = e == ERR_QUEUE_FULL ? queue : e == ERR_ACTIVE ? active : NULL;
+    if (limit)
+        response_header(r, "Retry-After", "%u", JOBS_RETRY_S);
+    response_error_with(r, code_of(e), what_of(e), write_limit, limit);
+}
+
+static enum error submit(const struct request *q, const struct command_class *class, const void *command,
+                         void *ret, size_t room, size_t *ret_size)
+{
+    return commit_submit(q, class, command, ret, room, ret_size, commit_deadline(q));
+}
+
+/* ---- ids ---- */
+
+static void note_job(struct response *r, const struct uuid *id)
+{
+    STATIC_ASSERT(sizeof(r->job_id) >= UUID_TEXT_SIZE, "an id fits");
+    uuid_format(id, r->job_id);
+}
+
+/* What can't be an id is one that isn't there (AMB-J-59); where the contract lists 400, the front has said so. */
+static bool take_id(const struct request *q, struct response *r, struct uuid *ret_id)
+{
+    if (uuid_parse(q->params[0].bytes, q->params[0].size, ret_id)) {
+        note_job(r, ret_id);
+        return true;
+    }
+    refuse(r, ERR_NOT_FOUND);
+    return false;
+}
+
+/* ---- submit ---- */
+
+/* A new id for each try: one that is taken belongs to another job, which stays as it is (JOB-310). */
+static enum error submit_job(const struct request *q, struct job_submit *c, struct job_submitted *ret)
+{
+    uint8_t bytes[JOB_SUBMITTED_SIZE];
+    enum error e = ERR_EXISTS;
+    size_t size = 0;
+    for (int i = 0; i < ID_TRIES && e == ERR_EXISTS; i++) {
+        c->id = new_id();
+        e = submit(q, &job_submit_class, c, bytes, sizeof(bytes), &size);
+    }
+    if (e)
+        return e;
+    return size == sizeof(bytes) ? record_decode(&job_submitted_record, 1, span_of(bytes, size), ret)
+                                 : ERR_UNANSWERED;
+}
+
+static void tell_submitted(const struct job_submit *c, const struct job_submitted *s)
+{
+    struct job_told told = {.id = s->id,
+                            .client = c->client,
+                            .event = JOB_CREATE,
+                            .to = JOB_CREATED,
+                            .kind = s->kind,
+                            .attempt = 1,
+                            .kind_name = c->kind_name};
+    jobs_tell(&told);
+    if (s->state == JOB_CREATED)
+        return;
+    told.event = JOB_ENQUEUE;
+    told.from = JOB_CREATED;
+    told.to = JOB_QUEUED;
+    jobs_tell(&told);
+}
+
+static void write_accepted(struct response *r, const struct job_submitted *s)
+{
+    struct json json;
+    response_header(r, "Location", "/v1/jobs/%s", r->job_id);
+    response_begin(r, 202, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "job_id", string, r->job_id);
+    JSON_MEMBER(&json, "state", string, job_state_name(s->state));
+    job_json_write_time(&json, "created_at", s->created_us);
+    json_object_end(&json);
+}
+
+static void serve_submit(const struct request *q, struct response *r)
+{
+    struct job_submit c = *(const struct job_submit *)q->prepared;
+    struct job_submitted submitted;
+    enum error e = submit_job(q, &c, &submitted);
+    if (e) {
+        refuse(r, e);
+        return;
+    }
+    note_job(r, &submitted.id);
+    if (submitted.made)
+        tell_submitted(&c, &submitted);
+    else
+        response_header(r, "Idempotent-Replayed", "true");
+    if (c.key.size > 0 || !submitted.made)
+        TELEMETRY(IDEMPOTENCY, 1, DIM(OUTCOME, submitted.made ? "new" : "hit"));
+    write_accepted(r, &submitted);
+}
+
+/* ---- cancel and retry ---- */
+
+/* Who runs it stops now; otherwise it would learn of it with its next heartbeat. */
+static void stop_worker(const struct uuid *id, struct job_told *told)
+{
+    char worker[JOB_WORKER_MAX + 1];
+    struct job job;
+    struct view *view = view_open(store_here());
+    worker[0] = 0;
+    if (!view)
+        return;
+    if (job_read(&view->txn, id, &job) == OK && job.state == JOB_CANCELED) {
+        memcpy(worker, job.worker.size ? job.worker.bytes : "", job.worker.size);
+        worker[job.worker.size] = 0;
+        told->ran_us =
+            job.started_us && job.finished_us > job.started_us ? job.finished_us - job.started_us : 0;
+    }
+    view_close(view);
+    if (worker[0])
+        worker_stop(worker, id);
+}
+
+static void write_changed(struct response *r, const struct job_changed *changed, bool attempt)
+{
+    struct json json;
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "job_id", string, r->job_id);
+    JSON_MEMBER(&json, "state", string, job_state_name(changed->state));
+    job_json_write_time(&json, "updated_at", changed->updated_us);
+    if (attempt)
+        JSON_MEMBER(&json, "attempt", uint, changed->attempt);
+    json_object_end(&json);
+}
+
+static void tell_changed(const struct request *q, const struct uuid *id, const struct job_changed *changed,
+                         enum job_event event)
+{
+    struct job_told told = {.id = *id,
+                            .client = q->identity.client,
+                            .event = (uint8_t)event,
+                            .from = changed->from,
+                            .to = changed->state,
+                            .kind = changed->kind,
+                            .attempt = changed->attempt};
+    if (!changed->made)
+        return;
+    if (changed->from == JOB_ASSIGNED || changed->from == JOB_RUNNING)
+        stop_worker(id, &told);
+    jobs_tell(&told);
+}
+
+static void serve_cancel(const struct request *q, struct response *r)
+{
+    struct job_cancel c = {.client = q->identity.client, .kept_us = jobs_settings().kept_us};
+    struct job_changed changed;
+    size_t size = 0;
+    if (!take_id(q, r, &c.id))
+        return;
+    enum error e = submit(q, &job_cancel_class, &c, &changed, sizeof(changed), &size);
+    if (e || size != sizeof(changed)) {
+        refuse(r, e ? e : ERR_UNANSWERED);
+        return;
+    }
+    tell_changed(q, &c.id, &changed, JOB_CANCEL);
+    write_changed(r, &changed, false);
+}
+
+static void serve_retry(const struct request *q, struct response *r)
+{
+    const struct jobs_settings s = jobs_settings();
+    struct job_retry c = {.client = q->identity.client,
+                          .retry_max = s.retry_max,
+                          .queue_max = s.queue_max,
+                          .steady_us = store_steady_us(store_here()),
+                          .base_us = s.backoff_base_us,
+                          .most_us = s.backoff_most_us,
+                          .chance = (uint32_t)actor_random()};
+    struct job_changed changed;
+    size_t size = 0;
+    if (!take_id(q, r, &c.id))
+        return;
+    enum error e = submit(q, &job_retry_class, &c, &changed, sizeof(changed), &size);
+    if (e || size != sizeof(changed)) {
+        refuse(r, e ? e : ERR_UNANSWERED);
+        return;
+    }
+    tell_changed(q, &c.id, &changed, JOB_RETRY);
+    write_changed(r, &changed, true);
+}
+
+/* ---- reading ---- */
+
+/* The job, if it is this client's. */
+static enum error read_own(struct txn *txn, const struct request *q, const struct uuid *id, struct job *ret)
+{
+    enum error e = job_read(txn, id, ret);
+    return e ? e : uuid_equal(&ret->client, &q->identity.client) ? OK : ERR_FORBIDDEN;
+}
+
+/* What its contract doesn't know of, such as the name of a kind of the client's own, isn't measured by it. */
+static void beyond_contract(struct response *r, const struct job *job)
+{
+    if (job->kind == WORK_KIND_USER)
+        r->checked = false;
+}
+
+static void serve_job(const struct request *q, struct response *r)
+{
+    struct job_definition d;
+    struct uuid id;
+    struct job job;
+    struct json json;
+    STATIC_ASSERT(JOB_JSON_MAX <= RESPONSE_BODY_MAX,
+                  "it is written at once, so that nobody waits with a view");
+    if (!take_id(q, r, &id))
+        return;
+    struct view *view = view_open(store_here());
+    enum error e = view ? read_own(&view->txn, q, &id, &job) : ERR_UNAVAILABLE, defined = OK;
+    if (!e)
+        defined = job_read_definition(&view->txn, &id, &d);
+    e = e ? e : defined == ERR_NOT_FOUND ? OK : defined;
+    if (!e) {
+        beyond_contract(r, &job);
+        response_begin(r, 200, RESPONSE_JSON);
+        json_init(&json, &r->sink);
+        job_json_write(&json, &job, defined ? NULL : &d);
+    }
+    if (view)
+        view_close(view);
+    if (e)
+        refuse(r, e);
+}
+
+/* Events from *from up to `to`, as many as fit; *from is behind the last one. One that is missing is passed over: the job still
+ * works without it (JOB-392). */
+static enum error render_events(struct txn *txn, const struct job *job, struct span kind_name, uint64_t *from,
+                                uint64_t to, struct rendered *out)
+{
+    enum error e = OK;
+    for (; !e && *from <= to; ++*from) {
+        struct event event;
+        e = event_read(txn, &job->id, *from, &event);
+        if (e == ERR_NOT_FOUND) {
+            TELEMETRY(STORE_DAMAGED, 1, DIM(COMPONENT, "job"), DIM(REASON, "an event is missing"));
+            e = OK;
+            continue;
+        }
+        if (e)
+            break;
+        struct json *json = rendered_begin(out);
+        json_object_begin(json);
+        job_event_write_json(json, txn->store, job, kind_name, *from, &event);
+        json_object_end(json);
+        if (!rendered_end(out))
+            break;
+    }
+    return e;
+}
+
+/* What of a job its events are written with. */
+struct eventful {
+    struct job job; /* without its texts */
+    uint64_t next, last;
+    char kind_room[WORK_KIND_NAME_MAX];
+    struct span kind_name;
+    struct rendered *some;
+};
+
+static void note_kind(struct txn *txn, struct eventful *s)
+{
+    struct job_definition d;
+    struct span name = job_kind_name(s->job.kind, span_of(NULL, 0));
+    if (s->job.kind == WORK_KIND_USER && job_read_definition(txn, &s->job.id, &d) == OK &&
+        d.kind_name.size > 0) {
+        memcpy(s->kind_room, d.kind_name.bytes, d.kind_name.size);
+        name = span_of(s->kind_room, d.kind_name.size);
+    }
+    s->kind_name = name;
+}
+
+/* The next chunk, by a view of its own. False: there is no more, or it can't be read, which a body that is on its way can't say in
+ * another way than by ending too soon. */
+static bool more_events(struct response *r, struct eventful *s)
+{
+    rendered_clear(s->some);
+    if (s->next > s->last)
+        return false;
+    struct view *view = view_open(store_here());
+    enum error e =
+        view ? render_events(&view->txn, &s->job, s->kind_name, &s->next, s->last, s->some) : ERR_UNAVAILABLE;
+    if (view)
+        view_close(view);
+    r->failed |= e != OK;
+    return e == OK;
+}
+
+static void write_events(struct response *r, struct json *json, struct eventful *s)
+{
+    do
+        rendered_write(s->some, json);
+    while (more_events(r, s) && !r->failed);
+}
+
+/* ---- report ---- */
+
+struct told_report {
+    struct report report; /* its texts lie in the room */
+    struct eventful events;
+    char room[512 + JOB_RESULT_MAX];
+};
+
+static void keep_texts(struct told_report *t)
+{
+    struct report *p = &t->report;
+    char *at = t->room;
+    memcpy(at, p->message.size ? p->message.bytes : "", p->message.size);
+    p->message.bytes = at;
+    at += p->message.size;
+    memcpy(at, p->result.size ? p->result.bytes : "", p->result.size);
+    p->result.bytes = at;
+}
+
+/* *ret_job: the job is there, whatever becomes of the report. */
+static enum error read_report(struct txn *txn, const struct request *q, const struct uuid *id,
+                              struct told_report *t, bool *ret_job)
+{
+    struct eventful *s = &t->events;
+    enum error e = read_own(txn, q, id, &s->job);
+    *ret_job = e == OK;
+    if (!e)
+        e = job_read_report(txn, &s->job, &t->report);
+    if (e)
+        return e;
+    keep_texts(t);
+    note_kind(txn, s);
+    s->next = 1;
+    s->last = t->report.events;
+    return render_events(txn, &s->job, s->kind_name, &s->next, s->last, s->some);
+}
+
+static void write_report(struct response *r, struct told_report *t)
+{
+    const struct report *p = &t->report;
+    struct json json;
+    beyond_contract(r, &t->events.job);
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    job_json_write_id(&json, "job_id", &t->events.job.id);
+    JSON_MEMBER(&json, "outcome", string, job_outcome_name(p->outcome));
+    json_key(&json, "events");
+    json_array_begin(&json);
+    write_events(r, &json, &t->events);
+    json_array_end(&json);
+    job_json_write_time(&json, "started_at", p->started_us);
+    job_json_write_time(&json, "finished_at", p->finished_us);
+    JSON_MEMBER(&json, "duration_ms", uint,
+                p->started_us && p->finished_us > p->started_us ? (p->finished_us - p->started_us) / 1000
+                                                                : 0);
+    if (p->message.size > 0) {
+        json_key(&json, "message");
+        json_string_n(&json, p->message.bytes, p->message.size);
+    }
+    if (p->result.size > 0) {
+        json_key(&json, "result");
+        json_raw(&json, p->result.bytes, p->result.size);
+    }
+    json_object_end(&json);
+}
+
+static void serve_report(const struct request *q, struct response *r)
+{
+    struct told_report *t = actor_alloc(sizeof(*t));
+    struct uuid id;
+    bool job = false;
+    if (!take_id(q, r, &id))
+        return;
+    t->events.some = rendered_new();
+    struct view *view = view_open(store_here());
+    enum error e = view ? read_report(&view->txn, q, &id, t, &job) : ERR_UNAVAILABLE;
+    if (view)
+        view_close(view);
+    if (e == ERR_NOT_FOUND && job)
+        response_error(r, ERROR_RFA_JOB_REPORT_NOT_FOUND, "the job is %s and has no report",
+                       job_state_name(t->events.job.state));
+    else if (e)
+        refuse(r, e);
+    else
+        write_report(r, t);
+}
+
+/* ---- pages ---- */
+
+/* What the schemas of parameters have passed is looked at once more: it costs nothing, and a handler needn't know. */
+static bool take_word(const struct request *q, struct response *r, const char *name,
+                      const char *(*word_of)(uint8_t), uint8_t count, uint8_t *ret_position)
+{
+    char room[32];
+    bool bad = false;
+    const char *text = q->query.size ? request_query(q, name, room, sizeof(room), &bad) : NULL;
+    *ret_position = 0;
+    if (!text && !bad)
+        return true;
+    for (uint8_t i = 0; !bad && i < count; i++)
+        if (word_of(i) && strcmp(word_of(i), text) == 0) {
+            *ret_position = (uint8_t)(i + 1);
+            return true;
+        }
+    response_error_field(r, ERROR_RFA_REQUEST_MALFORMED, name, "is none that there is");
+    return false;
+}
+
+static bool take_limit(const struct request *q, struct response *r, uint64_t *ret_limit)
+{
+    char room[8], *end = room;
+    bool bad = false;
+    const char *text = q->query.size ? request_query(q, "limit", room, sizeof(room), &bad) : NULL;
+    *ret_limit = JOBS_PAGE_USUAL;
+    if (text)
+        *ret_limit = strtoull(text, &end, 10);
+    if (!bad && (!text || (*end == 0 && *ret_limit >= 1 && *ret_limit <= JOBS_PAGE_MAX)))
+        return true;
+    response_error_field(r, ERROR_RFA_REQUEST_MALFORMED, "limit", "must be a whole number from 1 to 100");
+    return false;
+}
+
+static uint64_t filter_of(const void *bytes, size_t size)
+{
+    struct hash_key key;
+    memcpy(&key, store_here()->secret, sizeof(key));
+    return hash_sip24(&key, bytes, size);
+}
+
+/* The number that the page before ended with; 0: from the beginning. False: answered. */
+static bool take_cursor(const struct request *q, struct response *r, uint16_t list, uint64_t filter,
+                        uint64_t *ret_number)
+{
+    char room[CURSOR_ROOM];
+    bool bad = false;
+    struct key key;
+    const char *text = request_query(q, "cursor", room, sizeof(room), &bad);
+    *ret_number = 0;
+    if (!text && !bad)
+        return true;
+    if (!bad && token_open(store_here(), list, filter, text, strlen(text), &key) == OK && key.size == 8) {
+        *ret_number = key_u64(key.bytes);
+        return true;
+    }
+    response_error_field(r, ERROR_RFA_REQUEST_MALFORMED, "cursor", "is not the next_cursor of this list");
+    return false;
+}
+
+/* number 0: that was all. */
+static void write_cursor(struct json *json, uint16_t list, uint64_t filter, uint64_t number)
+{
+    char text[TOKEN_TEXT_MAX];
+    struct key key = {.size = 0};
+    json_key(json, "next_cursor");
+    if (!number) {
+        json_null(json);
+        return;
+    }
+    key_add_u64(&key, number);
+    json_string_n(json, text, token_seal(store_here(), list, filter, key_span(&key), text));
+}
+
+static void begin_items(struct response *r, struct json *json)
+{
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(json, &r->sink);
+    json_object_begin(json);
+    json_key(json, "items");
+    json_array_begin(json);
+}
+
+/* ---- events ---- */
+
+static enum error begin_events(const struct request *q, const struct uuid *id, uint64_t limit,
+                               struct eventful *s)
+{
+    struct view *view = view_open(store_here());
+    if (!view)
+        return ERR_UNAVAILABLE;
+    enum error e = read_own(&view->txn, q, id, &s->job);
+    if (!e) {
+        note_kind(&view->txn, s);
+        s->last = s->job.events - s->next >= limit ? s->next + limit - 1 : s->job.events;
+        if (s->next <= s->job.events)
+            e = render_events(&view->txn, &s->job, s->kind_name, &s->next, s->last, s->some);
+        else
+            s->last = s->job.events;
+    }
+    view_close(view);
+    return e;
+}
+
+static void serve_events(const struct request *q, struct response *r)
+{
+    struct eventful *s = actor_alloc(sizeof(*s));
+    uint64_t limit, after, filter;
+    struct uuid id;
+    struct json json;
+    if (!take_limit(q, r, &limit) || !take_id(q, r, &id))
+        return;
+    filter = filter_of(&id, sizeof(id));
+    if (!take_cursor(q, r, LIST_OF_EVENTS, filter, &after))
+        return;
+    s->some = rendered_new();
+    s->next = after + 1;
+    enum error e = begin_events(q, &id, limit, s);
+    if (e) {
+        refuse(r, e);
+        return;
+    }
+    beyond_contract(r, &s->job);
+    begin_items(r, &json);
+    write_events(r, &json, s);
+    json_array_end(&json);
+    write_cursor(&json, LIST_OF_EVENTS, filter, s->last < s->job.events ? s->last : 0);
+    json_object_end(&json);
+}
+
+/* ---- list ---- */
+
+/* A page of a client's jobs, from `before` downwards. */
+struct listing {
+    struct uuid client;
+    uint8_t state, outcome, type; /* positions, from 1 on; 0: any */
+    uint64_t before;              /* number of creation of the one that was looked at last; 0: none yet */
+    uint32_t looked, left;        /* jobs looked at; items that still fit */
+    bool more, user;
+    struct rendered *some;
+};
+
+static bool passes(const struct listing *l, const struct job *job)
+{
+    return (!l->state || job->state == l->state - 1) && (!l->type || job->type == l->type - 1) &&
+           (!l->outcome || job->state == l->outcome - 1);
+}
+
+static enum error render_job(struct txn *txn, const struct job *job, struct listing *l, bool *ret_full)
+{
+    struct job_definition d;
+    enum error e = job_read_definition(txn, &job->id, &d);
+    if (e && e != ERR_NOT_FOUND)
+        return e;
+    job_json_write(rendered_begin(l->some), job, e ? NULL : &d);
+    *ret_full = !rendered_end(l->some);
+    l->left -= !*ret_full;
+    l->user |= job->kind == WORK_KIND_USER;
+    return OK;
+}
+
+/* *ret_full: the room is; the job is for the next view. */
+static enum error list_one(struct scan *scan, struct listing *l, bool *ret_full)
+{
+    struct client_job row;
+    struct job job;
+    uint64_t seq = key_u64((const uint8_t *)scan->key.bytes + sizeof(struct uuid));
+    enum error e = scan_read(scan, &row);
+    if (!e)
+        e = job_read(scan->txn, &row.id, &job);
+    if (e)
+        return e;
+    if (passes(l, &job))
+        e = render_job(scan->txn, &job, l, ret_full);
+    if (!e && !*ret_full) {
+        l->before = seq;
+        l->looked++;
+    }
+    return e;
+}
+
+/* As many as fit, or may be looked at in one view. */
+static enum error list_some(struct txn *txn, struct listing *l)
+{
+    struct key from = client_job_key(&l->client, l->before ? l->before - 1 : UINT64_MAX);
+    struct scan scan = txn_scan(txn, TABLE_CLIENT_JOBS, key_span(&from), sizeof(struct uuid), SCAN_DOWN);
+    uint32_t chunk = l->looked + JOBS_SCAN_CHUNK;
+    enum error e = OK;
+    bool full = false;
+    l->more = false;
+    while (!e && !l->more && scan_next(&scan)) {
+        if (l->left == 0 || l->looked == chunk || l->looked == JOBS_SCAN_MAX)
+            l->more = true;
+        else
+            e = list_one(&scan, l, &full);
+        l->more |= full;
+    }
+    enum error end = scan_end(&scan);
+    return e ? e : end;
+}
+
+static enum error list_in_view(struct listing *l)
+{
+    rendered_clear(l->some);
+    struct view *view = view_open(store_here());
+    enum error e = view ? list_some(&view->txn, l) : ERR_UNAVAILABLE;
+    if (view)
+        view_close(view);
+    return e;
+}
+
+/* Filters that the listing depends on, so that a cursor is of these and no others. */
+static uint64_t listing_filter(const struct listing *l)
+{
+    uint8_t bytes[sizeof(l->client) + 3];
+    memcpy(bytes, l->client.bytes, sizeof(l->client));
+    bytes[sizeof(l->client)] = l->state;
+    bytes[sizeof(l->client) + 1] = l->outcome;
+    bytes[sizeof(l->client) + 2] = l->type;
+    return filter_of(bytes, sizeof(bytes));
+}
+
+static bool take_listing(const struct request *q, struct response *r, struct listing *l)
+{
+    uint64_t limit;
+    memset(l, 0, sizeof(*l));
+    l->client = q->identity.client;
+    if (!take_word(q, r, "state", job_state_name, JOB_STATE_COUNT, &l->state) ||
+        !take_word(q, r, "outcome", job_outcome_name, JOB_STATE_COUNT, &l->outcome) ||
+        !take_word(q, r, "type", job_type_name, JOB_TYPE_COUNT, &l->type) || !take_limit(q, r, &limit))
+        return false;
+    l->left = (uint32_t)limit;
+    return true;
+}
+
+static bool again(const struct listing *l)
+{
+    return l->more && l->left > 0 && l->looked < JOBS_SCAN_MAX;
+}
+
+static void serve_jobs(const struct request *q, struct response *r)
+{
+    struct listing l;
+    struct json json;
+    if (!take_listing(q, r, &l))
+        return;
+    uint64_t filter = listing_filter(&l);
+    if (!take_cursor(q, r, LIST_OF_JOBS, filter, &l.before))
+        return;
+    l.some = rendered_new();
+    enum error e = list_in_view(&l);
+    if (e) {
+        refuse(r, e);
+        return;
+    }
+    begin_items(r, &json);
+    rendered_write(l.some, &json);
+    while (again(&l) && !r->failed) {
+        r->failed |= list_in_view(&l) != OK;
+        rendered_write(l.some, &json);
+    }
+    json_array_end(&json);
+    write_cursor(&json, LIST_OF_JOBS, filter, l.more ? l.before : 0);
+    json_object_end(&json);
+    if (l.user)
+        r->checked = false;
+}
+
+/* ---- routes ---- */
+
+#define JOB_ROUTE(verb, text, size, handler, ...)                                           \
+    {                                                                                       \
+        .method = METHOD_##verb, .path = (text), .surface = SURFACE_JOBS, .auth = AUTH_KEY, \
+        .limit = LIMIT_CLIENT, .body_max = (size), .changes = METHOD_##verb != METHOD_GET,  \
+        .serve = (handler), __VA_ARGS__                                                     \
+    }
+
+const struct route job_routes[] = {
+    JOB_ROUTE(POST, "/v1/jobs", FRONT_BODY_MAX, serve_submit, .precheck = job_request_precheck,
+              .action = "submit"),
+    JOB_ROUTE(GET, "/v1/jobs", 0, serve_jobs, .action = "list"),
+    JOB_ROUTE(GET, "/v1/jobs/{job_id}", 0, serve_job, .token_twin = &control_shared_job, .action = "get"),
+    JOB_ROUTE(POST, "/v1/jobs/{job_id}/cancel", FRONT_BODY_MAX, serve_cancel, .body_optional = true,
+              .action = "cancel"),
+    JOB_ROUTE(POST, "/v1/jobs/{job_id}/retry", FRONT_BODY_MAX, serve_retry, .body_optional = true,
+              .action = "retry"),
+    JOB_ROUTE(GET, "/v1/jobs/{job_id}/report", 0, serve_report, .action = "report"),
+    JOB_ROUTE(GET, "/v1/jobs/{job_id}/events", 0, serve_events, .action = "events"),
+};
+const size_t job_routes_count = sizeof(job_routes) / sizeof(*job_routes);

@@ -59,7 +59,8 @@ enum error directory_vacant(const char *path, bool *ret_missing, char *ret_text,
     if (!dir)
         return directory_refuse(errno, path, "listed", ret_text, text_size);
     enum error e = OK;
-    for (struct dirent *entry; !e && (entry = readdir(dir));)
+    struct dirent *entry;
+    for (errno = 0; !e && (entry = readdir(dir)); errno = 0)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
             snprintf(
                 ret_text, text_size,
@@ -67,9 +68,10 @@ enum error directory_vacant(const char *path, bool *ret_missing, char *ret_text,
                 path, entry->d_name);
             e = ERR_EXISTS;
         }
+    int code = e ? 0 : errno; /* its end and a failure look alike otherwise */
     closedir(dir);
     *ret_missing = false;
-    return e;
+    return code ? directory_refuse(code, path, "listed", ret_text, text_size) : e;
 }
 
 bool directory_sync_parent(const char *path)

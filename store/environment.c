@@ -58,9 +58,9 @@ struct opening {
     const struct schema *schema;
     char *text;
     size_t text_size;
-    bool made_dir, made_lock; /* to be taken away again when there is no store in the end */
-    bool later;               /* the file has a commit that only lacks its number */
-    bool incomplete;          /* it has a table less than this program's stores */
+    bool made_dir, made_lock, made_readers; /* to be taken away again when it is refused in the end */
+    bool later;                             /* the file has a commit that only lacks its number */
+    bool incomplete;                        /* it has a table less than this program's stores */
 };
 
 #define DIR_OF(o) ((o)->environment->dir)
@@ -121,7 +121,8 @@ static enum error look(struct opening *o, struct lying *ret)
     *ret = (struct lying){0};
     if (!dir)
         return refuse_system(o, errno, "listing it");
-    for (struct dirent *entry; (entry = readdir(dir));) {
+    struct dirent *entry;
+    for (errno = 0; (entry = readdir(dir)); errno = 0) { /* its end and a failure look alike otherwise */
         if (strcmp(entry->d_name, DATA_FILE) == 0)
             ret->data = true;
         else if (strcmp(entry->d_name, LOCK_FILE) == 0)
@@ -131,8 +132,9 @@ static enum error look(struct opening *o, struct lying *ret)
         else if (!name_is(entry->d_name, harmless) && !ret->stranger[0])
             snprintf(ret->stranger, sizeof(ret->stranger), "%s", entry->d_name);
     }
+    int code = errno;
     closedir(dir);
-    return OK;
+    return code ? refuse_system(o, code, "listing it") : OK;
 }
 
 static enum error reach_dir(struct opening *o)
@@ -315,6 +317,7 @@ static enum error probe_format(struct opening *o, MDB_txn *txn)
             o, ERR_DAMAGED,
             "holds a store that says it is at commit %llu, but was left at %llu: the newest state is gone",
             (unsigned long long)mdb_txn_id(txn), (unsigned long long)format.commit);
+    o->environment->format = format;
     return OK;
 }
 
@@ -415,10 +418,13 @@ static int allocate_blocks(int fd, uint64_t from, uint64_t to)
 
 /* LMDB maps its table of readers and writes through the map: without blocks behind it, a full disk is SIGBUS. It takes
  * the number of readers from the file's size. */
-static int allocate_readers(const struct environment *e, const char *name)
+static int allocate_readers(const struct environment *e, const char *name, bool *ret_made)
 {
     uint64_t size = ((uint64_t)e->options.views_max * READER_SIZE + READERS_HEAD + 4095) & ~UINT64_C(4095);
-    int fd = openat(e->dir_fd, name, O_RDWR | O_CREAT | O_CLOEXEC, MODE_FILE);
+    int fd = openat(e->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, MODE_FILE);
+    *ret_made = fd >= 0;
+    if (fd < 0 && errno == EEXIST)
+        fd = openat(e->dir_fd, name, O_RDWR | O_CLOEXEC);
     int code = fd < 0 ? errno : allocate_blocks(fd, 0, size);
     if (fd >= 0)
         close(fd);
@@ -475,7 +481,8 @@ static enum error make(struct opening *o)
         return error;
     if (mkdirat(e->dir_fd, MAKING, MODE_DIR) < 0)
         return refuse_system(o, errno, "making " MAKING);
-    int code = allocate_readers(e, MAKING "/" READERS_FILE);
+    bool made;
+    int code = allocate_readers(e, MAKING "/" READERS_FILE, &made);
     if (!code)
         code = lmdb_open(e, path, LMDB_FLAGS);
     if (!code)
@@ -624,7 +631,7 @@ static enum error open_data(struct opening *o)
     unsigned flags = 0;
     if (fstatat(e->dir_fd, DATA_FILE, &stat, 0) == 0)
         e->map = map_for(e, (uint64_t)stat.st_size);
-    int code = e->options.guest ? 0 : allocate_readers(e, READERS_FILE);
+    int code = e->options.guest ? 0 : allocate_readers(e, READERS_FILE, &o->made_readers);
     if (!code)
         code = lmdb_open(e, e->dir, LMDB_FLAGS | (e->options.guest ? MDB_RDONLY : 0));
     if (code)
@@ -636,6 +643,17 @@ static enum error open_data(struct opening *o)
                       mdb_strerror(code));
     enum error error = measure(o);
     return error ? error : open_handles(o);
+}
+
+static enum error read_format(struct environment *e, struct meta_format *ret_format)
+{
+    MDB_txn *txn;
+    int code = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &txn);
+    if (code)
+        return code == ENOMEM ? ERR_MEMORY : ERR_IO;
+    enum error error = meta_read_format(txn, e->tables[TABLE_META], ret_format);
+    mdb_txn_abort(txn);
+    return error;
 }
 
 static enum error open_owned(struct opening *o)
@@ -671,9 +689,9 @@ static enum error open_owned(struct opening *o)
         return error;
     if ((error = sync_names(o)) != OK || (error = open_data(o)) != OK)
         return error;
-    struct uuid identity;
-    error = environment_identity(e, &identity);
-    return error ? refuse(o, error, "holds a store that doesn't say which") : write_lock_line(o, &identity);
+    error = read_format(e, &e->format);
+    return error ? refuse(o, error, "holds a store that doesn't say which")
+                 : write_lock_line(o, &e->format.identity);
 }
 
 /* A guest's own look, over a snapshot that the writer leaves alone. */
@@ -746,6 +764,20 @@ static enum error check_options(struct opening *o)
     return OK;
 }
 
+/* What was made for nothing goes again, but not from under somebody who has it by now; while it is locked nobody opens a
+ * store there. */
+static void take_away(const struct opening *o, enum error e)
+{
+    int dir = o->environment->dir_fd;
+    if (e == ERR_IN_USE)
+        return;
+    lmdb_close(o->environment);
+    if (o->made_readers)
+        (void)unlinkat(dir, READERS_FILE, 0);
+    if (o->made_lock)
+        (void)unlinkat(dir, LOCK_FILE, 0);
+}
+
 enum error environment_open(const struct environment_options *options, const struct schema *schema,
                             struct environment *ret_environment, char *ret_text, size_t text_size)
 {
@@ -763,14 +795,9 @@ enum error environment_open(const struct environment_options *options, const str
     if (!error)
         error = options->guest ? open_guest(&o) : open_owned(&o);
     if (error) {
-        char line[LOCK_LINE_SIZE + 1];
-        /* What was made for nothing goes again, but not from under somebody who has it by now. */
-        bool ours = error != ERR_IN_USE;
-        if (ours && o.made_lock && faccessat(e->dir_fd, DATA_FILE, F_OK, 0) < 0 &&
-            !lock_names_a_store(e->lock_fd, line))
-            (void)unlinkat(e->dir_fd, LOCK_FILE, 0);
+        take_away(&o, error);
         environment_close(e);
-        if (ours && o.made_dir)
+        if (o.made_dir && error != ERR_IN_USE)
             (void)rmdir(e->dir);
     }
     return error;
@@ -799,12 +826,8 @@ bool environment_claimed(const char *dir)
 
 enum error environment_identity(struct environment *e, struct uuid *ret_identity)
 {
-    MDB_txn *txn;
     struct meta_format format;
-    if (mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &txn))
-        return ERR_IO;
-    enum error error = meta_read_format(txn, e->tables[TABLE_META], &format);
-    mdb_txn_abort(txn);
+    enum error error = read_format(e, &format);
     if (!error)
         *ret_identity = format.identity;
     return error;

@@ -29,6 +29,7 @@
 #include <stdatomic.h>
 
 #include "runtime/error.h"
+#include "store/meta.h"
 #include "store/schema.h"
 
 struct environment_options {
@@ -56,6 +57,7 @@ struct environment {
     uint64_t seeds[SCHEMA_TABLES_MAX]; /* of their values' checksums */
     char dir[4096];
     struct environment_options options;
+    struct meta_format format; /* what the store said of itself when it was opened */
     int lock_fd, dir_fd;
     int data_fd; /* LMDB's own descriptor */
     int process; /* the opener; a fork has no business here */

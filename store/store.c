@@ -52,16 +52,6 @@ static enum error memory_of(struct store *store)
     return e || !store->txn.scratch || !store->txn.counters || !store->answers ? ERR_MEMORY : OK;
 }
 
-static enum error read_format(struct store *store, struct meta_format *ret_format)
-{
-    MDB_txn *txn;
-    if (mdb_txn_begin(store->environment.mdb, NULL, MDB_RDONLY, &txn))
-        return ERR_IO;
-    enum error e = meta_read_format(txn, store->environment.tables[TABLE_META], ret_format);
-    mdb_txn_abort(txn);
-    return e;
-}
-
 /* The writer's scheduler has nobody else on it, but who wants to end it must get a word in. */
 static void rest(void *arg)
 {
@@ -153,7 +143,6 @@ enum error store_load(struct store *store)
 static enum error bring_up(struct store *store, const struct store_options *o, char *text, size_t size)
 {
     struct environment_options environment = o->environment;
-    struct meta_format format;
     const char *dir = environment.dir;
     enum error e = memory_of(store);
     if (e)
@@ -166,14 +155,11 @@ static enum error bring_up(struct store *store, const struct store_options *o, c
     e = environment_open(&environment, store->schema, &store->environment, text, size);
     if (e)
         return e;
-    e = read_format(store, &format);
-    if (e)
-        return say(e, dir, "holds a store that doesn't say which", text, size);
-    store->identity = format.identity;
-    memcpy(store->secret, format.secret, sizeof(store->secret));
+    store->identity = store->environment.format.identity;
+    memcpy(store->secret, store->environment.format.secret, sizeof(store->secret));
     if (environment.guest)
         return OK;
-    e = migrate(store, &format);
+    e = migrate(store, &store->environment.format);
     if (e)
         return say(e, dir, "holds a store of an older format that could not be brought forward", text, size);
     store->ledger_max = o->ledger_max ? o->ledger_max : LEDGER_MAX;

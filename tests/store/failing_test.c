@@ -460,11 +460,16 @@ static void test_S3_L5_every_call_fails_under_a_writer(void)
 
 /* ---- making and opening ---- */
 
-static void judge_opening(enum error e, struct store *store, const char *text, uint64_t rows)
+/* What lies in the directory: nothing, a store, one that lost its lock file. */
+enum lying { LYING_NONE, LYING_STORE, LYING_UNLOCKED };
+
+static void judge_opening(enum error e, struct store *store, const char *text, uint64_t rows,
+                          enum lying lying)
 {
     TEST_CHECK_(e == OK ? store != NULL : store == NULL && text[0] != 0, "%s: '%s'", error_name(e), text);
     if (e) {
-        TEST_CHECK_(e != ERR_FOREIGN && e != ERR_MISSING && e != ERR_NEWER && e != ERR_EXISTS,
+        TEST_CHECK_((e != ERR_FOREIGN || lying == LYING_UNLOCKED) && e != ERR_MISSING && e != ERR_NEWER &&
+                        e != ERR_EXISTS,
                     "says %s: '%s'", error_name(e), text);
         store = open_sound(work);
     }
@@ -472,17 +477,37 @@ static void judge_opening(enum error e, struct store *store, const char *text, u
     store_close(store);
 }
 
-/* One kind; the store of the template, or none. */
-static void fail_opening(enum failing_kind kind, bool there)
+/* Names, and what the files of a store hold; not when they were written: its meta pages are, as they were. */
+static uint64_t dir_of(const char *path)
+{
+    uint64_t sum = 0;
+    size_t size;
+    DIR *listing = opendir(path);
+    if (!listing)
+        return 0;
+    for (struct dirent *entry; (entry = readdir(listing));) {
+        bool file = strcmp(entry->d_name, "data.mdb") == 0 || strcmp(entry->d_name, "coppice.lock") == 0;
+        uint8_t *bytes = file ? place_read(place_in(path, entry->d_name), &size) : NULL;
+        uint64_t name = checksum(1, entry->d_name, strlen(entry->d_name));
+        sum += file ? checksum(name, bytes, size) : name; /* in whatever order */
+        free(bytes);
+    }
+    closedir(listing);
+    return sum;
+}
+
+static void fail_opening(enum failing_kind kind, enum lying lying)
 {
     uint64_t rows = 0;
     for (uint64_t n = 0; n < CALLS_MAX; n++) {
         char text[256];
         struct store *store = NULL;
-        if (there)
-            copy_template();
-        else
+        if (lying == LYING_NONE)
             place_remove(work);
+        else
+            copy_template();
+        if (lying == LYING_UNLOCKED)
+            TEST_ASSERT(unlink(place_in(work, "coppice.lock")) == 0);
         struct held before = held();
         if (n == 0) { /* what it is when nothing fails */
             store = open_sound(work);
@@ -490,12 +515,15 @@ static void fail_opening(enum failing_kind kind, bool there)
             store_close(store);
             continue;
         }
+        uint64_t untouched = dir_of(work);
         failing_begin(kind, n);
         enum error e = open_at(work, &store, text);
         bool hit = failing_end();
         if (hit)
             TEST_CASE_("%s, call %u, %s", kind_names[kind], (unsigned)n, failing_name());
-        judge_opening(e, store, text, rows);
+        TEST_CHECK_(e == OK || lying == LYING_NONE || dir_of(work) == untouched,
+                    "a refused directory is as it was: %s", text);
+        judge_opening(e, store, text, rows, lying);
         check_nothing_leaks(before);
         if (!hit) {
             TEST_CHECK_(e == OK, "the last turn: %s: %s", error_name(e), text);
@@ -509,7 +537,7 @@ static void test_s6_every_call_fails_while_a_store_is_made(void)
 {
     begin();
     for (enum failing_kind kind = 0; kind < FAILING_KIND_COUNT; kind++)
-        fail_opening(kind, false);
+        fail_opening(kind, LYING_NONE);
     end();
 }
 
@@ -517,7 +545,8 @@ static void test_s6_every_call_fails_while_a_store_is_opened(void)
 {
     begin();
     for (enum failing_kind kind = 0; kind < FAILING_KIND_COUNT; kind++)
-        fail_opening(kind, true);
+        for (enum lying lying = LYING_STORE; lying <= LYING_UNLOCKED; lying++)
+            fail_opening(kind, lying);
     end();
 }
 

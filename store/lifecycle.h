@@ -4,7 +4,7 @@
  *     #define PARCEL_EVENTS(X) X(SEND, "send") X(LOSE, "lose")
  *     static const struct lifecycle_edge edges[] = {{PARCEL_HELD, PARCEL_SEND, PARCEL_SENT}, ...};
  *
- * Declared once per kind of thing, checked at boot and by a test (lifecycle_check): every name is there and used
+ * Declared once per kind of thing, and checked by a test of each (lifecycle_check): every name is there and used
  * once, no edge leaves a terminal state, no state and event have two edges, every state but the first is reached.
  * Pure tables: nothing here stores anything. A state is stored as its number; numbers are never given away twice.
  */

@@ -12,8 +12,8 @@
  * are ERR_FENCED. A row is marked after its receiver acknowledged it: so delivery is at least once. The relay
  * doesn't send a row while an earlier one of its key is unfinished.
  *
- * Limits per partition: at OUTBOX_SOFT rows outbox_level says so and submitters slow down, at OUTBOX_HARD commands
- * that would put another are refused with ERR_LIMIT.
+ * Limits per partition: at OUTBOX_SOFT rows outbox_level says so, and with it /readyz and the operators' figures; nobody is
+ * slowed down. At OUTBOX_HARD commands that would put another are refused with ERR_LIMIT.
  */
 #ifndef COPPICE_STORE_OUTBOX_H
 #define COPPICE_STORE_OUTBOX_H

@@ -254,6 +254,7 @@ kill -TERM "$server"
 check "and it ends with 0" await 'ended 0'
 check "its file is left to the manager" test -S "$tmp/managed"
 service=$(sed -n 's/.*COPPICE_OPERATOR_LISTEN=unix:\([^ ]*\).*/\1/p' packaging/coppice.service)
+check "L10 the shipped unit lets nothing be swapped out" grep -qx MemorySwapMax=0 packaging/coppice.service
 check "the shipped units name one path" is "$(sed -n 's/^ListenStream=//p' packaging/coppice-operator.socket)" "$service"
 until=ended
 check "CTL-068 a clients' socket that others reach" managed MANAGER_CLIENT=0.0.0.0 -- --env prod --operator-listen 127.0.0.1:0 --store-dir "$tmp/none"

@@ -242,6 +242,10 @@ traffic: deps ## clients of the job API, and what they see of a running server: 
 	@$(MAKE) --no-print-directory $(B)/chaos/traffic
 	@$(B)/chaos/traffic $(ARGS)
 
+races: deps ## two processes that open one store at the same moment, 10,000 times: exactly one has it
+	@$(MAKE) --no-print-directory $(B)/tests/store/two_test
+	@TWO_RACES=10000 $(B)/tests/store/two_test
+
 coverage: deps ## run the tests and print the share of executed lines per file and floor
 	@find build/coverage -name '*.gcda' -delete 2>/dev/null || true
 	@$(MAKE) --no-print-directory check MODE=coverage

@@ -191,6 +191,74 @@ static void held_grows_body(void)
     view_close(view);
 }
 
+/* Things of all sizes come and go while views are open now and then, some of them killed: the file stays within a factor
+ * of what lives, whatever has been before. */
+enum { LIVING = 300, TURNS = 4000, HELD = 25, LARGEST = 12000 };
+#define FACTOR 3
+#define SPARE  (4 << 20) /* HELD turns of three commits of some ten pages each, twice */
+
+static uint64_t chance;
+static uint32_t pick(uint32_t below)
+{
+    chance = chance * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (uint32_t)(chance >> 33) % below;
+}
+
+static enum error send_sized(uint64_t number, uint32_t size)
+{
+    static const char body[LARGEST];
+    struct parcel_send send = {.id = stage_id(number), .body = span_of(body, size)};
+    return batch_one(stage_store, &parcel_send_class, number + 1, &send, NULL);
+}
+
+static enum error end_of(uint64_t number)
+{
+    struct parcel_move move = {.id = stage_id(number), .event = PARCEL_LOSE};
+    struct parcel_drop gone = {.id = stage_id(number)};
+    enum error e = batch_one(stage_store, &parcel_move_class, number + 1, &move, NULL);
+    return e ? e : batch_one(stage_store, &parcel_drop_class, number + 1, &gone, NULL);
+}
+
+static void churn_body(void)
+{
+    static uint32_t sizes[LIVING + TURNS];
+    uint64_t live = 0;
+    off_t most[2] = {0};
+    actor_pid holder = 0;
+    watcher = actor_self();
+    way = 'k';
+    chance = 1;
+    for (uint32_t i = 0; i < LIVING + TURNS; i++) {
+        sizes[i] = pick(4) ? pick(600) : pick(LARGEST);
+        EXPECT(send_sized(i, sizes[i]) == OK);
+        live += sizes[i];
+        if (i < LIVING)
+            continue;
+        EXPECT(end_of(i - LIVING) == OK);
+        live -= sizes[i - LIVING];
+        off_t used = used_bytes();
+        most[i >= LIVING + TURNS / 2] =
+            used > most[i >= LIVING + TURNS / 2] ? used : most[i >= LIVING + TURNS / 2];
+        if (i % HELD == 0) {
+            if (holder) {
+                actor_kill(holder);
+                (void)stage_ended(holder);
+            }
+            holder = stage_doll(SPAWN_ON(i % 2), hold_and_end, NULL);
+            (void)stage_noted();
+        }
+    }
+    actor_kill(holder);
+    (void)stage_ended(holder);
+    EXPECT((uint64_t)most[0] < FACTOR * live + SPARE && (uint64_t)most[1] < FACTOR * live + SPARE);
+    EXPECT(most[1] <= most[0] + most[0] / 4);
+}
+
+static void test_S4_the_file_is_bounded_by_what_lives(void)
+{
+    TEST_CHECK(stage_run(&(struct stage){.seed = 1}, churn_body) == 0);
+}
+
 static void test_pages_are_used_again(void)
 {
     TEST_CHECK(stage_run(&(struct stage){.seed = 1}, reuse_body) == 0);
@@ -553,6 +621,7 @@ TEST_LIST
     {"a view is one state while the writer goes on", test_one_state},
     {"closed before DOWN, however its actor ends", test_closed_before_down},
     {"pages behind closed views are used again", test_pages_are_used_again},
+    {"S4_the_file_is_bounded_by_what_lives", test_S4_the_file_is_bounded_by_what_lives},
     {"as many as a lane has, and then again", test_limits},
     {"actors are switched out and killed anywhere", test_switched_out_anywhere},
     {"D3 the map grows while views come and go", test_the_map_grows},

@@ -184,6 +184,7 @@ static struct env seeded = {.name = "powercut",
                             .simulated = true,
                             .now = env_now,
                             .wall = env_wall,
+                            .elapsed = env_now,
                             .random = env_random,
                             .pick = env_pick};
 

@@ -12,9 +12,9 @@
 #include "store/revocation.h"
 #include "store/seen_token.h"
 #include "store/signing_key.h"
+#include "chaos/workload_hooks.h"
 #include "chaos/workload_jobs.h"
 #include "store/view.h"
-#include "store/webhook.h"
 #include "tests/support/parcel.h"
 
 enum { LANE = 1, DAY_S = 86400, COMMANDS_BYTES = WORKLOAD_BATCH_MAX * COMMAND_SIZE_MAX };
@@ -308,52 +308,11 @@ static void draw_principal(struct workload *w, struct batch_item *item, bool end
         workload_encode(w, item, &principal_put_class, &put);
 }
 
-static void draw_webhook(struct workload *w, struct txn *txn, struct batch_item *item)
-{
-    char url[48], room[24], key[24];
-    const struct span text = some_text(w, room);
-    const int size = snprintf(url, sizeof(url), "https://%.*s.example/", (int)text.size, room);
-    struct webhook_put put = {.client = workload_id(w, txn, TABLE_CLIENTS),
-                              .id = workload_uuid(w),
-                              .events = 1 + dice_below(&w->dice, 4),
-                              .url = span_of(url, (size_t)size)};
-    if (dice_chance(&w->dice, 300))
-        put.key = some_text(w, key);
-    workload_encode(w, item, &webhook_put_class, &put);
-}
-
-/* One that is there, by its client mostly. */
-static struct uuid some_webhook(struct workload *w, struct txn *txn, struct uuid *ret_client)
-{
-    struct uuid id = workload_id(w, txn, TABLE_WEBHOOK_IDS);
-    *ret_client = workload_uuid(w);
-    if (!dice_chance(&w->dice, 50))
-        (void)webhook_owner(txn, &id, ret_client);
-    return id;
-}
-
-static void draw_of_webhook(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
-{
-    struct uuid client, id = some_webhook(w, txn, &client);
-    const struct webhook_remove removal = {.client = client, .id = id};
-    const struct webhook_rotate rotate = {.client = client, .id = id};
-    const struct webhook_switch turn = {.client = client, .id = id, .on = (uint8_t)dice_below(&w->dice, 2)};
-    if (code == webhook_put_class.code)
-        draw_webhook(w, txn, item);
-    else if (code == webhook_remove_class.code)
-        workload_encode(w, item, &webhook_remove_class, &removal);
-    else if (code == webhook_rotate_class.code)
-        workload_encode(w, item, &webhook_rotate_class, &rotate);
-    else
-        workload_encode(w, item, &webhook_switch_class, &turn);
-}
-
-enum { DOMAIN_CLASSES = 16 };
+enum { DOMAIN_CLASSES = 12 };
 static const struct command_class *const domain_classes[DOMAIN_CLASSES] = {
     &client_create_class,      &api_key_issue_class,      &api_key_revoke_class,     &api_key_touch_class,
     &signing_key_rotate_class, &signing_key_revoke_class, &signing_key_remove_class, &revocation_put_class,
     &seen_token_put_class,     &rate_window_take_class,   &principal_put_class,      &principal_remove_class,
-    &webhook_put_class,        &webhook_remove_class,     &webhook_switch_class,     &webhook_rotate_class,
 };
 
 static void draw_of_domain(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
@@ -376,9 +335,7 @@ static void draw_of_domain(struct workload *w, struct txn *txn, struct batch_ite
         draw_seen(w, item);
     else if (code == principal_put_class.code || code == principal_remove_class.code)
         draw_principal(w, item, code == principal_remove_class.code);
-    else if (code >= webhook_put_class.code && code <= webhook_rotate_class.code)
-        draw_of_webhook(w, txn, item, code);
-    else if (!workload_draw_job(w, txn, item, code)) {
+    else if (!workload_draw_job(w, txn, item, code) && !workload_draw_hook(w, txn, item, code)) {
         ASSERT(code == rate_window_take_class.code);
         draw_take(w, item);
     }
@@ -426,7 +383,9 @@ static void draw(struct workload *w, struct txn *txn, struct batch_item *item, u
 
 static uint16_t some_code(struct workload *w, bool crowded)
 {
-    uint32_t face = dice_below(&w->dice, 156);
+    uint32_t face = dice_below(&w->dice, 172);
+    if (face >= 156)
+        return workload_hook_classes[dice_below(&w->dice, WORKLOAD_HOOK_CLASSES)]->code;
     if (face >= 130) /* half of them submits and claims: what the others are about */
         return workload_job_classes[dice_below(&w->dice, 2)]->code;
     if (face >= 110)

@@ -29,7 +29,9 @@
     X(COUNTER_JOB_FENCE, 203, "job_fence", "the last fence of a claim; never goes back")                 \
     X(COUNTER_JOBS_ASIDE, 204, "jobs_aside",                                                             \
       "jobs that are set aside, by lane (1 byte) and kind or client (16 bytes)")                         \
-    X(COUNTER_WEBHOOKS, 210, "webhooks", "webhooks that are active, by client (16 bytes)")
+    X(COUNTER_WEBHOOKS, 210, "webhooks", "webhooks that are active, by client (16 bytes)")               \
+    X(COUNTER_DELIVERIES, 211, "deliveries", "deliveries, by state (1 byte)")                            \
+    X(COUNTER_DELIVERIES_PENDING, 212, "deliveries_pending", "deliveries on their way, by client (16 bytes)")
 
 enum counter_id {
 #define X(id, number, name, help) id = number,

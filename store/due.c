@@ -5,6 +5,7 @@
 #include "store/store.h"
 
 #define KEY_SIZE                            27u /* queue:1 shard:2 due_us:8 id:16 */
+#define QUEUE_SIZE                          1u  /* the part that one queue's entries have in common */
 #define SHARD_SIZE                          3u  /* the part that one shard's entries have in common */
 #define DUE_US_AT                           3u
 #define DUE_UUID_AT                         11u
@@ -85,6 +86,22 @@ enum error due_scan(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t unt
     e = e ? e : end;
     if (!e)
         *ret_count = found;
+    return e;
+}
+
+enum error due_first(struct txn *txn, uint8_t queue, uint16_t shard, struct due_entry *ret_entry)
+{
+    static const struct uuid first = {{0}};
+    struct key from = due_key(queue, shard, 0, &first);
+    struct scan scan = txn_scan(txn, TABLE_DUE, key_span(&from), QUEUE_SIZE, SCAN_UP);
+    struct due_entry entry;
+    enum error e = ERR_NOT_FOUND, end;
+    if (scan_next(&scan))
+        e = key_read(scan.key, &entry) ? scan_read(&scan, &entry.row) : ERR_DAMAGED;
+    end = scan_end(&scan);
+    e = end ? end : e;
+    if (!e)
+        *ret_entry = entry;
     return e;
 }
 

@@ -17,7 +17,8 @@ struct due_entry;
     X(DUE_JOB_TIME, 2, "job_time", job_check_due)       /* deferred jobs; wall time */            \
     X(DUE_JOB_LEASE, 3, "job_lease", job_check_due)     /* claimed jobs; steady time */           \
     X(DUE_JOB_BACKOFF, 4, "job_backoff", job_check_due) /* retried jobs that wait; steady time */ \
-    X(DUE_JOB_PAUSE, 5, "job_pause", pause_check_due)   /* pauses that end; wall time */
+    X(DUE_JOB_PAUSE, 5, "job_pause", pause_check_due)   /* pauses that end; wall time */          \
+    X(DUE_DELIVERY, 10, "delivery", delivery_check_due)
 enum due_queue {
 #define X(id, number, name, check) id = number,
     DUE_QUEUES(X)
@@ -50,6 +51,8 @@ void due_clear(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t due_us, 
 /* Up to `most` entries due at until_us or before, oldest first. Returns OK and *ret_count. */
 enum error due_scan(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t until_us,
                     struct due_entry *entries, uint32_t most, uint32_t *ret_count);
+/* The first entry of the shards from this one on; ERR_NOT_FOUND: there is none. */
+enum error due_first(struct txn *txn, uint8_t queue, uint16_t shard, struct due_entry *ret_entry);
 /* When the next one of the shard is due; ERR_NOT_FOUND: none is. */
 enum error due_next(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t *ret_due_us);
 

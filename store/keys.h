@@ -21,6 +21,8 @@
  *     seen_tokens   id:16                                                 named id of issuer, jti
  *     webhooks    client:16  id:16                                        a client's stand together; UUIDv7
  *     webhook_ids id:16                                                   the way from an id to its client
+ *     deliveries  id:16                                                   UUIDv7 of the event's time
+ *     delivery_index  kind:1 ...                                          store/delivery.h
  *
  * A part of variable length stands at the end of its key, or carries its length in front; so no key is the
  * beginning of another one's meaning. LMDB takes keys of 1 to 511 bytes; ours have at most KEY_SIZE_MAX.

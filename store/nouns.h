@@ -6,6 +6,8 @@
 #include "store/audit.h"
 #include "store/client.h"
 #include "store/counter.h"
+#include "store/delivery.h"
+#include "store/delivery_relay.h"
 #include "store/due.h"
 #include "store/event.h"
 #include "store/job.h"

@@ -120,20 +120,24 @@ enum error outbox_claim(struct txn *txn, uint16_t partition, uint64_t holder, ui
     return OK;
 }
 
-/* The row, for the holder of this fence and nobody else. */
-static enum error row_held(struct txn *txn, uint16_t partition, uint64_t seq, uint64_t fence,
-                           struct outbox *ret_row)
+enum error outbox_held(struct txn *txn, uint16_t partition, uint64_t fence)
 {
-    struct key key = outbox_key(partition, seq);
     uint64_t current;
     enum error e = partition < OUTBOX_PARTITIONS ? OK : ERR_INVALID;
     if (!e)
         e = fence_read(txn, partition, &current);
     if (e)
         return e;
-    if (fence != current || current == 0)
-        return ERR_FENCED;
-    return txn_read(txn, TABLE_OUTBOX, key_span(&key), ret_row);
+    return fence != current || current == 0 ? ERR_FENCED : OK;
+}
+
+/* The row, for the holder of this fence and nobody else. */
+static enum error row_held(struct txn *txn, uint16_t partition, uint64_t seq, uint64_t fence,
+                           struct outbox *ret_row)
+{
+    struct key key = outbox_key(partition, seq);
+    enum error e = outbox_held(txn, partition, fence);
+    return e ? e : txn_read(txn, TABLE_OUTBOX, key_span(&key), ret_row);
 }
 
 static void row_remove(struct txn *txn, uint16_t partition, uint64_t seq)

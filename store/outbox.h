@@ -68,6 +68,8 @@ void outbox_put(struct txn *txn, uint64_t at_us, uint16_t topic, const struct uu
 /* Raises the fence; *ret_fence. */
 enum error outbox_claim(struct txn *txn, uint16_t partition, uint64_t holder, uint64_t at_us,
                         uint64_t *ret_fence);
+/* OK while this fence is the partition's newest, else ERR_FENCED: for a command that does more with rows than mark them. */
+enum error outbox_held(struct txn *txn, uint16_t partition, uint64_t fence);
 /* OK, ERR_FENCED, ERR_NOT_FOUND (marked before: fine). All of them: ERR_INVALID when there is no such partition. */
 enum error outbox_mark(struct txn *txn, uint16_t partition, uint64_t seq, uint64_t fence);
 enum error outbox_defer(struct txn *txn, uint16_t partition, uint64_t seq, uint64_t fence,

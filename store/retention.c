@@ -5,6 +5,7 @@
 #include "store/calendar.h"
 #include "store/check.h"
 #include "store/counter.h"
+#include "store/delivery.h"
 #include "store/job.h"
 #include "store/ledger.h"
 #include "store/rate_window.h"

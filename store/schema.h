@@ -40,7 +40,9 @@ struct txn;
     X(JOB_QUEUE, "job_queue", job_queue)                  /* which one is next */                       \
     X(CLIENT_JOBS, "client_jobs", client_job)             /* a client's, in order */                    \
     X(REPORTS, "reports", report)                         /* what attempts came to */                   \
-    X(PAUSES, "pauses", pause)                            /* what may not be claimed now */
+    X(PAUSES, "pauses", pause)                            /* what may not be claimed now */             \
+    X(DELIVERIES, "deliveries", delivery)                 /* of events to receivers */                  \
+    X(DELIVERY_INDEX, "delivery_index", delivery_index)   /* the ways to them */
 
 enum table {
 #define X(id, name, record) TABLE_##id,
@@ -88,7 +90,10 @@ enum table {
     X(job_pause)           \
     X(job_resume)          \
     X(job_unpark)          \
-    X(job_run)
+    X(job_run)             \
+    X(delivery_relay)      \
+    X(delivery_settle)     \
+    X(delivery_resend)
 
 #define X(name) +1
 enum { SCHEMA_COMMANDS_COUNT = 0 SCHEMA_COMMANDS(X) };

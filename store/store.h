@@ -112,11 +112,12 @@ uint64_t store_steady_us(const struct store *store);
  * leaves the casts to its successor. */
 #define STORE_WAKE                0x00efff01u
 #define STORE_TOPIC(kind, number) ((uint32_t)(kind) << 8 | ((uint32_t)(number)&0xff))
-#define STORE_TOPICS(X)                                               \
-    X(TOPIC_OUTBOX, 0) /* number: the partition */                    \
-    X(TOPIC_DUE, 1)    /* number: the queue */                        \
-    X(TOPIC_EVENTS, 2) /* number: the last byte of the stream's id */ \
-    X(TOPIC_JOBS, 3)   /* store/job.h */
+#define STORE_TOPICS(X)                                                   \
+    X(TOPIC_OUTBOX, 0)     /* number: the partition */                    \
+    X(TOPIC_DUE, 1)        /* number: the queue */                        \
+    X(TOPIC_EVENTS, 2)     /* number: the last byte of the stream's id */ \
+    X(TOPIC_JOBS, 3)       /* store/job.h */                              \
+    X(TOPIC_DELIVERIES, 4) /* number: the partition */
 enum store_topic {
 #define X(id, number) id = number,
     STORE_TOPICS(X)

@@ -26,7 +26,7 @@ struct store;
 struct ledger_index;
 
 #define TXN_COUNTERS_MAX 256u /* different counters changed before they are written out */
-#define TXN_TOPICS       1024u
+#define TXN_TOPICS       2048u
 
 struct txn_counter {
     struct key key;

@@ -3,6 +3,7 @@
 #include "store/check.h"
 #include "store/client.h"
 #include "store/counter.h"
+#include "store/job.h"
 #include "store/ledger.h"
 #include "store/sha256.h"
 #include "store/store.h"
@@ -27,25 +28,15 @@ RECORD_CLASS(webhook_rotate, WEBHOOK_ROTATE_FIELDS, 1);
 
 /* ---- names ---- */
 
-static const char *const event_names[WEBHOOK_EVENTS_MAX] = {
-#define X(id, bit, name) [bit] = name,
-    WEBHOOK_EVENTS(X)
-#undef X
-};
-
-const char *webhook_event_name(uint8_t bit)
-{
-    return bit < WEBHOOK_EVENTS_MAX ? event_names[bit] : NULL;
-}
+STATIC_ASSERT((int)JOB_EVENT_COUNT <= (int)WEBHOOK_EVENTS_MAX, "each event has its bit");
 
 bool webhook_event_named(struct span name, uint8_t *ret_bit)
 {
-    for (uint8_t bit = 0; bit < WEBHOOK_EVENTS_MAX; bit++) {
-        if (!event_names[bit] || !span_equal(span_text(event_names[bit]), name))
-            continue;
-        *ret_bit = bit;
-        return true;
-    }
+    for (uint8_t bit = 0; bit < JOB_EVENT_COUNT; bit++)
+        if (span_equal(span_text(job_event_name(bit)), name)) {
+            *ret_bit = bit;
+            return true;
+        }
     return false;
 }
 

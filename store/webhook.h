@@ -24,29 +24,11 @@
 #define WEBHOOK_OVERLAP_US  (UINT64_C(86400) * 1000000)
 #define WEBHOOK_SECRET_SIZE 32u
 
-/* X(ID, bit, "name"): what can be subscribed to (AMB-J-42). Bits are stored. */
-#define WEBHOOK_EVENTS(X)                        \
-    X(WEBHOOK_JOB_CREATED, 0, "job.created")     \
-    X(WEBHOOK_JOB_QUEUED, 1, "job.queued")       \
-    X(WEBHOOK_JOB_ASSIGNED, 2, "job.assigned")   \
-    X(WEBHOOK_JOB_RUNNING, 3, "job.running")     \
-    X(WEBHOOK_JOB_SUCCEEDED, 4, "job.succeeded") \
-    X(WEBHOOK_JOB_FAILED, 5, "job.failed")       \
-    X(WEBHOOK_JOB_TIMED_OUT, 6, "job.timed_out") \
-    X(WEBHOOK_JOB_CANCELED, 7, "job.canceled")   \
-    X(WEBHOOK_JOB_RETRIED, 8, "job.retried")     \
-    X(WEBHOOK_JOB_REQUEUED, 9, "job.requeued")   \
-    X(WEBHOOK_JOB_EMITTED, 10, "job.emitted")
-enum webhook_event {
-#define X(id, bit, name) id = bit,
-    WEBHOOK_EVENTS(X)
-#undef X
-};
+/* What can be subscribed to is enum job_event, a bit each (AMB-J-42). */
 #define WEBHOOK_EVENTS_MAX 32u        /* bits that there are */
 #define WEBHOOK_ALL        UINT32_MAX /* "*": those that are yet to come, too */
 /* The bit of this name; false: there is none. "*" is none. */
 bool webhook_event_named(struct span name, uint8_t *ret_bit);
-const char *webhook_event_name(uint8_t bit); /* NULL: none */
 
 /* X(ID, "name", flags). Numbers are stored. */
 #define WEBHOOK_STATES(X)          \

@@ -232,11 +232,41 @@ static void test_due_random_against_an_array(void)
     fresh_close(&fresh);
 }
 
+static enum error first(struct fresh *fresh, uint16_t shard, struct due_entry *ret)
+{
+    struct view *view = view_open_outside(fresh->store, 0);
+    TEST_ASSERT(view != NULL);
+    enum error e = due_first(&view->txn, QUEUE, shard, ret);
+    view_close(view);
+    return e;
+}
+
+static void test_due_the_first_shard_that_has_something(void)
+{
+    struct fresh fresh;
+    struct due_entry entries[] = {entry_of(QUEUE, 3, 9, 1), entry_of(QUEUE, 3, 5, 2),
+                                  entry_of(QUEUE, 700, 1, 3), entry_of(OTHER, 0, 1, 4)},
+                     found;
+    fresh_open(&fresh);
+    TEST_CHECK(first(&fresh, 0, &found) == ERR_NOT_FOUND);
+    for (int i = 0; i < 4; i++)
+        TEST_CHECK(fresh_do(&fresh, 1, set, &entries[i]) == OK);
+    TEST_CHECK(first(&fresh, 0, &found) == OK && same(&found, &entries[1]));
+    TEST_CHECK(first(&fresh, 3, &found) == OK && same(&found, &entries[1]));
+    TEST_CHECK(first(&fresh, 4, &found) == OK && same(&found, &entries[2]));
+    TEST_CHECK(first(&fresh, 700, &found) == OK && same(&found, &entries[2]));
+    TEST_CHECK(first(&fresh, 701, &found) == ERR_NOT_FOUND); /* the other queue is not looked into */
+    for (int i = 0; i < 4; i++)
+        TEST_CHECK(fresh_do(&fresh, 1, clear, &entries[i]) == OK);
+    fresh_close(&fresh);
+}
+
 TEST_LIST
 = {
     {"due: never early, never late, also after opening again", test_due_never_early_and_never_late},
     {"due: the last time and the last shard", test_due_until_the_last_time_there_is},
     {"due: seen where it is set, wakes who waits", test_due_seen_in_the_transaction_that_sets_it_and_wakes},
     {"due: random entries against an array", test_due_random_against_an_array},
+    {"due: the first shard that has something", test_due_the_first_shard_that_has_something},
     {NULL, NULL},
 };

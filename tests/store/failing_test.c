@@ -13,6 +13,7 @@
 #include "store/api_key.h"
 #include "store/check.h"
 #include "store/checksum.h"
+#include "store/delivery_relay.h"
 #include "store/outbox.h"
 #include "store/principal.h"
 #include "store/retention.h"
@@ -90,9 +91,9 @@ static void copy_template(void)
 }
 
 static const struct command_class *const makers[] = {
-    &signing_key_rotate_class, &client_create_class, &api_key_issue_class,
-    &principal_put_class,      &webhook_put_class,   &job_submit_class,
-    &job_claim_class,          &outbox_claim_class,  &outbox_bury_class,
+    &signing_key_rotate_class, &client_create_class, &api_key_issue_class, &principal_put_class,
+    &webhook_put_class,        &outbox_claim_class,  &job_submit_class,    &delivery_relay_class,
+    &delivery_settle_class,    &job_submit_class,    &job_claim_class,     &outbox_bury_class,
 };
 
 static void draw_several(struct workload *w, struct store *store, const struct command_class *class,
@@ -252,16 +253,17 @@ static bool rehearse(struct run *r, const struct command_class *class, uint64_t 
     return false;
 }
 
-/* Commands that do what they can: those about several jobs keep what they did before one that is damaged. */
-static bool job_by_job(const struct command_class *class)
+/* Commands that do what they can: those about several jobs or deliveries keep what they did beside one that is damaged. */
+static bool one_by_one(const struct command_class *class)
 {
-    return class == &job_claim_class || class == &job_fire_class || class == &job_reap_class;
+    return class == &job_claim_class || class == &job_fire_class || class == &job_reap_class ||
+           class == &delivery_relay_class || class == &delivery_settle_class;
 }
 
 /* A sweep removes what it can: what it could not read is put off, and it says how much it has done. */
 static bool did_less(const struct batch_item *item)
 {
-    return (item->class == &retention_sweep_class || job_by_job(item->class)) && item->answer.error == OK;
+    return (item->class == &retention_sweep_class || one_by_one(item->class)) && item->answer.error == OK;
 }
 
 /* What LMDB can't read ends the transaction and is damage, not a commit that failed. */

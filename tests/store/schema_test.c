@@ -112,14 +112,16 @@ static void test_schema_stored_numbers_are_what_they_were(void)
         {205, "job.cancel", COMMAND_NORMAL, false},       {206, "job.retry", COMMAND_NORMAL, false},
         {207, "job.fire", COMMAND_HIGH, false},           {208, "job.reap", COMMAND_HIGH, false},
         {220, "job.pause", COMMAND_HIGH, false},          {221, "job.resume", COMMAND_HIGH, false},
-        {222, "job.unpark", COMMAND_NORMAL, false},       {223, "job.run", COMMAND_NORMAL, false},
+        {244, "delivery.relay", COMMAND_HIGH, false},     {245, "delivery.settle", COMMAND_HIGH, true},
+        {246, "delivery.resend", COMMAND_NORMAL, false},  {222, "job.unpark", COMMAND_NORMAL, false},
+        {223, "job.run", COMMAND_NORMAL, false},
     };
     static const char *const tables[] = {
-        "meta",     "audits",      "events",   "ledger",          "due",          "outbox",
-        "claims",   "dead",        "counters", "signing_keys",    "revocations",  "seen_tokens",
-        "clients",  "client_keys", "api_keys", "api_key_hashes",  "rate_windows", "principals",
-        "webhooks", "webhook_ids", "jobs",     "job_definitions", "job_queue",    "client_jobs",
-        "reports",  "pauses"};
+        "meta",     "audits",      "events",     "ledger",          "due",          "outbox",
+        "claims",   "dead",        "counters",   "signing_keys",    "revocations",  "seen_tokens",
+        "clients",  "client_keys", "api_keys",   "api_key_hashes",  "rate_windows", "principals",
+        "webhooks", "webhook_ids", "jobs",       "job_definitions", "job_queue",    "client_jobs",
+        "reports",  "pauses",      "deliveries", "delivery_index"};
     TEST_CHECK(store_schema.commands_count == sizeof(commands) / sizeof(commands[0]));
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         const struct command_class *command = schema_command(&store_schema, commands[i].code);
@@ -133,12 +135,13 @@ static void test_schema_stored_numbers_are_what_they_were(void)
         TEST_CHECK(strcmp(store_schema.tables[i].name, tables[i]) == 0);
     TEST_CHECK(COUNTER_AUDITS == 2 && COUNTER_OUTBOX == 3 && COUNTER_DEAD == 4 && COUNTER_DUE == 5 &&
                COUNTER_OUTBOX_NEXT == 6 && COUNTER_LEDGER_NEXT == 7 && COUNTER_RETAINED == 8);
-    TEST_CHECK(DUE_RETENTION == 1 && RETENTION_AUDIT == 1 && RETENTION_SIGNING_KEY == 11 &&
-               RETENTION_REVOCATION == 12 && RETENTION_SEEN_TOKEN == 13 && RETENTION_CLIENT == 21 &&
-               RETENTION_API_KEY == 22 && RETENTION_RATE_WINDOW == 23);
+    TEST_CHECK(DUE_RETENTION == 1 && DUE_DELIVERY == 10 && RETENTION_DELIVERY == 40 && RETENTION_AUDIT == 1 &&
+               RETENTION_SIGNING_KEY == 11 && RETENTION_REVOCATION == 12 && RETENTION_SEEN_TOKEN == 13 &&
+               RETENTION_CLIENT == 21 && RETENTION_API_KEY == 22 && RETENTION_RATE_WINDOW == 23);
     TEST_CHECK(COUNTER_CLIENTS == 100 && COUNTER_API_KEYS == 101 && COUNTER_JOBS == 200 &&
                COUNTER_JOB_SEQ == 201 && COUNTER_JOB_NEWEST == 202 && COUNTER_JOB_FENCE == 203 &&
-               COUNTER_JOBS_ASIDE == 204 && COUNTER_WEBHOOKS == 210);
+               COUNTER_JOBS_ASIDE == 204 && COUNTER_WEBHOOKS == 210 && COUNTER_DELIVERIES == 211 &&
+               COUNTER_DELIVERIES_PENDING == 212);
     TEST_CHECK(DUE_JOB_TIME == 2 && DUE_JOB_LEASE == 3 && DUE_JOB_BACKOFF == 4 && DUE_JOB_PAUSE == 5 &&
                RETENTION_JOB == 31);
     TEST_CHECK(JOB_DOMAIN == 2 && OUTBOX_JOB == 2 && OUTBOX_JOB_EMITTED == 3);
@@ -180,7 +183,7 @@ static void test_schema_counters_and_queues_have_one_name_each(void)
             TEST_CHECK(counters[i] != counters[j] &&
                        strcmp(counter_name(counters[i]), counter_name(counters[j])) != 0);
     }
-    TEST_CHECK(sizeof(queues) / sizeof(queues[0]) == 6 && queues[0] == NULL);
+    TEST_CHECK(sizeof(queues) / sizeof(queues[0]) == DUE_DELIVERY + 1 && queues[0] == NULL);
 }
 
 /* ---- a store with a row of every kind, spoilt in one way at a time ---- */

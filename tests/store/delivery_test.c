@@ -1,0 +1,864 @@
+/* Deliveries: one for each event and receiver, in order per job and receiver, settled once, sent again, removed. */
+#include "acutest.h"
+
+#include "store/client.h"
+#include "store/counter.h"
+#include "store/job.h"
+#include "store/delivery.h"
+#include "store/retention.h"
+#include "tests/store/fresh.h"
+
+#define AT_US   UINT64_C(1700000000000000)
+#define S_US    UINT64_C(1000000)
+#define KEPT_US (7 * 86400 * S_US)
+#define TOPIC   1
+
+enum { MANY = 64 };
+
+/* ---- a client with a job ---- */
+
+struct scene {
+    struct fresh fresh;
+    struct uuid client, job;
+    uint64_t now_us;
+};
+
+static struct uuid join(struct fresh *fresh)
+{
+    struct client_create c = {.id = fresh_uuid(), .from = span_text("192.0.2.1")};
+    TEST_ASSERT(batch_one(fresh->store, &client_create_class, AT_US, &c, NULL) == OK);
+    return c.id;
+}
+
+static void open_scene(struct scene *s)
+{
+    fresh_open(&s->fresh);
+    s->client = join(&s->fresh);
+    s->job = fresh_uuid();
+    s->now_us = AT_US;
+}
+
+static struct uuid hook(struct scene *s, const char *url, uint32_t events)
+{
+    struct webhook_put c = {.client = s->client, .id = fresh_uuid(), .events = events, .url = span_text(url)};
+    TEST_ASSERT(batch_one(s->fresh.store, &webhook_put_class, s->now_us, &c, NULL) == OK);
+    return c.id;
+}
+
+struct spreading {
+    struct delivery_source source;
+    uint32_t count;
+};
+
+static enum error spread_body(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct spreading *x = context;
+    const struct delivery_times times = {.at_us = at_us, .steady_us = at_us, .kept_us = KEPT_US};
+    return delivery_spread(txn, &times, &x->source, &x->count);
+}
+
+/* An event of a job, to whoever wants it; how many deliveries it becomes. */
+static uint32_t spread_of(struct scene *s, const struct uuid *job, uint64_t event, uint8_t bit,
+                          const char *callback)
+{
+    struct spreading x = {.source = {.client = s->client,
+                                     .job = *job,
+                                     .event = event,
+                                     .topic = TOPIC,
+                                     .bit = bit,
+                                     .event_us = AT_US + event,
+                                     .callback = span_text(callback)}};
+    TEST_CHECK(fresh_do(&s->fresh, s->now_us, spread_body, &x) == OK);
+    return x.count;
+}
+
+static uint32_t spread(struct scene *s, uint64_t event, const char *callback)
+{
+    return spread_of(s, &s->job, event, JOB_ENQUEUE, callback);
+}
+
+/* ---- looking ---- */
+
+struct copy {
+    struct delivery d; /* its texts are the two below */
+    char host[DELIVERY_HOST_MAX + 1];
+    uint8_t history[DELIVERY_HISTORY_MAX * DELIVERY_ATTEMPT_SIZE];
+};
+
+static void copy_of(const struct delivery *d, struct copy *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    ret->d = *d;
+    if (d->host.size)
+        memcpy(ret->host, d->host.bytes, d->host.size);
+    if (d->history.size)
+        memcpy(ret->history, d->history.bytes, d->history.size);
+    ret->d.host.bytes = ret->host;
+    ret->d.history.bytes = ret->history;
+}
+
+static uint32_t list(struct scene *s, enum delivery_list which, const struct uuid *of, struct copy *copies)
+{
+    struct view *view = view_open_outside(s->fresh.store, 0);
+    struct delivery_scan scan;
+    struct delivery d;
+    struct key key;
+    uint32_t count = 0;
+    TEST_ASSERT(view != NULL);
+    delivery_scan_begin(&view->txn, which, of, NULL, &scan);
+    while (count < MANY && delivery_scan_next(&scan, &d, &key) == OK)
+        copy_of(&d, &copies[count++]);
+    TEST_CHECK(scan_end(&scan.scan) == OK);
+    view_close(view);
+    return count;
+}
+
+static uint32_t of_job(struct scene *s, struct copy *copies)
+{
+    return list(s, DELIVERY_LIST_JOB, &s->job, copies);
+}
+
+/* Its texts are good until four others were looked at. */
+static struct copy look_at(struct scene *s, const struct uuid *id)
+{
+    static struct copy copies[4];
+    static uint32_t next;
+    struct view *view = view_open_outside(s->fresh.store, 0);
+    struct copy *copy = &copies[next++ % 4];
+    struct delivery d;
+    TEST_ASSERT(view != NULL);
+    TEST_ASSERT(delivery_read(&view->txn, id, &d) == OK);
+    copy_of(&d, copy);
+    view_close(view);
+    return *copy;
+}
+
+/* Of the only delivery of an event of the scene's job to this receiver. */
+static struct uuid id_of(struct scene *s, const struct uuid *webhook, uint64_t event)
+{
+    static const struct uuid callback = {{0}};
+    struct copy copies[MANY];
+    uint32_t count = of_job(s, copies);
+    for (uint32_t i = 0; i < count; i++)
+        if (copies[i].d.event == event && uuid_equal(&copies[i].d.webhook, webhook ? webhook : &callback))
+            return copies[i].d.id;
+    TEST_ASSERT_(false, "event %u has no delivery", (unsigned)event);
+    return callback;
+}
+
+/* Those that may be sent now, of all partitions. */
+static uint32_t due(struct scene *s, struct uuid ids[MANY])
+{
+    struct view *view = view_open_outside(s->fresh.store, 0);
+    uint32_t count = 0;
+    TEST_ASSERT(view != NULL);
+    for (uint16_t p = 0; p < DELIVERY_PARTITIONS; p++) {
+        struct due_entry lane, entries[MANY];
+        uint32_t next = 0, found;
+        while (delivery_next_lane(&view->txn, p, next, &lane) == OK) {
+            TEST_CHECK(lane.shard / DELIVERY_LANES_EACH == p);
+            TEST_CHECK(due_scan(&view->txn, DUE_DELIVERY, lane.shard, s->now_us, entries, MANY - count,
+                                &found) == OK);
+            for (uint32_t i = 0; i < found; i++)
+                ids[count++] = entries[i].id;
+            next = lane.shard % DELIVERY_LANES_EACH + 1u;
+        }
+    }
+    view_close(view);
+    return count;
+}
+
+static bool is_due(struct scene *s, const struct uuid *id)
+{
+    struct uuid ids[MANY];
+    uint32_t count = due(s, ids);
+    for (uint32_t i = 0; i < count; i++)
+        if (uuid_equal(&ids[i], id))
+            return true;
+    return false;
+}
+
+static int64_t counted(struct scene *s, uint8_t state)
+{
+    return fresh_counter(&s->fresh, COUNTER_DELIVERIES, span_of(&state, 1));
+}
+
+/* ---- settling ---- */
+
+static struct delivery_result result(const struct uuid *id, uint32_t attempt, enum delivery_outcome outcome)
+{
+    return (struct delivery_result){.id = *id,
+                                    .attempt = attempt,
+                                    .outcome = (uint8_t)outcome,
+                                    .error =
+                                        outcome == DELIVERY_SUCCEED ? DELIVERY_NO_ERROR : DELIVERY_STATUS,
+                                    .status = outcome == DELIVERY_SUCCEED ? 200 : 500,
+                                    .began_us = AT_US + attempt,
+                                    .took_ms = attempt};
+}
+
+static enum error settle_all(struct scene *s, const struct delivery_result *results, uint32_t count,
+                             uint8_t *ret_settled)
+{
+    static uint8_t bytes[DELIVERY_RESULTS_MAX * DELIVERY_RESULT_SIZE];
+    struct answer answer;
+    for (uint32_t i = 0; i < count; i++)
+        TEST_CHECK(record_encode(&delivery_result_record, &results[i], bytes + i * DELIVERY_RESULT_SIZE,
+                                 DELIVERY_RESULT_SIZE) == DELIVERY_RESULT_SIZE);
+    struct delivery_settle c = {.steady_us = s->now_us,
+                                .kept_us = KEPT_US,
+                                .disable_after_us = 3600 * S_US,
+                                .results = span_of(bytes, count * DELIVERY_RESULT_SIZE)};
+    enum error e = batch_one(s->fresh.store, &delivery_settle_class, s->now_us, &c, &answer);
+    if (!e && TEST_CHECK(answer.size == count))
+        memcpy(ret_settled, answer.bytes, count);
+    return e;
+}
+
+static uint8_t settle(struct scene *s, const struct delivery_result *r)
+{
+    uint8_t settled = 99;
+    TEST_CHECK(settle_all(s, r, 1, &settled) == OK);
+    return settled;
+}
+
+static uint8_t tell(struct scene *s, const struct uuid *id, uint32_t attempt, enum delivery_outcome outcome)
+{
+    struct delivery_result r = result(id, attempt, outcome);
+    if (outcome == DELIVERY_RETRY)
+        r.not_before_us = s->now_us + S_US;
+    return settle(s, &r);
+}
+
+static enum error resend_by(struct scene *s, const struct uuid *client, const struct uuid *id)
+{
+    struct delivery_resend c = {.client = *client, .id = *id, .steady_us = s->now_us};
+    return batch_one(s->fresh.store, &delivery_resend_class, s->now_us, &c, NULL);
+}
+
+static enum error resend(struct scene *s, const struct uuid *id)
+{
+    return resend_by(s, &s->client, id);
+}
+
+/* ---- making them ---- */
+
+static void test_delivery_for_each_receiver_that_wants_the_event_JOB_080_JOB_184_O1(void)
+{
+    struct scene s;
+    struct copy copies[MANY];
+    open_scene(&s);
+    struct uuid all = hook(&s, "https://a.example/", WEBHOOK_ALL);
+    struct uuid queued = hook(&s, "https://b.example:8443/x", 1u << JOB_ENQUEUE);
+    struct uuid failed = hook(&s, "https://c.example/", 1u << JOB_FAIL);
+    struct uuid off = hook(&s, "https://d.example/", WEBHOOK_ALL);
+    struct webhook_switch turn = {.client = s.client, .id = off, .on = 0};
+    TEST_CHECK(batch_one(s.fresh.store, &webhook_switch_class, AT_US, &turn, NULL) == OK);
+    TEST_CHECK(spread(&s, 1, "https://e.example/cb?x") == 3);
+    TEST_CHECK(of_job(&s, copies) == 3 && counted(&s, DELIVERY_PENDING) == 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct delivery *d = &copies[i].d;
+        bool callback = i == 0; /* without a webhook's id it stands first */
+        TEST_CHECK(uuid_equal(&d->client, &s.client) && uuid_equal(&d->job, &s.job) && d->event == 1);
+        TEST_CHECK(callback || uuid_equal(&d->webhook, &all) || uuid_equal(&d->webhook, &queued));
+        TEST_CHECK(strcmp(copies[i].host, callback                        ? "e.example"
+                                          : uuid_equal(&d->webhook, &all) ? "a.example"
+                                                                          : "b.example:8443") == 0);
+        TEST_CHECK(uuid_version(&d->id) == 7 && uuid_time_ms(&d->id) == (AT_US + 1) / 1000);
+        TEST_CHECK(d->state == DELIVERY_PENDING && is_due(&s, &d->id));
+    }
+    TEST_CHECK(spread(&s, 1, "https://e.example/cb?x") == 0); /* again: the same ids */
+    TEST_CHECK(spread_of(&s, &s.job, 2, JOB_FAIL, "") == 2 && of_job(&s, copies) == 5);
+    TEST_CHECK(uuid_equal(&copies[4].d.webhook, &failed) || uuid_equal(&copies[3].d.webhook, &failed) ||
+               uuid_equal(&copies[2].d.webhook, &failed) || uuid_equal(&copies[1].d.webhook, &failed));
+    fresh_close(&s.fresh);
+}
+
+static void test_delivery_ids_are_the_same_in_every_process_O4(void)
+{
+    struct scene s;
+    open_scene(&s);
+    TEST_CHECK(spread(&s, 7, "https://a.example/") == 1);
+    struct uuid id = id_of(&s, NULL, 7);
+    fresh_reopen(&s.fresh);
+    TEST_CHECK(spread(&s, 7, "https://a.example/") == 0);
+    struct uuid again = id_of(&s, NULL, 7);
+    TEST_CHECK(uuid_equal(&id, &again));
+    fresh_close(&s.fresh);
+}
+
+static void test_delivery_a_host_has_one_lane(void)
+{
+    struct scene s;
+    open_scene(&s);
+    struct uuid jobs[4] = {fresh_uuid(), fresh_uuid(), fresh_uuid(), fresh_uuid()};
+    static const char *const urls[] = {"https://a.example/1", "http://A.EXAMPLE?2", "https://a.example/3",
+                                       "https://b.example/"};
+    uint16_t lanes[4];
+    for (int i = 0; i < 4; i++) {
+        struct copy copy;
+        TEST_CHECK(spread_of(&s, &jobs[i], 1, JOB_CREATE, urls[i]) == 1);
+        TEST_CHECK(list(&s, DELIVERY_LIST_JOB, &jobs[i], &copy) == 1);
+        lanes[i] = copy.d.lane;
+    }
+    TEST_CHECK(lanes[0] == lanes[1] && lanes[0] == lanes[2] && lanes[0] != lanes[3]);
+    fresh_close(&s.fresh);
+}
+
+/* ---- order ---- */
+
+static void test_delivery_order_is_kept_per_job_and_receiver_O3_O6_AMB_J_43(void)
+{
+    struct scene s;
+    struct uuid ids[MANY];
+    open_scene(&s);
+    struct uuid other = hook(&s, "https://a.example/", WEBHOOK_ALL), job = fresh_uuid();
+    for (uint64_t event = 1; event <= 3; event++)
+        TEST_CHECK(spread(&s, event, "https://a.example/") == 2);
+    TEST_CHECK(spread_of(&s, &job, 1, JOB_ENQUEUE, "https://a.example/") == 2);
+    TEST_CHECK(due(&s, ids) == 4); /* the first of each chain */
+    struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2), third = id_of(&s, NULL, 3);
+    TEST_CHECK(is_due(&s, &first) && !is_due(&s, &second) && !is_due(&s, &third));
+    struct uuid to_other = id_of(&s, &other, 1);
+    TEST_CHECK(is_due(&s, &to_other));
+    TEST_CHECK(tell(&s, &second, 1, DELIVERY_SUCCEED) == DELIVERY_STALE); /* nobody may be faster */
+    TEST_CHECK(tell(&s, &first, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+    TEST_CHECK(!is_due(&s, &first) && is_due(&s, &second) && !is_due(&s, &third));
+    TEST_CHECK(tell(&s, &second, 1, DELIVERY_RETRY) == DELIVERY_SETTLED);
+    TEST_CHECK(!is_due(&s, &second) && !is_due(&s, &third));
+    s.now_us += S_US;
+    TEST_CHECK(is_due(&s, &second) && !is_due(&s, &third));
+    TEST_CHECK(tell(&s, &second, 2, DELIVERY_GIVE_UP) == DELIVERY_SETTLED && is_due(&s, &third));
+    TEST_CHECK(spread(&s, 4, "https://a.example/") == 2);
+    struct uuid fourth = id_of(&s, NULL, 4);
+    TEST_CHECK(!is_due(&s, &fourth) && tell(&s, &third, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+    TEST_CHECK(is_due(&s, &fourth) && tell(&s, &fourth, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+    TEST_CHECK(spread(&s, 5, "https://a.example/") == 2);
+    struct uuid fifth = id_of(&s, NULL, 5);
+    TEST_CHECK(is_due(&s, &fifth)); /* nobody is in front of it */
+    fresh_close(&s.fresh);
+}
+
+/* Its row in the outbox was buried and revived: it comes behind its successors. */
+static void test_delivery_that_comes_late_O3(void)
+{
+    struct scene s;
+    open_scene(&s);
+    TEST_CHECK(spread(&s, 1, "https://a.example/") == 1 && spread(&s, 4, "https://a.example/") == 1);
+    struct uuid first = id_of(&s, NULL, 1), fourth = id_of(&s, NULL, 4);
+    TEST_CHECK(spread(&s, 2, "https://a.example/") == 1); /* not too late: the fourth waits */
+    struct uuid second = id_of(&s, NULL, 2);
+    TEST_CHECK(!is_due(&s, &second) && tell(&s, &first, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+    TEST_CHECK(is_due(&s, &second) && !is_due(&s, &fourth));
+    TEST_CHECK(tell(&s, &second, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED && is_due(&s, &fourth));
+    TEST_CHECK(spread(&s, 3, "https://a.example/") == 1); /* too late: the fourth may be on its way */
+    struct uuid third = id_of(&s, NULL, 3);
+    TEST_CHECK(is_due(&s, &third) && is_due(&s, &fourth) && look_at(&s, &third).d.beside == 1);
+    TEST_CHECK(spread(&s, 5, "https://a.example/") == 1);
+    struct uuid fifth = id_of(&s, NULL, 5);
+    TEST_CHECK(!is_due(&s, &fifth));
+    TEST_CHECK(tell(&s, &third, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED && !is_due(&s, &fifth));
+    TEST_CHECK(tell(&s, &fourth, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED && is_due(&s, &fifth));
+    fresh_close(&s.fresh);
+}
+
+/* ---- what comes of attempts ---- */
+
+static void test_delivery_attempts_are_kept_JOB_326_JOB_411(void)
+{
+    struct scene s;
+    open_scene(&s);
+    TEST_CHECK(spread(&s, 1, "https://a.example/") == 1);
+    struct uuid id = id_of(&s, NULL, 1);
+    for (uint32_t attempt = 1; attempt <= 11; attempt++) {
+        struct delivery_result r = result(&id, attempt, DELIVERY_RETRY);
+        r.not_before_us = s.now_us + 1;
+        r.error = attempt % 2 ? DELIVERY_TIMEOUT : DELIVERY_STATUS;
+        TEST_CHECK(settle(&s, &r) == DELIVERY_SETTLED);
+    }
+    struct copy copy = look_at(&s, &id);
+    TEST_CHECK(copy.d.attempts == 11 && copy.d.tries == 11 && copy.d.state == DELIVERY_PENDING);
+    TEST_CHECK(copy.d.error == DELIVERY_TIMEOUT && copy.d.not_before_us == s.now_us + 1);
+    TEST_CHECK(delivery_attempts_kept(&copy.d) == DELIVERY_HISTORY_MAX);
+    for (uint32_t i = 0; i < DELIVERY_HISTORY_MAX; i++) {
+        struct delivery_attempt a = delivery_attempt_at(&copy.d, i);
+        uint32_t number = 11 - DELIVERY_HISTORY_MAX + 1 + i;
+        TEST_CHECK(a.at_us == AT_US + number && a.took_ms == number && a.status == 500);
+        TEST_CHECK(a.error == (number % 2 ? DELIVERY_TIMEOUT : DELIVERY_STATUS));
+    }
+    TEST_CHECK(strcmp(delivery_error_code(DELIVERY_TIMEOUT), "RFA_DEPENDENCY_TIMEOUT") == 0); /* JOB-359 */
+    fresh_reopen(&s.fresh);
+    copy = look_at(&s, &id);
+    TEST_CHECK(copy.d.attempts == 11 && strcmp(copy.host, "a.example") == 0);
+    fresh_close(&s.fresh);
+}
+
+static void test_delivery_told_twice_counts_once_O5(void)
+{
+    struct scene s;
+    open_scene(&s);
+    TEST_CHECK(spread(&s, 1, "https://a.example/") == 1 && spread(&s, 2, "https://a.example/") == 1);
+    struct uuid id = id_of(&s, NULL, 1), unknown = fresh_uuid();
+    TEST_CHECK(tell(&s, &id, 1, DELIVERY_RETRY) == DELIVERY_SETTLED);
+    TEST_CHECK(tell(&s, &id, 1, DELIVERY_RETRY) == DELIVERY_STALE);
+    TEST_CHECK(tell(&s, &id, 1, DELIVERY_SUCCEED) == DELIVERY_STALE); /* of one whose successor was faster */
+    TEST_CHECK(tell(&s, &id, 3, DELIVERY_SUCCEED) == DELIVERY_STALE);
+    TEST_CHECK(tell(&s, &unknown, 1, DELIVERY_SUCCEED) == DELIVERY_STALE);
+    TEST_CHECK(look_at(&s, &id).d.attempts == 1);
+    TEST_CHECK(tell(&s, &id, 2, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+    TEST_CHECK(tell(&s, &id, 2, DELIVERY_SUCCEED) == DELIVERY_STALE);
+    TEST_CHECK(tell(&s, &id, 3, DELIVERY_GIVE_UP) == DELIVERY_STALE);
+    TEST_CHECK(counted(&s, DELIVERY_DELIVERED) == 1 && counted(&s, DELIVERY_PENDING) == 1);
+    fresh_close(&s.fresh);
+}
+
+static void test_delivery_results_that_cant_be_are_refused(void)
+{
+    struct scene s;
+    uint8_t settled[4];
+    open_scene(&s);
+    TEST_CHECK(spread(&s, 1, "https://a.example/") == 1);
+    struct uuid id = id_of(&s, NULL, 1);
+    struct delivery_result good = result(&id, 1, DELIVERY_SUCCEED), bad[2] = {good, good};
+    bad[1].outcome = DELIVERY_RESEND;
+    TEST_CHECK(settle_all(&s, bad, 2, settled) == ERR_INVALID);
+    bad[1] = good;
+    bad[1].error = DELIVERY_ERROR_COUNT;
+    TEST_CHECK(settle_all(&s, bad, 2, settled) == ERR_INVALID);
+    bad[1] = good;
+    bad[1].error = DELIVERY_STATUS;
+    TEST_CHECK(settle_all(&s, bad, 2, settled) == ERR_INVALID);
+    bad[1] = result(&id, 1, DELIVERY_RETRY); /* and no time for it */
+    TEST_CHECK(settle_all(&s, bad, 2, settled) == ERR_INVALID);
+    bad[1] = good;
+    bad[1].not_before_us = 1;
+    TEST_CHECK(settle_all(&s, bad, 2, settled) == ERR_INVALID);
+    TEST_CHECK(settle_all(&s, bad, 0, settled) == ERR_INVALID);
+    struct delivery_settle c = {.results = span_of("x", 1)};
+    TEST_CHECK(batch_one(s.fresh.store, &delivery_settle_class, AT_US, &c, NULL) == ERR_INVALID);
+    TEST_CHECK(look_at(&s, &id).d.attempts == 0);
+    fresh_close(&s.fresh);
+}
+
+static void test_delivery_may_end_without_an_attempt(void)
+{
+    struct scene s;
+    open_scene(&s);
+    for (uint64_t event = 1; event <= 2; event++)
+        TEST_CHECK(spread(&s, event, "https://a.example/") == 1);
+    struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2);
+    struct delivery_result r = result(&first, 0, DELIVERY_DROP);
+    r.error = DELIVERY_REMOVED;
+    r.status = 0;
+    TEST_CHECK(settle(&s, &r) == DELIVERY_SETTLED);
+    struct copy copy = look_at(&s, &first);
+    TEST_CHECK(copy.d.state == DELIVERY_DROPPED && copy.d.attempts == 0 && copy.d.error == DELIVERY_REMOVED &&
+               copy.d.history.size == 0);
+    TEST_CHECK(tell(&s, &second, 1, DELIVERY_RETRY) == DELIVERY_SETTLED);
+    r = result(&second, 1, DELIVERY_GIVE_UP);
+    r.error = DELIVERY_DISABLED;
+    TEST_CHECK(settle(&s, &r) == DELIVERY_SETTLED);
+    copy = look_at(&s, &second);
+    TEST_CHECK(copy.d.state == DELIVERY_FAILED && copy.d.attempts == 1 && copy.d.error == DELIVERY_DISABLED);
+    fresh_close(&s.fresh);
+}
+
+static void test_delivery_many_at_once(void)
+{
+    struct scene s;
+    struct delivery_result results[8];
+    uint8_t settled[8];
+    open_scene(&s);
+    for (uint64_t event = 1; event <= 3; event++)
+        TEST_CHECK(spread(&s, event, "https://a.example/") == 1);
+    struct uuid ids[3] = {id_of(&s, NULL, 1), id_of(&s, NULL, 2), id_of(&s, NULL, 3)};
+    results[0] = result(&ids[0], 1, DELIVERY_SUCCEED);
+    results[1] = result(&ids[2], 1, DELIVERY_SUCCEED); /* not before the second */
+    results[2] = result(&ids[1], 1, DELIVERY_SUCCEED);
+    results[3] = result(&ids[2], 1, DELIVERY_SUCCEED);
+    TEST_CHECK(settle_all(&s, results, 4, settled) == OK);
+    TEST_CHECK(settled[0] == DELIVERY_SETTLED && settled[1] == DELIVERY_STALE &&
+               settled[2] == DELIVERY_SETTLED && settled[3] == DELIVERY_SETTLED);
+    TEST_CHECK(counted(&s, DELIVERY_DELIVERED) == 3);
+    fresh_close(&s.fresh);
+}
+
+static void test_delivery_410_disables_the_webhook(void)
+{
+    struct scene s;
+    open_scene(&s);
+    struct uuid id = hook(&s, "https://a.example/", WEBHOOK_ALL);
+    TEST_CHECK(spread(&s, 1, "https://b.example/") == 2);
+    struct uuid to_hook = id_of(&s, &id, 1), callback = id_of(&s, NULL, 1);
+    struct delivery_result r = result(&to_hook, 1, DELIVERY_GIVE_UP);
+    r.status = DELIVERY_GONE_STATUS;
+    TEST_CHECK(settle(&s, &r) == DELIVERY_WEBHOOK_DISABLED);
+    r = result(&callback, 1, DELIVERY_GIVE_UP);
+    r.status = DELIVERY_GONE_STATUS;
+    TEST_CHECK(settle(&s, &r) == DELIVERY_SETTLED); /* there is nothing to disable */
+    TEST_CHECK(spread(&s, 2, "") == 0);
+    TEST_CHECK(resend(&s, &to_hook) == ERR_CONFLICT);
+    struct webhook_switch turn = {.client = s.client, .id = id, .on = 1};
+    TEST_CHECK(batch_one(s.fresh.store, &webhook_switch_class, AT_US, &turn, NULL) == OK);
+    TEST_CHECK(resend(&s, &to_hook) == OK && spread(&s, 3, "") == 1);
+    fresh_close(&s.fresh);
+}
+
+/* ---- sending again ---- */
+
+static void test_delivery_is_sent_again(void)
+{
+    struct scene s;
+    struct copy copies[MANY];
+    open_scene(&s);
+    struct uuid other = join(&s.fresh), unknown = fresh_uuid();
+    for (uint64_t event = 1; event <= 3; event++)
+        TEST_CHECK(spread(&s, event, "https://a.example/") == 1);
+    struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2), third = id_of(&s, NULL, 3);
+    TEST_CHECK(resend_by(&s, &other, &first) == ERR_FORBIDDEN && resend(&s, &unknown) == ERR_NOT_FOUND);
+    TEST_CHECK(resend(&s, &first) == OK && resend(&s, &third) == OK); /* due already; waits for its turn */
+    TEST_CHECK(!is_due(&s, &third) && look_at(&s, &first).d.beside == 0);
+    TEST_CHECK(tell(&s, &first, 1, DELIVERY_RETRY) == DELIVERY_SETTLED && !is_due(&s, &first));
+    TEST_CHECK(resend(&s, &first) == OK && is_due(&s, &first)); /* not after its backoff, but now */
+    TEST_CHECK(tell(&s, &first, 2, DELIVERY_GIVE_UP) == DELIVERY_SETTLED);
+    TEST_CHECK(list(&s, DELIVERY_LIST_FAILED, &s.client, copies) == 1 && uuid_equal(&copies[0].d.id, &first));
+    TEST_CHECK(resend(&s, &first) == OK && list(&s, DELIVERY_LIST_FAILED, &s.client, copies) == 0);
+    struct copy copy = look_at(&s, &first);
+    TEST_CHECK(copy.d.state == DELIVERY_PENDING && copy.d.attempts == 2 && copy.d.tries == 0 &&
+               copy.d.beside == 1 && copy.d.gone_us == 0 && delivery_attempts_kept(&copy.d) == 2);
+    TEST_CHECK(is_due(&s, &first) && is_due(&s, &second)); /* it stands beside its chain */
+    fresh_sound(&s.fresh);
+    TEST_CHECK(tell(&s, &first, 3, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+    TEST_CHECK(is_due(&s, &second) && !is_due(&s, &third)); /* whose order is untouched */
+    TEST_CHECK(resend(&s, &first) == OK &&
+               look_at(&s, &first).d.state == DELIVERY_PENDING); /* delivered, too */
+    struct delivery_result r = result(&first, 3, DELIVERY_DROP);
+    r.error = DELIVERY_REMOVED;
+    TEST_CHECK(settle(&s, &r) == DELIVERY_SETTLED && resend(&s, &first) == ERR_TRANSITION);
+    fresh_close(&s.fresh);
+}
+
+static void test_delivery_sent_again_holds_nobody_up_O3(void)
+{
+    struct scene s;
+    open_scene(&s);
+    TEST_CHECK(spread(&s, 1, "https://a.example/") == 1);
+    struct uuid first = id_of(&s, NULL, 1);
+    TEST_CHECK(tell(&s, &first, 1, DELIVERY_GIVE_UP) == DELIVERY_SETTLED && resend(&s, &first) == OK);
+    TEST_CHECK(spread(&s, 2, "https://a.example/") == 1);
+    struct uuid second = id_of(&s, NULL, 2);
+    TEST_CHECK(is_due(&s, &second) && is_due(&s, &first));
+    fresh_close(&s.fresh);
+}
+
+/* ---- limits ---- */
+
+static enum error count_more(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct scene *s = context;
+    uint8_t pending = DELIVERY_PENDING;
+    int64_t more = s->now_us == AT_US ? DELIVERIES_PENDING_MAX - 1 : -(DELIVERIES_PENDING_MAX - 1);
+    (void)at_us;
+    counter_add(txn, COUNTER_DELIVERIES_PENDING, span_of(&s->client, sizeof(s->client)), more);
+    counter_add(txn, COUNTER_DELIVERIES, span_of(&pending, 1), more);
+    return OK;
+}
+
+static void test_delivery_a_backlog_fails_at_once_and_holds_no_job_up_JOB_326(void)
+{
+    struct scene s;
+    struct copy copies[MANY];
+    open_scene(&s);
+    TEST_CHECK(fresh_do(&s.fresh, AT_US, count_more, &s) == OK);
+    TEST_CHECK(spread(&s, 1, "https://a.example/") == 1 && spread(&s, 2, "https://a.example/") == 1);
+    TEST_CHECK(list(&s, DELIVERY_LIST_FAILED, &s.client, copies) == 1);
+    TEST_CHECK(copies[0].d.event == 2 && copies[0].d.error == DELIVERY_BACKLOG && copies[0].d.attempts == 0);
+    TEST_CHECK(copies[0].d.gone_us == AT_US + KEPT_US);
+    TEST_CHECK(resend(&s, &copies[0].d.id) == ERR_LIMIT);
+    s.now_us++;
+    TEST_CHECK(fresh_do(&s.fresh, AT_US, count_more, &s) == OK);
+    TEST_CHECK(resend(&s, &copies[0].d.id) == OK);
+    fresh_close(&s.fresh);
+}
+
+/* ---- lists ---- */
+
+static void test_delivery_lists_go_on_where_they_ended(void)
+{
+    struct scene s;
+    struct delivery_scan scan;
+    struct delivery d;
+    struct key key = {.size = 0};
+    open_scene(&s);
+    hook(&s, "https://b.example/", WEBHOOK_ALL);
+    for (uint64_t event = 1; event <= 5; event++)
+        TEST_CHECK(spread(&s, event, "https://a.example/") == 2);
+    static const enum delivery_list which[] = {DELIVERY_LIST_ALL, DELIVERY_LIST_JOB};
+    for (int w = 0; w < 2; w++) {
+        const struct uuid *of = which[w] == DELIVERY_LIST_JOB ? &s.job : &s.client;
+        struct copy all[MANY];
+        uint32_t count = list(&s, which[w], of, all), seen = 0;
+        bool more = true;
+        TEST_CHECK(count == 10);
+        key.size = 0;
+        while (more && seen <= count) {
+            struct view *view = view_open_outside(s.fresh.store, 0);
+            delivery_scan_begin(&view->txn, which[w], of, key.size ? &key : NULL, &scan);
+            for (int i = 0; i < 3 && more; i++) {
+                more = delivery_scan_next(&scan, &d, &key) == OK;
+                if (more && TEST_CHECK(seen < count))
+                    TEST_CHECK(uuid_equal(&d.id, &all[seen++].d.id));
+            }
+            TEST_CHECK(scan_end(&scan.scan) == OK);
+            view_close(view);
+        }
+        TEST_CHECK(seen == count);
+        for (uint32_t i = 1; i < count && which[w] == DELIVERY_LIST_ALL; i++)
+            TEST_CHECK(memcmp(&all[i - 1].d.id, &all[i].d.id, sizeof(all[i].d.id)) > 0);
+    }
+    struct key foreign = key_of_uuid(&s.client); /* of no list: it begins at the beginning */
+    struct view *view = view_open_outside(s.fresh.store, 0);
+    delivery_scan_begin(&view->txn, DELIVERY_LIST_ALL, &s.client, &foreign, &scan);
+    TEST_CHECK(delivery_scan_next(&scan, &d, &key) == OK && uuid_equal(&d.client, &s.client));
+    scan_end(&scan.scan);
+    struct uuid other = fresh_uuid();
+    delivery_scan_begin(&view->txn, DELIVERY_LIST_ALL, &other, NULL, &scan);
+    TEST_CHECK(delivery_scan_next(&scan, &d, &key) == ERR_NOT_FOUND);
+    scan_end(&scan.scan);
+    view_close(view);
+    fresh_close(&s.fresh);
+}
+
+static void test_delivery_partitions_see_their_own_lanes(void)
+{
+    struct scene s;
+    struct due_entry entry;
+    char url[64];
+    struct uuid ids[MANY];
+    open_scene(&s);
+    for (unsigned i = 0; i < 40; i++) {
+        struct uuid job = fresh_uuid();
+        snprintf(url, sizeof(url), "https://host-%u.example/", i);
+        TEST_CHECK(spread_of(&s, &job, 1, JOB_ENQUEUE, url) == 1);
+    }
+    TEST_CHECK(due(&s, ids) == 40);
+    struct view *view = view_open_outside(s.fresh.store, 0);
+    TEST_CHECK(delivery_next_lane(&view->txn, DELIVERY_PARTITIONS, 0, &entry) == ERR_INVALID);
+    TEST_CHECK(delivery_next_lane(&view->txn, 0, DELIVERY_LANES_EACH, &entry) == ERR_NOT_FOUND);
+    view_close(view);
+    fresh_close(&s.fresh);
+}
+
+static void test_delivery_host_of_a_url(void)
+{
+    TEST_CHECK(span_equal(delivery_host(span_text("https://a.example:1/x?y")), span_text("a.example:1")));
+    TEST_CHECK(span_equal(delivery_host(span_text("http://[::1]?y")), span_text("[::1]")));
+    TEST_CHECK(span_equal(delivery_host(span_text("http://a")), span_text("a")));
+    TEST_CHECK(delivery_host(span_text("")).size == 0 && delivery_host(span_text("a.example")).size == 0);
+}
+
+/* ---- retention ---- */
+
+static uint32_t sweep(struct scene *s, uint64_t now_us)
+{
+    struct retention_sweep c = {.limit = 0};
+    struct answer answer;
+    uint32_t removed = 0;
+    TEST_CHECK(batch_one(s->fresh.store, &retention_sweep_class, now_us, &c, &answer) == OK);
+    memcpy(&removed, answer.bytes, sizeof(removed));
+    return removed;
+}
+
+static void test_delivery_finished_ones_go_after_their_time(void)
+{
+    struct scene s;
+    struct copy copies[MANY];
+    open_scene(&s);
+    for (uint64_t event = 1; event <= 4; event++)
+        TEST_CHECK(spread(&s, event, "https://a.example/") == 1);
+    struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2), third = id_of(&s, NULL, 3);
+    TEST_CHECK(tell(&s, &first, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+    TEST_CHECK(tell(&s, &second, 1, DELIVERY_GIVE_UP) == DELIVERY_SETTLED);
+    TEST_CHECK(tell(&s, &third, 1, DELIVERY_GIVE_UP) == DELIVERY_SETTLED && resend(&s, &third) == OK);
+    fresh_sound(&s.fresh);
+    TEST_CHECK(sweep(&s, AT_US + 86400 * S_US) == 1); /* the client, which never had a key */
+    TEST_CHECK(sweep(&s, AT_US + KEPT_US - 1) == 0 && of_job(&s, copies) == 4);
+    TEST_CHECK(sweep(&s, AT_US + KEPT_US) == 2 && of_job(&s, copies) == 2); /* the others are on their way */
+    TEST_CHECK(list(&s, DELIVERY_LIST_ALL, &s.client, copies) == 2 &&
+               list(&s, DELIVERY_LIST_FAILED, &s.client, copies) == 0);
+    TEST_CHECK(counted(&s, DELIVERY_DELIVERED) == 0 && counted(&s, DELIVERY_FAILED) == 0 &&
+               counted(&s, DELIVERY_PENDING) == 2);
+    s.now_us += KEPT_US;
+    TEST_CHECK(tell(&s, &third, 2, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+    TEST_CHECK(sweep(&s, AT_US + KEPT_US + 1) == 0 && sweep(&s, AT_US + 2 * KEPT_US) == 1);
+    fresh_close(&s.fresh);
+}
+
+/* ---- a long way, by chance, looked at after each part ---- */
+
+struct walked {
+    struct uuid jobs[4];
+    uint64_t events[4];
+    bool swapped[4];
+};
+
+static void step(struct scene *s, struct walked *w)
+{
+    uint32_t face = fresh_below(10), j = fresh_below(4);
+    struct uuid ids[MANY];
+    struct copy copies[MANY];
+    s->now_us += fresh_below(2000000);
+    if (face < 3) {
+        uint64_t event = ++w->events[j]; /* some of them change places with the next one */
+        event = w->swapped[j] ? event - 1 : fresh_below(4) == 0 ? event + 1 : event;
+        w->swapped[j] = event > w->events[j];
+        TEST_CHECK(spread_of(s, &w->jobs[j], event, JOB_ENQUEUE, j % 2 ? "https://a.example/" : "") ==
+                   1 + j % 2);
+    } else if (face < 9) {
+        uint32_t count = due(s, ids);
+        if (!count)
+            return;
+        const struct uuid *id = &ids[fresh_below(count)];
+        tell(s, id, look_at(s, id).d.attempts + 1, (enum delivery_outcome)fresh_below(3));
+    } else {
+        uint32_t count = list(s, DELIVERY_LIST_ALL, &s->client, copies);
+        enum error e = count ? resend(s, &copies[fresh_below(count)].d.id) : OK;
+        TEST_CHECK(e == OK);
+    }
+}
+
+static void test_delivery_whatever_happens_nothing_is_stuck_or_overtaken_O2_O3_O6(void)
+{
+    struct scene s;
+    struct walked w = {.events = {0}};
+    struct uuid ids[MANY];
+    open_scene(&s);
+    hook(&s, "https://b.example/", WEBHOOK_ALL);
+    for (int i = 0; i < 4; i++)
+        w.jobs[i] = fresh_uuid();
+    for (int part = 0; part < 40; part++) {
+        for (int i = 0; i < 12 && counted(&s, DELIVERY_PENDING) < MANY - 4; i++)
+            step(&s, &w);
+        fresh_sound(&s.fresh);
+        uint32_t count;
+        while (part % 4 == 3 &&
+               (s.now_us += 10 * S_US, count = due(&s, ids)) > 0) /* all receivers are well */
+            for (uint32_t i = 0; i < count; i++)
+                TEST_CHECK(tell(&s, &ids[i], look_at(&s, &ids[i]).d.attempts + 1, DELIVERY_SUCCEED) ==
+                           DELIVERY_SETTLED);
+        TEST_CHECK(part % 4 != 3 || counted(&s, DELIVERY_PENDING) == 0);
+    }
+    fresh_close(&s.fresh);
+}
+
+/* ---- tables, and what check finds ---- */
+
+static void test_delivery_lifecycle(void)
+{
+    char text[256];
+    TEST_CHECK_(lifecycle_check(&delivery_lifecycle, text, sizeof(text)), "%s", text);
+    TEST_CHECK(!*delivery_error_name(200) && !*delivery_error_code(200));
+    TEST_CHECK(strcmp(delivery_error_name(DELIVERY_BACKLOG), "backlog") == 0);
+}
+
+struct spoiling {
+    struct delivery d;
+    struct key key;
+    uint32_t table;
+};
+
+static enum error lose(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct spoiling *x = context;
+    (void)at_us;
+    txn_remove(txn, x->table, key_span(&x->key));
+    return OK;
+}
+
+static enum error spoil(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct spoiling *x = context;
+    (void)at_us;
+    txn_write(txn, TABLE_DELIVERIES, key_span(&x->key), &x->d);
+    return OK;
+}
+
+static struct spoiling spoil_of(const struct copy *copy)
+{
+    return (struct spoiling){.d = copy->d, .key = key_of_uuid(&copy->d.id), .table = TABLE_DELIVERIES};
+}
+
+static void test_delivery_damage_is_found(void)
+{
+    struct scene s;
+    open_scene(&s);
+    for (uint64_t event = 1; event <= 2; event++)
+        TEST_CHECK(spread(&s, event, "https://a.example/") == 1);
+    struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2);
+    struct copy head = look_at(&s, &first), tail = look_at(&s, &second);
+    struct spoiling x = spoil_of(&head);
+    TEST_CHECK(fresh_would_find(&s.fresh, lose, &x, "which isn't there"));
+    x.key = due_key(DUE_DELIVERY, head.d.lane, head.d.not_before_us, &first);
+    x.table = TABLE_DUE;
+    TEST_CHECK(fresh_would_find(&s.fresh, lose, &x, "has no due entry"));
+    x.table = TABLE_DELIVERY_INDEX;
+    x.key.size = 0;
+    key_add_u8(&x.key, DELIVERY_LIST_ALL);
+    key_add_uuid(&x.key, &s.client);
+    key_add_uuid(&x.key, &first);
+    TEST_CHECK(fresh_would_find(&s.fresh, lose, &x, "missing in its client's list"));
+    x = spoil_of(&head);
+    x.d.state = 9;
+    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "unknown state 9"));
+    x.d.state = DELIVERY_FAILED;
+    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "missing in its client's failed ones"));
+    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "will never be removed"));
+    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "is finished and due"));
+    x = spoil_of(&head);
+    x.d.not_before_us = 0;
+    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "will never be sent"));
+    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "did not ask for"));
+    x = spoil_of(&tail);
+    x.d.not_before_us = AT_US;
+    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "overtakes"));
+    x = spoil_of(&head);
+    x.d.lane++;
+    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "another lane"));
+    x = spoil_of(&head);
+    x.d.error = 99;
+    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "can't be"));
+    x = spoil_of(&head);
+    x.d.id.bytes[15] ^= 1;
+    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "under another id"));
+    fresh_close(&s.fresh);
+}
+
+TEST_LIST
+= {
+    {"delivery: for each receiver that wants the event (JOB-080, JOB-184, O1)",
+     test_delivery_for_each_receiver_that_wants_the_event_JOB_080_JOB_184_O1},
+    {"delivery: ids are the same in every process (O4)", test_delivery_ids_are_the_same_in_every_process_O4},
+    {"delivery: a host has one lane", test_delivery_a_host_has_one_lane},
+    {"delivery: order is kept per job and receiver (O3, O6, AMB-J-43)",
+     test_delivery_order_is_kept_per_job_and_receiver_O3_O6_AMB_J_43},
+    {"delivery: that comes late (O3)", test_delivery_that_comes_late_O3},
+    {"delivery: attempts are kept (JOB-326, JOB-411)", test_delivery_attempts_are_kept_JOB_326_JOB_411},
+    {"delivery: told twice counts once (O5)", test_delivery_told_twice_counts_once_O5},
+    {"delivery: results that can't be are refused", test_delivery_results_that_cant_be_are_refused},
+    {"delivery: may end without an attempt", test_delivery_may_end_without_an_attempt},
+    {"delivery: many at once", test_delivery_many_at_once},
+    {"delivery: 410 disables the webhook", test_delivery_410_disables_the_webhook},
+    {"delivery: is sent again", test_delivery_is_sent_again},
+    {"delivery: sent again holds nobody up (O3)", test_delivery_sent_again_holds_nobody_up_O3},
+    {"delivery: a backlog fails at once and holds no job up (JOB-326)",
+     test_delivery_a_backlog_fails_at_once_and_holds_no_job_up_JOB_326},
+    {"delivery: lists go on where they ended", test_delivery_lists_go_on_where_they_ended},
+    {"delivery: partitions see their own lanes", test_delivery_partitions_see_their_own_lanes},
+    {"delivery: host of a URL", test_delivery_host_of_a_url},
+    {"delivery: finished ones go after their time", test_delivery_finished_ones_go_after_their_time},
+    {"delivery: whatever happens, nothing is stuck or overtaken (O2, O3, O6)",
+     test_delivery_whatever_happens_nothing_is_stuck_or_overtaken_O2_O3_O6},
+    {"delivery: lifecycle", test_delivery_lifecycle},
+    {"delivery: damage is found", test_delivery_damage_is_found},
+    {NULL, NULL},
+};

@@ -2,7 +2,10 @@
 
 #include <stdatomic.h>
 
+#include "actors/job_figures.h"
 #include "runtime/actor.h"
+#include "runtime/json.h"
+#include "runtime/runtime.h"
 #include "runtime/telemetry.h"
 #include "store/job_change.h"
 
@@ -64,11 +67,61 @@ void jobs_clock_moved(void)
     actor_arena_reset(mark);
 }
 
+/* ---- telling ---- */
+
+static void write_kind(struct json *json, const struct job_told *told)
+{
+    const struct work_kind_row *row = work_kind_row(told->kind);
+    json_key(json, "scenario");
+    if (!row) {
+        json_string_n(json, told->kind_name.bytes, told->kind_name.size);
+        return;
+    }
+    json_string(json, row->name);
+    JSON_MEMBER(json, "duration_ms", uint,
+                row->duration_ms == WORK_OVER_RUNTIME ? jobs_settings().runtime_max_ms + WORK_OVER_RUNTIME_MS
+                                                      : row->duration_ms);
+    JSON_MEMBER(json, "expected_outcome", string, row->outcome);
+}
+
+static void write_line(const struct job_told *told, const char *id, const char *client, const char *level)
+{
+    char line[1024];
+    struct json_sink sink;
+    struct json json;
+    json_sink_init(&sink, line, sizeof(line), NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "level", string, level);
+    JSON_MEMBER(&json, "logger", string, "jobs");
+    JSON_MEMBER(&json, "msg", string, "transition");
+    JSON_MEMBER(&json, "event", string, job_event_name(told->event));
+    JSON_MEMBER(&json, "job_id", string, id);
+    JSON_MEMBER(&json, "client_id", string, client);
+    JSON_MEMBER(&json, "current_state", string,
+                told->event == JOB_CREATE ? NULL : job_state_name(told->from));
+    JSON_MEMBER(&json, "next_state", string, job_state_name(told->to));
+    JSON_MEMBER(&json, "attempt", uint, told->attempt);
+    write_kind(&json, told);
+    if (told->failure != JOB_NO_FAILURE) {
+        JSON_MEMBER(&json, "reason", string, job_failure_reason(told->failure));
+        JSON_MEMBER(&json, "error_code", string, job_failure_code(told->failure));
+        JSON_MEMBER(&json, "error_message", string, job_failure_reason(told->failure));
+    }
+    json_object_end(&json);
+    if (sink.status == JSON_OK)
+        runtime_log(runtime_self(), line, sink.length);
+}
+
 void jobs_tell(const struct job_told *told)
 {
     char id[UUID_TEXT_SIZE], client[UUID_TEXT_SIZE];
+    const char *level = told->to == JOB_FAILED ? "warn" : "info";
+    job_figures_note(told);
     uuid_format(&told->id, id);
     uuid_format(&told->client, client);
+    if (runtime_logs(runtime_self(), level))
+        write_line(told, id, client, level);
     TELEMETRY(JOB_TRANSITION, 1, DIM(EVENT, job_event_name(told->event)), DIM(JOB_ID, id),
               DIM(CLIENT_ID, client),
               DIM(CURRENT_STATE, told->event == JOB_CREATE ? "none" : job_state_name(told->from)),

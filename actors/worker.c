@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "actors/job_figures.h"
 #include "runtime/telemetry.h"
 #include "store/job_lease.h"
 #include "store/job_queue.h"
@@ -101,8 +102,10 @@ static enum error heartbeat(const struct task *t, uint16_t progress)
                               .lease_us = t->settings.lease_us,
                               .progress = progress};
     enum error e = submit(&job_heartbeat_class, &c, &until, sizeof(until));
-    if (!e)
+    if (!e) {
+        job_figures_add(JOB_FIGURE_HEARTBEAT);
         TELEMETRY(WORKER_HEARTBEAT, 1, DIM(CLASS, "worker"));
+    }
     return e;
 }
 

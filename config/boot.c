@@ -56,6 +56,7 @@ static struct runtime *create(const struct options *o)
             .no_preemption = !o->preemption,
             .no_containment = !o->containment,
             .log = log_line,
+            .logs = log_wants,
         },
         text, sizeof(text));
     if (!rt)

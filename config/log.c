@@ -386,6 +386,12 @@ static enum log_level level_of_line(const char *line, size_t size)
     return level;
 }
 
+bool log_wants(const char *level)
+{
+    enum log_level value = LOG_ERROR;
+    return !log_level_of(level, &value) || wanted(value);
+}
+
 void log_line(const char *line, size_t size)
 {
     char whole[LOG_LINE_MAX], ts[32];

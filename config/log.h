@@ -46,6 +46,8 @@ void log_write(enum log_level level, const char *logger, const char *message, co
 /* A line made elsewhere, one JSON object without its newline: runtime_options.log. The time is added, the logger
  * ("runtime") when there is none, and its level counts when it has one. */
 void log_line(const char *line, size_t size);
+/* Whether a line of this level would be kept: runtime_options.logs. */
+bool log_wants(const char *level);
 /* From now on telemetry events that matter at the level are lines, too. Before the runtime runs. */
 void log_follow(struct telemetry *telemetry);
 

@@ -2,6 +2,8 @@
 
 #include <stdatomic.h>
 
+#include <stdatomic.h>
+
 #include "http/front.h"
 
 /* A command that was refused by its own rules was served well; these weren't. */
@@ -34,11 +36,21 @@ uint64_t commit_deadline(const struct request *q)
     return (q->began_ns ? q->began_ns : actor_now()) + allowed;
 }
 
+static _Atomic uint64_t commits, failures;
+
+struct commit_figures commit_figures(void)
+{
+    return (struct commit_figures){atomic_load(&commits), atomic_load(&failures)};
+}
+
 enum error commit_submit(const struct request *q, const struct command_class *class, const void *command,
                          void *ret_bytes, size_t room, size_t *ret_size, uint64_t deadline)
 {
     uint64_t began = actor_now();
     enum error e = store_submit(class, command, ret_bytes, room, ret_size, deadline);
+    atomic_fetch_add_explicit(&commits, 1, memory_order_relaxed);
+    if (failed(e))
+        atomic_fetch_add_explicit(&failures, 1, memory_order_relaxed);
     if (!trace_exporting())
         return e;
     struct trace trace;

@@ -14,6 +14,12 @@
  * is not done (store/writer.h). */
 #define COMMIT_REQUEST_NS (10 * NS_PER_S) /* where there is no listener */
 uint64_t commit_deadline(const struct request *q);
+/* How many, and how many of them the store couldn't do, since the process began. Any thread. */
+struct commit_figures {
+    uint64_t commits, failed;
+};
+struct commit_figures commit_figures(void);
+
 /* Waits, as store_submit does. */
 enum error commit_submit(const struct request *q, const struct command_class *class, const void *command,
                          void *ret_bytes, size_t room, size_t *ret_size, uint64_t deadline);

@@ -7,7 +7,9 @@
 #include "http/actor_view.h"
 #include "http/body.h"
 #include "http/census.h"
+#include "http/exposition.h"
 #include "http/front.h"
+#include "http/job_metrics.h"
 #include "http/process.h"
 #include "http/store_figures.h"
 #include "http/tls.h"
@@ -125,73 +127,9 @@ uint64_t metrics_version_requests(void)
     return count;
 }
 
-/* ---- the text ---- */
-
-struct text {
-    struct json_sink *sink;
-    bool open; /* OpenMetrics */
-};
-
-/* `name` of a counter is without its _total, of an info without _info; `unprefixed` names are as they stand. */
-static void family(const struct text *t, const char *name, const char *type, const char *help)
-{
-    bool counter = strcmp(type, "counter") == 0, info = strcmp(type, "info") == 0;
-    const char *suffix = t->open ? "" : counter ? "_total" : info ? "_info" : "";
-    const char *shown = t->open ? type : info ? "gauge" : type;
-    if (t->open && strcmp(type, "untyped") == 0)
-        shown = "unknown";
-    json_sink_text(t->sink, "# HELP ");
-    json_sink_text(t->sink, name);
-    json_sink_text(t->sink, suffix);
-    json_sink_text(t->sink, " ");
-    json_sink_text(t->sink, help);
-    json_sink_text(t->sink, "\n# TYPE ");
-    json_sink_text(t->sink, name);
-    json_sink_text(t->sink, suffix);
-    json_sink_text(t->sink, " ");
-    json_sink_text(t->sink, shown);
-    json_sink_text(t->sink, "\n");
-}
-
-/* Labels are our own words: routes, names of rows and tables, which hold nothing that needs an escape. */
-static void series(const struct text *t, const char *name, const char *label, const char *value)
-{
-    json_sink_text(t->sink, name);
-    if (label) {
-        json_sink_text(t->sink, "{");
-        json_sink_text(t->sink, label);
-        json_sink_text(t->sink, "=\"");
-        json_sink_text(t->sink, value);
-        json_sink_text(t->sink, "\"}");
-    }
-    json_sink_text(t->sink, " ");
-}
-
-static void sample(const struct text *t, const char *name, const char *label, const char *value,
-                   uint64_t number)
-{
-    series(t, name, label, value);
-    json_sink_uint(t->sink, number);
-    json_sink_text(t->sink, "\n");
-}
-
-static void sample_decimal(const struct text *t, const char *name, const char *label, const char *value,
-                           int64_t number, unsigned scale)
-{
-    series(t, name, label, value);
-    json_sink_decimal(t->sink, number, scale);
-    json_sink_text(t->sink, "\n");
-}
-
-static void gauge(const struct text *t, const char *name, const char *help, uint64_t number)
-{
-    family(t, name, "gauge", help);
-    sample(t, name, NULL, NULL, number);
-}
-
 /* ---- what there is of it ---- */
 
-static void write_build(const struct text *t, const char *version)
+static void write_build(const struct exposition *t, const char *version)
 {
     char compiler[64];
 #ifdef __clang__
@@ -199,7 +137,7 @@ static void write_build(const struct text *t, const char *version)
 #else
     snprintf(compiler, sizeof(compiler), "gcc %d.%d", __GNUC__, __GNUC_MINOR__);
 #endif
-    family(t, "coppice_build", "info", "Which build this is.");
+    exposition_family(t, "coppice_build", "info", "Which build this is.");
     json_sink_text(t->sink, "coppice_build_info{version=\"");
     json_sink_text(t->sink, version);
     json_sink_text(t->sink, "\",compiler=\"");
@@ -207,25 +145,26 @@ static void write_build(const struct text *t, const char *version)
     json_sink_text(t->sink, "\"} 1\n");
 }
 
-static void write_process(const struct text *t)
+static void write_process(const struct exposition *t)
 {
     struct process_figures p;
     process_read(&p);
-    family(t, "process_cpu_seconds", "counter", "CPU time, user and system.");
-    sample_decimal(t, "process_cpu_seconds_total", NULL, NULL, (int64_t)p.cpu_us, 6);
-    gauge(t, "process_resident_memory_bytes", "Resident memory.", p.resident_bytes);
-    gauge(t, "process_virtual_memory_bytes", "Address space; most of it is never touched.", p.virtual_bytes);
-    gauge(t, "process_open_fds", "Open descriptors.", p.open_fds);
-    family(t, "process_max_fds", "gauge", "Descriptors that may be open.");
-    series(t, "process_max_fds", NULL, NULL);
+    exposition_family(t, "process_cpu_seconds", "counter", "CPU time, user and system.");
+    exposition_decimal(t, "process_cpu_seconds_total", NULL, NULL, (int64_t)p.cpu_us, 6);
+    exposition_gauge(t, "process_resident_memory_bytes", "Resident memory.", p.resident_bytes);
+    exposition_gauge(t, "process_virtual_memory_bytes", "Address space; most of it is never touched.",
+                     p.virtual_bytes);
+    exposition_gauge(t, "process_open_fds", "Open descriptors.", p.open_fds);
+    exposition_family(t, "process_max_fds", "gauge", "Descriptors that may be open.");
+    exposition_series(t, "process_max_fds", NULL, NULL);
     if (p.max_fds == UINT64_MAX)
         json_sink_text(t->sink, "+Inf");
     else
         json_sink_uint(t->sink, p.max_fds);
     json_sink_text(t->sink, "\n");
-    gauge(t, "process_threads", "Threads.", p.threads);
-    family(t, "process_start_time_seconds", "gauge", "When the process began, since 1970.");
-    sample_decimal(t, "process_start_time_seconds", NULL, NULL, (int64_t)p.started_ms, 3);
+    exposition_gauge(t, "process_threads", "Threads.", p.threads);
+    exposition_family(t, "process_start_time_seconds", "gauge", "When the process began, since 1970.");
+    exposition_decimal(t, "process_start_time_seconds", NULL, NULL, (int64_t)p.started_ms, 3);
 }
 
 /* X(field of runtime_stats, "name", type, "help") */
@@ -251,14 +190,15 @@ static void write_process(const struct text *t)
     X(timers, "timers", gauge, "Armed timers.")                                                         \
     X(records, "records", gauge, "Names, links, monitors, timers and open requests.")
 
-static void write_runtime(const struct text *t)
+static void write_runtime(const struct exposition *t)
 {
     struct runtime_stats s;
     runtime_stats(runtime_self(), &s);
-#define X(field, name, type, help)                                                                        \
-    family(t, "coppice_runtime_" name, #type, help);                                                      \
-    sample(t, strcmp(#type, "counter") == 0 ? "coppice_runtime_" name "_total" : "coppice_runtime_" name, \
-           NULL, NULL, s.field);
+#define X(field, name, type, help)                                                                           \
+    exposition_family(t, "coppice_runtime_" name, #type, help);                                              \
+    exposition_sample(                                                                                       \
+        t, strcmp(#type, "counter") == 0 ? "coppice_runtime_" name "_total" : "coppice_runtime_" name, NULL, \
+        NULL, s.field);
     RUNTIME(X)
 #undef X
 }
@@ -275,11 +215,11 @@ static void note_mailboxes(void)
     }
 }
 
-static void write_budgets(const struct text *t, const struct living_rows *rows)
+static void write_budgets(const struct exposition *t, const struct living_rows *rows)
 {
     const char *name = "coppice_supervisor_restart_budget_used_ratio";
-    family(t, name, "gauge",
-           "Restarts in the window now, as a part of those that may be; one more than 1 ends it.");
+    exposition_family(t, name, "gauge",
+                      "Restarts in the window now, as a part of those that may be; one more than 1 ends it.");
     for (size_t i = 0; i < rows->count; i++) {
         struct supervisor_info info;
         actor_pid pid = rows->rows[i].per_key ? 0 : actor_whereis(rows->rows[i].name);
@@ -289,35 +229,38 @@ static void write_budgets(const struct text *t, const struct living_rows *rows)
         int64_t ppm = info.intensity     ? (int64_t)info.budget_used * 1000000 / info.intensity
                       : info.budget_used ? 1000000
                                          : 0;
-        sample_decimal(t, name, "supervisor", rows->rows[i].name, ppm, 6);
+        exposition_decimal(t, name, "supervisor", rows->rows[i].name, ppm, 6);
     }
 }
 
-static void write_store(const struct text *t)
+static void write_store(const struct exposition *t)
 {
     struct store_figures *f = actor_alloc(sizeof(*f));
     const char *up = "coppice_store_up";
     store_figures_read(f);
-    gauge(t, up, "1 while the store takes ordinary commands.",
-          f->store && store_state(f->store) == STORE_OPEN);
+    exposition_gauge(t, up, "1 while the store takes ordinary commands.",
+                     f->store && store_state(f->store) == STORE_OPEN);
     if (!f->known)
         return;
-    gauge(t, "coppice_lmdb_map_size_bytes", "Address space of the map.", f->environment.map);
-    gauge(t, "coppice_lmdb_file_bytes", "Size of the data file.", f->environment.file);
-    gauge(t, "coppice_lmdb_used_bytes", "Up to the last page in use.", f->environment.used);
-    gauge(t, "coppice_lmdb_free_bytes", "Free pages below that.", f->environment.free);
-    gauge(t, "coppice_lmdb_readers", "Slots of the table of readers in use.", f->environment.readers);
-    gauge(t, "coppice_lmdb_readers_max", "Slots that there are.", f->environment.readers_max);
-    gauge(t, "coppice_lmdb_oldest_reader_age_txns", "Commits since the state that the oldest reader sees.",
-          f->environment.last_txn - f->environment.oldest_txn);
-    gauge(t, "coppice_store_views", "Open views.", views_count(f->store));
+    exposition_gauge(t, "coppice_lmdb_map_size_bytes", "Address space of the map.", f->environment.map);
+    exposition_gauge(t, "coppice_lmdb_file_bytes", "Size of the data file.", f->environment.file);
+    exposition_gauge(t, "coppice_lmdb_used_bytes", "Up to the last page in use.", f->environment.used);
+    exposition_gauge(t, "coppice_lmdb_free_bytes", "Free pages below that.", f->environment.free);
+    exposition_gauge(t, "coppice_lmdb_readers", "Slots of the table of readers in use.",
+                     f->environment.readers);
+    exposition_gauge(t, "coppice_lmdb_readers_max", "Slots that there are.", f->environment.readers_max);
+    exposition_gauge(t, "coppice_lmdb_oldest_reader_age_txns",
+                     "Commits since the state that the oldest reader sees.",
+                     f->environment.last_txn - f->environment.oldest_txn);
+    exposition_gauge(t, "coppice_store_views", "Open views.", views_count(f->store));
 }
 
-static void write_certificate(const struct text *t)
+static void write_certificate(const struct exposition *t)
 {
     struct tls_validity validity;
-    family(t, "coppice_tls_certificate_expiry_seconds", "gauge",
-           "Until the clients' listeners' certificate expires; below 0: since then. Absent without TLS.");
+    exposition_family(
+        t, "coppice_tls_certificate_expiry_seconds", "gauge",
+        "Until the clients' listeners' certificate expires; below 0: since then. Absent without TLS.");
     if (!tls_validity_here(&validity))
         return;
     json_sink_text(t->sink, "coppice_tls_certificate_expiry_seconds ");
@@ -325,42 +268,43 @@ static void write_certificate(const struct text *t)
     json_sink_text(t->sink, "\n");
 }
 
-static void write_fronts(const struct text *t)
+static void write_fronts(const struct exposition *t)
 {
-    family(t, "coppice_http_connections_open", "gauge", "Open connections.");
+    exposition_family(t, "coppice_http_connections_open", "gauge", "Open connections.");
     for (size_t i = 0; i < 2; i++) {
         struct front *front = front_find(fronts[i]);
         if (front)
-            sample(t, "coppice_http_connections_open", "listener", fronts[i],
-                   atomic_load(&front->connections));
+            exposition_sample(t, "coppice_http_connections_open", "listener", fronts[i],
+                              atomic_load(&front->connections));
     }
-    family(t, "coppice_http_streams_open", "gauge", "Open event streams.");
+    exposition_family(t, "coppice_http_streams_open", "gauge", "Open event streams.");
     for (size_t i = 0; i < 2; i++) {
         struct front *front = front_find(fronts[i]);
         if (front)
-            sample(t, "coppice_http_streams_open", "listener", fronts[i], atomic_load(&front->streams));
+            exposition_sample(t, "coppice_http_streams_open", "listener", fronts[i],
+                              atomic_load(&front->streams));
     }
     write_certificate(t);
-    gauge(t, "coppice_http_bodies", "Large request bodies in memory.", bodies_used());
+    exposition_gauge(t, "coppice_http_bodies", "Large request bodies in memory.", bodies_used());
 }
 
-static void write_keys(const struct text *t)
+static void write_keys(const struct exposition *t)
 {
     const struct front *front = front_find("client");
     struct keyring_figures figures = {.keys = 0};
     if (front && front->keyring)
         keyring_figures(front->keyring, &figures);
-    gauge(t, "coppice_auth_keys", "Keys that tokens are verified with.", figures.keys);
-    gauge(t, "coppice_auth_revocations", "Tokens, keys, sessions and subjects that are refused.",
-          figures.revoked);
-    gauge(t, "coppice_auth_key_set_age_seconds",
-          "Since another issuer's keys last came; 0 when there is none.", figures.set_age_s);
-    gauge(t, "coppice_auth_revocation_sla_seconds",
-          "What that should stay below, or keys that were revoked there are still taken.",
-          figures.revocation_s);
+    exposition_gauge(t, "coppice_auth_keys", "Keys that tokens are verified with.", figures.keys);
+    exposition_gauge(t, "coppice_auth_revocations", "Tokens, keys, sessions and subjects that are refused.",
+                     figures.revoked);
+    exposition_gauge(t, "coppice_auth_key_set_age_seconds",
+                     "Since another issuer's keys last came; 0 when there is none.", figures.set_age_s);
+    exposition_gauge(t, "coppice_auth_revocation_sla_seconds",
+                     "What that should stay below, or keys that were revoked there are still taken.",
+                     figures.revocation_s);
 }
 
-static void histogram(const struct text *t, const char *method, const char *path, const struct sums *s)
+static void histogram(const struct exposition *t, const char *method, const char *path, const struct sums *s)
 {
     const char *name = "http_request_duration_seconds";
     char labels[256];
@@ -386,11 +330,11 @@ static void histogram(const struct text *t, const char *method, const char *path
     json_sink_text(t->sink, "\n");
 }
 
-static void write_durations(const struct text *t)
+static void write_durations(const struct exposition *t)
 {
     struct sums sums;
-    family(t, "http_request_duration_seconds", "histogram",
-           "From the request's first byte to the end of its answer.");
+    exposition_family(t, "http_request_duration_seconds", "histogram",
+                      "From the request's first byte to the end of its answer.");
     for (uint32_t place = 0; place < METRICS_ROUTES; place++) {
         const struct route *route = route_in(place);
         if (!route && place)
@@ -400,12 +344,12 @@ static void write_durations(const struct text *t)
     }
 }
 
-static void write_answers(const struct text *t)
+static void write_answers(const struct exposition *t)
 {
     struct sums sums;
     char line[256];
-    family(t, "coppice_http_answers", "counter",
-           "Answers, by route and class of status; no route: an empty one.");
+    exposition_family(t, "coppice_http_answers", "counter",
+                      "Answers, by route and class of status; no route: an empty one.");
     for (uint32_t place = 0; place < METRICS_ROUTES; place++) {
         const struct route *route = route_in(place);
         if (!route && place)
@@ -423,10 +367,11 @@ static void write_answers(const struct text *t)
 }
 
 /* Named by the contract (CTL-028), as no counter may be called: so it has no type. */
-static void write_routing(const struct text *t)
+static void write_routing(const struct exposition *t)
 {
-    family(t, "routing_decision_count", "untyped", "Requests that were routed, by version of the contract.");
-    sample(t, "routing_decision_count", "version", "v1", metrics_version_requests());
+    exposition_family(t, "routing_decision_count", "untyped",
+                      "Requests that were routed, by version of the contract.");
+    exposition_sample(t, "routing_decision_count", "version", "v1", metrics_version_requests());
 }
 
 static bool wants_openmetrics(const struct request *q)
@@ -438,7 +383,7 @@ static bool wants_openmetrics(const struct request *q)
 
 void metrics_serve(const struct request *q, struct response *r)
 {
-    struct text t = {.sink = &r->sink, .open = wants_openmetrics(q)};
+    struct exposition t = {.sink = &r->sink, .open = wants_openmetrics(q)};
     note_routes();
     note_mailboxes();
     response_begin(r, 200, t.open ? METRICS_OPENMETRICS : METRICS_PROMETHEUS);
@@ -452,6 +397,7 @@ void metrics_serve(const struct request *q, struct response *r)
     write_durations(&t);
     write_answers(&t);
     write_routing(&t);
+    job_metrics_write(&t);
     telemetry_write_metrics(runtime_telemetry(runtime_self()), t.sink,
                             t.open ? TELEMETRY_OPENMETRICS : TELEMETRY_PROMETHEUS);
     if (t.open)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "actors/job_figures.h"
 #include "actors/jobs.h"
 #include "http/commit.h"
 #include "http/json_text.h"
@@ -361,6 +362,7 @@ static void serve_heartbeat(const struct request *q, struct response *r)
         refuse(r, e);
         return;
     }
+    job_figures_add(JOB_FIGURE_HEARTBEAT);
     TELEMETRY(WORKER_HEARTBEAT, 1, DIM(CLASS, "outside"));
     write_beat(r, until_us, false);
 }

@@ -412,6 +412,11 @@ uint32_t runtime_dedicated(uint32_t n)
 
 /* ---- words ---- */
 
+bool runtime_logs(struct runtime *rt, const char *level)
+{
+    return !rt->options.logs || rt->options.logs(level);
+}
+
 void runtime_log(struct runtime *rt, const char *line, size_t size)
 {
     if (rt->options.log) {

@@ -26,7 +26,8 @@ struct runtime_options {
     bool no_preemption;    /* for debuggers and sanitizers */
     bool no_containment;   /* a fault ends the process, with a core if enabled */
     void (*log)(const char *line,
-                size_t size); /* one JSON object without the newline; NULL: standard error */
+                size_t size);        /* one JSON object without the newline; NULL: standard error */
+    bool (*logs)(const char *level); /* whether a line of this level ("info") would be kept; NULL: each is */
 };
 
 #define RUNTIME_SCHEDULERS_MAX 64
@@ -50,6 +51,8 @@ void runtime_abandon(int status, const char *why);
 
 /* A line for the log, one JSON object without its newline: to runtime_options.log, or standard error. Any thread. */
 void runtime_log(struct runtime *rt, const char *line, size_t size);
+/* Whether it is worth writing a line of this level. Any thread. */
+bool runtime_logs(struct runtime *rt, const char *level);
 
 /* From foreign threads: copy the bytes into a message for `to`. ERR_MEMORY, ERR_INVALID. */
 enum error runtime_post(struct runtime *rt, actor_pid to, uint32_t type, const void *bytes, size_t size);

@@ -26,10 +26,15 @@ static const uint64_t bounds[] = {
 enum { BOUNDS = sizeof(bounds) / sizeof(*bounds), CLASSES = 5 };
 static const char *const classes[CLASSES] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
 
+/* Statuses that are counted by themselves, the commonest first; of the others only the class is known. */
+static const uint16_t statuses[] = {200, 202, 201, 429, 401, 404, 400, 403, 409, 503, 304,
+                                    405, 406, 408, 412, 413, 415, 422, 431, 500, 501, 504};
+enum { STATUSES = sizeof(statuses) / sizeof(*statuses), CODES = STATUSES + CLASSES };
+
 struct cell {
     _Alignas(64) _Atomic uint64_t buckets[BOUNDS + 1]; /* not cumulative; the last one: longer than all */
     _Atomic uint64_t sum_ns;
-    _Atomic uint64_t classes[CLASSES];
+    _Atomic uint64_t codes[CODES]; /* by place in statuses, then by class */
 };
 
 /* A route's place is found by its address and stays. Place 0 is for requests that had no route. */
@@ -62,6 +67,14 @@ static void add(_Atomic uint64_t *to, uint64_t n, bool alone)
         atomic_fetch_add_explicit(to, n, memory_order_relaxed);
 }
 
+static uint32_t code_of(int status)
+{
+    uint32_t at = 0;
+    while (at < STATUSES && statuses[at] != status)
+        at++;
+    return at < STATUSES ? at : STATUSES + (uint32_t)(status / 100 - 1);
+}
+
 void metrics_request(const struct route *route, int status, uint64_t took_ns)
 {
     uint32_t scheduler = (uint32_t)actor_scheduler(), bucket = 0;
@@ -73,7 +86,7 @@ void metrics_request(const struct route *route, int status, uint64_t took_ns)
     add(&cell->buckets[bucket], 1, alone);
     add(&cell->sum_ns, took_ns, alone);
     if (status >= 100 && status < 600)
-        add(&cell->classes[status / 100 - 1], 1, alone);
+        add(&cell->codes[code_of(status)], 1, alone);
     actor_guard_end();
 }
 
@@ -90,7 +103,7 @@ static void note_routes(void)
 }
 
 struct sums {
-    uint64_t buckets[BOUNDS + 1], count, sum_ns, classes[CLASSES];
+    uint64_t buckets[BOUNDS + 1], count, sum_ns, codes[CODES], classes[CLASSES];
 };
 
 static void sums_read(uint32_t place, struct sums *ret)
@@ -100,8 +113,11 @@ static void sums_read(uint32_t place, struct sums *ret)
         struct cell *cell = &cells[place][lane];
         for (uint32_t i = 0; i <= BOUNDS; i++)
             ret->buckets[i] += atomic_load_explicit(&cell->buckets[i], memory_order_relaxed);
-        for (uint32_t i = 0; i < CLASSES; i++)
-            ret->classes[i] += atomic_load_explicit(&cell->classes[i], memory_order_relaxed);
+        for (uint32_t i = 0; i < CODES; i++) {
+            uint64_t n = atomic_load_explicit(&cell->codes[i], memory_order_relaxed);
+            ret->codes[i] += n;
+            ret->classes[i < STATUSES ? statuses[i] / 100u - 1 : i - STATUSES] += n;
+        }
         ret->sum_ns += atomic_load_explicit(&cell->sum_ns, memory_order_relaxed);
     }
     for (uint32_t i = 0; i <= BOUNDS; i++)
@@ -366,6 +382,64 @@ static void write_answers(const struct exposition *t)
     }
 }
 
+/* Those that there were: each route has few of the statuses. */
+static void write_requests(const struct exposition *t)
+{
+    struct sums sums;
+    char line[256], status[8];
+    exposition_family(t, "http_requests", "counter", "Requests that were answered, by endpoint and status.");
+    for (uint32_t place = 0; place < METRICS_ROUTES; place++) {
+        const struct route *route = route_in(place);
+        if (!route && place)
+            continue;
+        sums_read(place, &sums);
+        for (uint32_t i = 0; i < CODES; i++) {
+            if (!sums.codes[i] && (i || place))
+                continue;
+            snprintf(status, sizeof(status), i < STATUSES ? "%u" : "%uxx",
+                     i < STATUSES ? statuses[i] : i - STATUSES + 1u);
+            snprintf(line, sizeof(line), "http_requests_total{endpoint=\"%s\",method=\"%s\",status=\"%s\"} ",
+                     route ? route->path : "", route ? method_name(route->method) : "", status);
+            json_sink_text(t->sink, line);
+            json_sink_uint(t->sink, sums.codes[i]);
+            json_sink_text(t->sink, "\n");
+        }
+    }
+}
+
+/* Of all routes together, as well as the buckets know: the value lies between two bounds, and is taken to be where it would be
+ * if those between them were spread evenly. */
+static uint64_t quantile(const struct sums *all, uint32_t parts)
+{
+    uint64_t rank = (all->count * parts + 9999) / 10000, below = 0;
+    for (uint32_t i = 0; i < BOUNDS; i++) {
+        uint64_t low = i ? bounds[i - 1] : 0;
+        if (all->buckets[i] && below + all->buckets[i] >= rank)
+            return low + (bounds[i] - low) * (rank - below) / all->buckets[i];
+        below += all->buckets[i];
+    }
+    return all->count ? bounds[BOUNDS - 1] : 0;
+}
+
+static void write_quantiles(const struct exposition *t)
+{
+    struct sums one, all = {.count = 0};
+    for (uint32_t place = 0; place < METRICS_ROUTES; place++) {
+        if (!route_in(place) && place)
+            continue;
+        sums_read(place, &one);
+        all.count += one.count;
+        for (uint32_t i = 0; i <= BOUNDS; i++)
+            all.buckets[i] += one.buckets[i];
+    }
+    exposition_family(t, "http_request_duration_quantile_seconds", "summary",
+                      "Of all requests since the process began.");
+    exposition_decimal(t, "http_request_duration_quantile_seconds", "quantile", "0.95",
+                       (int64_t)quantile(&all, 9500), 9);
+    exposition_decimal(t, "http_request_duration_quantile_seconds", "quantile", "0.99",
+                       (int64_t)quantile(&all, 9900), 9);
+}
+
 /* Named by the contract (CTL-028), as no counter may be called: so it has no type. */
 static void write_routing(const struct exposition *t)
 {
@@ -396,6 +470,8 @@ void metrics_serve(const struct request *q, struct response *r)
     write_keys(&t);
     write_durations(&t);
     write_answers(&t);
+    write_requests(&t);
+    write_quantiles(&t);
     write_routing(&t);
     job_metrics_write(&t);
     telemetry_write_metrics(runtime_telemetry(runtime_self()), t.sink,

@@ -5,7 +5,7 @@
  * that were declared, tables. Series are there from the start, with 0.
  *
  * Requests are counted in cells by route and METRICS_LANES lanes: each scheduler has its own, so that it adds without a lock,
- * and those that are too many for that share the last one; each request costs three additions. Memory: METRICS_ROUTES * METRICS_LANES * 192 bytes = 1.5 MiB of
+ * and those that are too many for that share the last one; each request costs three additions. Memory: METRICS_ROUTES * METRICS_LANES * 384 bytes = 3 MiB of
  * addresses, touched as far as routes are used.
  */
 #ifndef COPPICE_HTTP_METRICS_H

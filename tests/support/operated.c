@@ -227,14 +227,10 @@ static const struct route own[] = {
         .method = METHOD_POST, .path = path_, .surface = SURFACE_OPERATOR, .undocumented = true, \
         .serve = serve_                                                                          \
     }
-    OWN("/test/grow", serve_grow),
-    OWN("/test/stop/{name}", serve_stop),
-    OWN("/test/again/{name}", serve_again),
-    OWN("/test/mail/{name}/{count}", serve_mail),
-    OWN("/test/visit/{name}", serve_visit),
-    OWN("/test/drain", serve_drain),
-    OWN("/test/store/{state}", serve_store),
-    OWN("/test/exhaust/{name}", serve_exhaust),
+    OWN("/test/grow", serve_grow),           OWN("/test/stop/{name}", serve_stop),
+    OWN("/test/again/{name}", serve_again),  OWN("/test/mail/{name}/{count}", serve_mail),
+    OWN("/test/visit/{name}", serve_visit),  OWN("/test/drain", serve_drain),
+    OWN("/test/store/{state}", serve_store), OWN("/test/exhaust/{name}", serve_exhaust),
 };
 
 void operated_start(const struct operated_options *o)

@@ -13,24 +13,25 @@
 #define COUNTER_LABEL_MAX 64u
 
 /* X(ID, number, "name", "help"). Numbers are stored; domains take blocks of 100. */
-#define COUNTERS(X)                                                                                      \
-    X(COUNTER_AUDITS, 2, "audits", "audit entries, by verb")                                             \
-    X(COUNTER_OUTBOX, 3, "outbox", "rows waiting, by partition (2 bytes)")                               \
-    X(COUNTER_DEAD, 4, "dead", "rows given up, by partition (2 bytes)")                                  \
-    X(COUNTER_DUE, 5, "due", "durable timers, by queue (1 byte)")                                        \
-    X(COUNTER_OUTBOX_NEXT, 6, "outbox_next", "the last row number given, by partition; never goes back") \
-    X(COUNTER_LEDGER_NEXT, 7, "ledger_next", "the last row number given, by lifetime; never goes back")  \
-    X(COUNTER_RETAINED, 8, "retained", "wall time, us, up to which retention has been; never goes back") \
-    X(COUNTER_CLIENTS, 100, "clients", "clients")                                                        \
-    X(COUNTER_API_KEYS, 101, "api_keys", "API keys kept, by client (16 bytes)")                          \
-    X(COUNTER_JOBS, 200, "jobs", "jobs, by state (1 byte)")                                              \
-    X(COUNTER_JOB_SEQ, 201, "job_seq", "the last number of creation given; never goes back")             \
-    X(COUNTER_JOB_NEWEST, 202, "job_newest", "created_at of the newest job, us; never goes back")        \
-    X(COUNTER_JOB_FENCE, 203, "job_fence", "the last fence of a claim; never goes back")                 \
-    X(COUNTER_JOBS_ASIDE, 204, "jobs_aside",                                                             \
-      "jobs that are set aside, by lane (1 byte) and kind or client (16 bytes)")                         \
-    X(COUNTER_WEBHOOKS, 210, "webhooks", "webhooks that are active, by client (16 bytes)")               \
-    X(COUNTER_DELIVERIES, 211, "deliveries", "deliveries, by state (1 byte)")                            \
+#define COUNTERS(X)                                                                                        \
+    X(COUNTER_AUDITS, 2, "audits", "audit entries, by verb")                                               \
+    X(COUNTER_OUTBOX, 3, "outbox", "rows waiting, by partition (2 bytes)")                                 \
+    X(COUNTER_DEAD, 4, "dead", "rows given up, by partition (2 bytes)")                                    \
+    X(COUNTER_DUE, 5, "due", "durable timers, by queue (1 byte)")                                          \
+    X(COUNTER_OUTBOX_NEXT, 6, "outbox_next", "the last row number given, by partition; never goes back")   \
+    X(COUNTER_LEDGER_NEXT, 7, "ledger_next", "the last row number given, by lifetime; never goes back")    \
+    X(COUNTER_RETAINED, 8, "retained", "wall time, us, up to which retention has been; never goes back")   \
+    X(COUNTER_CLIENTS, 100, "clients", "clients")                                                          \
+    X(COUNTER_API_KEYS, 101, "api_keys", "API keys kept, by client (16 bytes)")                            \
+    X(COUNTER_JOBS, 200, "jobs", "jobs, by state (1 byte)")                                                \
+    X(COUNTER_JOB_SEQ, 201, "job_seq", "the last number of creation given; never goes back")               \
+    X(COUNTER_JOB_NEWEST, 202, "job_newest", "created_at of the newest job, us; never goes back")          \
+    X(COUNTER_JOB_FENCE, 203, "job_fence", "the last fence of a claim; never goes back")                   \
+    X(COUNTER_JOBS_ASIDE, 204, "jobs_aside",                                                               \
+      "jobs that are set aside, by lane (1 byte) and kind or client (16 bytes)")                           \
+    X(COUNTER_BULKS, 205, "bulks", "bulk actions that run, by client (16 bytes); all zero: the operators") \
+    X(COUNTER_WEBHOOKS, 210, "webhooks", "webhooks that are active, by client (16 bytes)")                 \
+    X(COUNTER_DELIVERIES, 211, "deliveries", "deliveries, by state (1 byte)")                              \
     X(COUNTER_DELIVERIES_PENDING, 212, "deliveries_pending", "deliveries on their way, by client (16 bytes)")
 
 enum counter_id {

@@ -23,7 +23,7 @@ static enum error open_for(struct txn *txn, const struct uuid *id, const struct 
     return uuid_equal(client, &operator) || uuid_equal(client, &ret_job->client) ? OK : ERR_FORBIDDEN;
 }
 
-static void answer_changed(struct answer *answer, const struct job *job, uint8_t from, bool made)
+struct job_changed job_changed_of(const struct job *job, uint8_t from, bool made)
 {
     struct job_changed changed = {.updated_us = job->updated_us,
                                   .waited_us = from == JOB_QUEUED && job->updated_us > job->queued_us
@@ -38,12 +38,18 @@ static void answer_changed(struct answer *answer, const struct job *job, uint8_t
                                   .job_client = job->client};
     if ((from == JOB_ASSIGNED || from == JOB_RUNNING) && job->worker.size > 0)
         memcpy(changed.worker, job->worker.bytes, job->worker.size);
+    return changed;
+}
+
+static void answer_changed(struct answer *answer, const struct job *job, uint8_t from, bool made)
+{
+    struct job_changed changed = job_changed_of(job, from, made);
     answer_add(answer, &changed, sizeof(changed));
 }
 
 /* ---- cancel ---- */
 
-static enum error cancel(struct txn *txn, struct job *job, uint64_t at_us, uint64_t kept_us)
+enum error job_cancel_now(struct txn *txn, struct job *job, uint64_t at_us, uint64_t kept_us)
 {
     enum error e = job_move(txn, job, JOB_CANCEL, at_us, nothing);
     if (e)
@@ -51,7 +57,6 @@ static enum error cancel(struct txn *txn, struct job *job, uint64_t at_us, uint6
     job->lease_us = 0; /* whoever runs it is told with the next heartbeat, and what it brings is refused */
     job->owner = 0;
     job_end(txn, job, &(struct job_end){.kept_us = kept_us});
-    job_write(txn, job);
     return OK;
 }
 
@@ -68,7 +73,9 @@ static enum error apply_cancel(struct txn *txn, uint64_t at_us, const void *comm
     if (!final)
         e = job_tellable(txn, &job);
     if (!e && !final)
-        e = cancel(txn, &job, at_us, c->kept_us);
+        e = job_cancel_now(txn, &job, at_us, c->kept_us);
+    if (!e && !final)
+        job_write(txn, &job);
     if (!e)
         answer_changed(answer, &job, from, !final);
     return e;
@@ -115,13 +122,13 @@ enum error job_retry_now(struct txn *txn, struct job *job, uint64_t at_us, uint6
     return OK;
 }
 
-static enum error retriable(struct txn *txn, const struct job *job, const struct job_retry *c)
+enum error job_retriable(struct txn *txn, const struct job *job, uint16_t retry_max, uint32_t queue_max)
 {
     int64_t waiting = 0;
-    if (job->attempt > c->retry_max || job->attempt == UINT16_MAX)
+    if (job->attempt > retry_max || job->attempt == UINT16_MAX)
         return ERR_CONFLICT;
     enum error e = job_count(txn, JOB_QUEUED, &waiting);
-    if (!e && waiting >= (int64_t)c->queue_max)
+    if (!e && waiting >= (int64_t)queue_max)
         e = ERR_QUEUE_FULL;
     return e ? e : job_tellable(txn, job);
 }
@@ -136,7 +143,7 @@ static enum error apply_retry(struct txn *txn, uint64_t at_us, const void *comma
         return e;
     uint8_t from = job.state;
     if (from == JOB_FAILED) {
-        e = retriable(txn, &job, c);
+        e = job_retriable(txn, &job, c->retry_max, c->queue_max);
         if (!e)
             e = job_retry_now(txn, &job, at_us, c->steady_us,
                               job_backoff_us((uint16_t)(job.attempt + 1), c->base_us, c->most_us, c->chance));

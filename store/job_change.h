@@ -42,6 +42,12 @@ extern const struct command_class job_cancel_class; /* code 205; answer: struct 
 RECORD_STRUCT(job_retry, JOB_RETRY_FIELDS);
 extern const struct command_class job_retry_class; /* code 206; answer: struct job_changed */
 
+/* What such a command answers. */
+struct job_changed job_changed_of(const struct job *job, uint8_t from, bool made);
+/* One that isn't final, within a command: CANCELED. job_write is the caller's. */
+enum error job_cancel_now(struct txn *txn, struct job *job, uint64_t at_us, uint64_t kept_us);
+/* Whether a FAILED one may be retried now: OK, or what job.retry would refuse it with. */
+enum error job_retriable(struct txn *txn, const struct job *job, uint16_t retry_max, uint32_t queue_max);
 /* random(0.5..1.0) x min(base x 2^(attempt - 2), most), for the attempt that it delays. */
 uint64_t job_backoff_us(uint16_t attempt, uint64_t base_us, uint64_t most_us, uint32_t chance);
 /* A FAILED job, within a command: QUEUED as the next attempt. job_write is the caller's. */

@@ -11,6 +11,7 @@
 #include "store/due.h"
 #include "store/event.h"
 #include "store/job.h"
+#include "store/job_bulk.h"
 #include "store/job_change.h"
 #include "store/job_fire.h"
 #include "store/job_lease.h"

@@ -7,6 +7,7 @@
 #include "store/counter.h"
 #include "store/delivery.h"
 #include "store/job.h"
+#include "store/job_bulk.h"
 #include "store/ledger.h"
 #include "store/rate_window.h"
 #include "store/revocation.h"

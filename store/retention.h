@@ -30,6 +30,7 @@ typedef enum error retention_find(struct txn *txn, const struct due_entry *entry
     X(RETENTION_API_KEY, 22, api_key_expire, api_key_find_due)          /* 90 days after its end */          \
     X(RETENTION_RATE_WINDOW, 23, rate_window_expire, rate_window_find_due) /* a day without use */           \
     X(RETENTION_JOB, 31, job_expire, job_find_due)                /* 30 days after its final state */        \
+    X(RETENTION_BULK, 32, bulk_expire, bulk_find_due)             /* a day after its end */                  \
     X(RETENTION_DELIVERY, 40, delivery_expire, delivery_find_due) /* a week after its end */
 enum retention_kind {
 #define X(id, number, expire, find) id = number,

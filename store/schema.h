@@ -41,6 +41,7 @@ struct txn;
     X(CLIENT_JOBS, "client_jobs", client_job)             /* a client's, in order */                    \
     X(REPORTS, "reports", report)                         /* what attempts came to */                   \
     X(PAUSES, "pauses", pause)                            /* what may not be claimed now */             \
+    X(BULKS, "bulks", bulk)                               /* bulk actions */                            \
     X(DELIVERIES, "deliveries", delivery)                 /* of events to receivers */                  \
     X(DELIVERY_INDEX, "delivery_index", delivery_index)   /* the ways to them */
 
@@ -91,6 +92,9 @@ enum table {
     X(job_resume)          \
     X(job_unpark)          \
     X(job_run)             \
+    X(job_bulk)            \
+    X(job_bulk_abort)      \
+    X(job_bulk_step)       \
     X(delivery_relay)      \
     X(delivery_settle)     \
     X(delivery_resend)

@@ -6,6 +6,7 @@
 #include "store/counter.h"
 #include "store/event.h"
 #include "store/job.h"
+#include "store/job_bulk.h"
 #include "store/ledger.h"
 #include "store/meta.h"
 #include "store/outbox.h"
@@ -113,15 +114,16 @@ static void test_schema_stored_numbers_are_what_they_were(void)
         {207, "job.fire", COMMAND_HIGH, false},           {208, "job.reap", COMMAND_HIGH, false},
         {220, "job.pause", COMMAND_HIGH, false},          {221, "job.resume", COMMAND_HIGH, false},
         {244, "delivery.relay", COMMAND_HIGH, false},     {245, "delivery.settle", COMMAND_HIGH, true},
-        {246, "delivery.resend", COMMAND_NORMAL, false},  {222, "job.unpark", COMMAND_NORMAL, false},
-        {223, "job.run", COMMAND_NORMAL, false},
+        {246, "delivery.resend", COMMAND_NORMAL, false},  {224, "job.bulk", COMMAND_NORMAL, false},
+        {225, "job.bulk_abort", COMMAND_HIGH, false},     {226, "job.bulk_step", COMMAND_NORMAL, false},
+        {222, "job.unpark", COMMAND_NORMAL, false},       {223, "job.run", COMMAND_NORMAL, false},
     };
     static const char *const tables[] = {
-        "meta",     "audits",      "events",     "ledger",          "due",          "outbox",
-        "claims",   "dead",        "counters",   "signing_keys",    "revocations",  "seen_tokens",
-        "clients",  "client_keys", "api_keys",   "api_key_hashes",  "rate_windows", "principals",
-        "webhooks", "webhook_ids", "jobs",       "job_definitions", "job_queue",    "client_jobs",
-        "reports",  "pauses",      "deliveries", "delivery_index"};
+        "meta",     "audits",      "events",   "ledger",          "due",           "outbox",
+        "claims",   "dead",        "counters", "signing_keys",    "revocations",   "seen_tokens",
+        "clients",  "client_keys", "api_keys", "api_key_hashes",  "rate_windows",  "principals",
+        "webhooks", "webhook_ids", "jobs",     "job_definitions", "job_queue",     "client_jobs",
+        "reports",  "pauses",      "bulks",    "deliveries",      "delivery_index"};
     TEST_CHECK(store_schema.commands_count == sizeof(commands) / sizeof(commands[0]));
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         const struct command_class *command = schema_command(&store_schema, commands[i].code);
@@ -140,10 +142,10 @@ static void test_schema_stored_numbers_are_what_they_were(void)
                RETENTION_CLIENT == 21 && RETENTION_API_KEY == 22 && RETENTION_RATE_WINDOW == 23);
     TEST_CHECK(COUNTER_CLIENTS == 100 && COUNTER_API_KEYS == 101 && COUNTER_JOBS == 200 &&
                COUNTER_JOB_SEQ == 201 && COUNTER_JOB_NEWEST == 202 && COUNTER_JOB_FENCE == 203 &&
-               COUNTER_JOBS_ASIDE == 204 && COUNTER_WEBHOOKS == 210 && COUNTER_DELIVERIES == 211 &&
-               COUNTER_DELIVERIES_PENDING == 212);
+               COUNTER_JOBS_ASIDE == 204 && COUNTER_BULKS == 205 && COUNTER_WEBHOOKS == 210 &&
+               COUNTER_DELIVERIES == 211 && COUNTER_DELIVERIES_PENDING == 212);
     TEST_CHECK(DUE_JOB_TIME == 2 && DUE_JOB_LEASE == 3 && DUE_JOB_BACKOFF == 4 && DUE_JOB_PAUSE == 5 &&
-               RETENTION_JOB == 31);
+               DUE_JOB_BULK == 6 && RETENTION_BULK == 32 && RETENTION_JOB == 31);
     TEST_CHECK(JOB_DOMAIN == 2 && OUTBOX_JOB == 2 && OUTBOX_JOB_EMITTED == 3);
     TEST_CHECK(JOB_CREATED == 0 && JOB_QUEUED == 1 && JOB_ASSIGNED == 2 && JOB_RUNNING == 3 &&
                JOB_SUCCEEDED == 4 && JOB_FAILED == 5 && JOB_CANCELED == 6);
@@ -158,7 +160,7 @@ static void test_schema_stored_numbers_are_what_they_were(void)
 static void test_schema_lifecycles_are_sound(void)
 {
     static const struct lifecycle *const lifecycles[] = {&parcel_lifecycle, &signing_key_lifecycle,
-                                                         &job_lifecycle};
+                                                         &job_lifecycle, &bulk_lifecycle};
     for (size_t i = 0; i < sizeof(lifecycles) / sizeof(lifecycles[0]); i++) {
         char text[256] = "";
         TEST_CHECK_(lifecycle_check(lifecycles[i], text, sizeof(text)), "%s: %s", lifecycles[i]->name, text);

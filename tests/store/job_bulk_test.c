@@ -1,0 +1,317 @@
+/* Bulk actions: what matches is changed, a bounded number at a time, from where it was, until its end or an abort. */
+#include "acutest.h"
+
+#include "store/client.h"
+#include "store/counter.h"
+#include "store/job_bulk.h"
+#include "store/job_lease.h"
+#include "store/job_queue.h"
+#include "store/job_submit.h"
+#include "store/retention.h"
+#include "tests/store/fresh.h"
+
+#define AT_US     UINT64_C(1700000000000000)
+#define SECOND_US UINT64_C(1000000)
+
+static const struct uuid nobody = {{0}};
+static uint64_t now_us; /* of steps */
+
+static struct uuid join(struct fresh *fresh)
+{
+    struct client_create c = {.id = fresh_uuid(), .from = span_text("192.0.2.1")};
+    TEST_ASSERT(batch_one(fresh->store, &client_create_class, AT_US, &c, NULL) == OK);
+    return c.id;
+}
+
+static struct uuid submit_at(struct fresh *fresh, uint64_t at_us, const struct uuid *client, uint8_t kind)
+{
+    struct job_submit c = {.id = fresh_uuid(),
+                           .client = *client,
+                           .type = JOB_EXECUTE,
+                           .kind = kind,
+                           .runtime_max_ms = 120000,
+                           .payload_max = 262144,
+                           .queue_max = 100000};
+    TEST_ASSERT(batch_one(fresh->store, &job_submit_class, at_us, &c, NULL) == OK);
+    return c.id;
+}
+
+static struct uuid submit(struct fresh *fresh, const struct uuid *client)
+{
+    return submit_at(fresh, AT_US, client, WORK_KIND_SUCCESS_FAST);
+}
+
+/* The next one is claimed, runs, and fails for good or for a retry. */
+static void fail_next(struct fresh *fresh)
+{
+    struct answer answer;
+    struct job_claimed claimed;
+    struct job_claim c = {.lane = LANE_SERVER,
+                          .most = 1,
+                          .running = 1,
+                          .owner = 1,
+                          .steady_us = AT_US,
+                          .lease_us = SECOND_US,
+                          .worker = span_text("worker:0")};
+    TEST_ASSERT(batch_one(fresh->store, &job_claim_class, AT_US, &c, &answer) == OK);
+    memcpy(&claimed, answer.bytes, sizeof(claimed));
+    struct job_finish f = {.id = claimed.id,
+                           .fence = claimed.fence,
+                           .event = JOB_FAIL,
+                           .failure = JOB_SIMULATED_FAILURE,
+                           .steady_us = AT_US,
+                           .kept_us = SECOND_US,
+                           .retry_max = 3};
+    TEST_ASSERT(batch_one(fresh->store, &job_finish_class, AT_US, &f, NULL) == OK);
+}
+
+static struct job_bulk bulk_of(const struct uuid *client, uint8_t action, uint8_t states)
+{
+    return (struct job_bulk){.id = fresh_uuid(),
+                             .owner = *client,
+                             .client = *client,
+                             .action = action,
+                             .states = states,
+                             .type = BULK_ANY_TYPE,
+                             .who = span_text("somebody")};
+}
+
+static enum error start(struct fresh *fresh, const struct job_bulk *c)
+{
+    now_us = AT_US + SECOND_US;
+    return batch_one(fresh->store, &job_bulk_class, now_us, c, NULL);
+}
+
+/* One step; how many were changed. */
+static uint32_t step_with(struct fresh *fresh, uint32_t queue_max)
+{
+    struct answer answer;
+    struct job_bulk_step c = {.wall_us = now_us,
+                              .steady_us = now_us,
+                              .kept_us = SECOND_US,
+                              .retry_max = 3,
+                              .queue_max = queue_max,
+                              .base_us = SECOND_US,
+                              .most_us = SECOND_US};
+    TEST_ASSERT(batch_one(fresh->store, &job_bulk_step_class, now_us, &c, &answer) == OK);
+    TEST_CHECK(answer.size % sizeof(struct bulk_changed) == 0);
+    return answer.size / (uint32_t)sizeof(struct bulk_changed);
+}
+
+static uint32_t step(struct fresh *fresh)
+{
+    uint32_t changed = step_with(fresh, 100000);
+    now_us += BULK_STEP_US;
+    return changed;
+}
+
+static struct bulk bulk_now(struct fresh *fresh, const struct uuid *id)
+{
+    struct bulk bulk = {.state = 99};
+    struct view *view = view_open_outside(fresh->store, 0);
+    TEST_CHECK(bulk_read(&view->txn, id, &bulk) == OK);
+    view_close(view);
+    return bulk;
+}
+
+static uint8_t state_of(struct fresh *fresh, const struct uuid *id)
+{
+    struct job job = {.state = JOB_STATE_COUNT};
+    struct view *view = view_open_outside(fresh->store, 0);
+    TEST_CHECK(job_read(&view->txn, id, &job) == OK);
+    view_close(view);
+    return job.state;
+}
+
+#define QUEUED_ONES (1u << JOB_QUEUED)
+#define FAILED_ONES (1u << JOB_FAILED)
+#define ALL_STATES  ((1u << JOB_STATE_COUNT) - 1)
+
+static void test_bulk_cancels_a_clients_own_page_by_page_across_a_restart(void)
+{
+    enum { JOBS = 100 };
+    struct fresh fresh;
+    struct uuid mine[JOBS];
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh), foreign = submit(&fresh, &other);
+    for (int i = 0; i < JOBS; i++)
+        mine[i] = submit(&fresh, &client);
+    struct job_bulk c = bulk_of(&client, BULK_CANCEL, ALL_STATES);
+    TEST_CHECK(start(&fresh, &c) == OK && start(&fresh, &c) == ERR_EXISTS);
+    TEST_CHECK(step(&fresh) == BULK_CHANGE_MAX);
+    TEST_CHECK(state_of(&fresh, &mine[BULK_CHANGE_MAX - 1]) == JOB_CANCELED);
+    TEST_CHECK(state_of(&fresh, &mine[BULK_CHANGE_MAX]) == JOB_QUEUED);
+    struct uuid later = submit(&fresh, &client);
+    fresh_reopen(&fresh);
+    uint32_t changed = BULK_CHANGE_MAX;
+    for (int i = 0; i < 10 && bulk_now(&fresh, &c.id).state == BULK_RUNNING; i++)
+        changed += step(&fresh);
+    struct bulk bulk = bulk_now(&fresh, &c.id);
+    TEST_CHECK(changed == JOBS && bulk.state == BULK_DONE && bulk.finished_us > 0);
+    TEST_CHECK(bulk.matched == JOBS && bulk.changed == JOBS && bulk.left == 0);
+    for (int i = 0; i < JOBS; i++)
+        TEST_CHECK(state_of(&fresh, &mine[i]) == JOB_CANCELED);
+    TEST_CHECK(state_of(&fresh, &foreign) == JOB_QUEUED);
+    TEST_CHECK(state_of(&fresh, &later) == JOB_QUEUED); /* it came after it began */
+    TEST_CHECK(step(&fresh) == 0);
+    fresh_close(&fresh);
+}
+
+static void test_bulk_of_an_operator_goes_by_its_filter(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid one = join(&fresh), two = join(&fresh);
+    struct uuid slow = submit_at(&fresh, AT_US, &one, WORK_KIND_SUCCESS_SLOW), fast = submit(&fresh, &two);
+    struct uuid early = submit_at(&fresh, AT_US + SECOND_US, &two, WORK_KIND_SUCCESS_SLOW);
+    struct uuid late = submit_at(&fresh, AT_US + 2 * SECOND_US, &one, WORK_KIND_SUCCESS_SLOW);
+    struct job_bulk c = bulk_of(&nobody, BULK_CANCEL, QUEUED_ONES);
+    c.work = job_work_id(fresh.store, WORK_KIND_SUCCESS_SLOW, span_text(""));
+    c.from_us = AT_US + SECOND_US;
+    c.until_us = AT_US + 2 * SECOND_US;
+    TEST_CHECK(start(&fresh, &c) == OK && step(&fresh) == 1);
+    TEST_CHECK(state_of(&fresh, &early) == JOB_CANCELED && state_of(&fresh, &late) == JOB_QUEUED);
+    TEST_CHECK(state_of(&fresh, &slow) == JOB_QUEUED && state_of(&fresh, &fast) == JOB_QUEUED);
+    struct job_bulk of_one = bulk_of(&nobody, BULK_CANCEL, QUEUED_ONES);
+    of_one.client = one;
+    TEST_CHECK(start(&fresh, &of_one) == OK && step(&fresh) == 2);
+    TEST_CHECK(state_of(&fresh, &fast) == JOB_QUEUED && state_of(&fresh, &late) == JOB_CANCELED);
+    TEST_CHECK(bulk_now(&fresh, &of_one.id).state == BULK_DONE);
+    fresh_close(&fresh);
+}
+
+static void test_bulk_retries_what_failed_and_waits_while_the_queue_is_full(void)
+{
+    struct fresh fresh;
+    struct uuid jobs[5];
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    for (int i = 0; i < 5; i++)
+        jobs[i] = submit(&fresh, &client);
+    for (int i = 0; i < 4; i++)
+        fail_next(&fresh);
+    struct job_bulk c = bulk_of(&client, BULK_RETRY, ALL_STATES);
+    TEST_CHECK(start(&fresh, &c) == OK);
+    TEST_CHECK(step_with(&fresh, 3) == 2); /* one waits in the queue already */
+    struct bulk bulk = bulk_now(&fresh, &c.id);
+    TEST_CHECK(bulk.state == BULK_RUNNING && bulk.changed == 2 && bulk.matched == 2 && bulk.left == 0);
+    TEST_CHECK(step_with(&fresh, 100) == 0); /* not before its time */
+    now_us += BULK_WAIT_US;
+    TEST_CHECK(step_with(&fresh, 100) == 2);
+    bulk = bulk_now(&fresh, &c.id);
+    TEST_CHECK(bulk.state == BULK_DONE && bulk.changed == 4 && bulk.matched == 5 && bulk.left == 1);
+    for (int i = 0; i < 5; i++)
+        TEST_CHECK(state_of(&fresh, &jobs[i]) == JOB_QUEUED);
+    fresh_close(&fresh);
+}
+
+static void test_bulk_can_be_aborted_by_its_owner_and_by_operators(void)
+{
+    enum { JOBS = 2 * BULK_CHANGE_MAX };
+    struct fresh fresh;
+    struct uuid last;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh);
+    for (uint32_t i = 0; i < JOBS; i++)
+        last = submit(&fresh, &client);
+    struct job_bulk c = bulk_of(&client, BULK_CANCEL, QUEUED_ONES);
+    TEST_CHECK(start(&fresh, &c) == OK && step(&fresh) == BULK_CHANGE_MAX);
+    struct job_bulk_abort abort = {.id = c.id, .owner = other};
+    TEST_CHECK(batch_one(fresh.store, &job_bulk_abort_class, now_us, &abort, NULL) == ERR_FORBIDDEN);
+    abort.owner = client;
+    TEST_CHECK(batch_one(fresh.store, &job_bulk_abort_class, now_us, &abort, NULL) == OK);
+    TEST_CHECK(bulk_now(&fresh, &c.id).state == BULK_ABORTED && step(&fresh) == 0);
+    TEST_CHECK(state_of(&fresh, &last) == JOB_QUEUED);
+    uint64_t ended = bulk_now(&fresh, &c.id).finished_us;
+    abort.owner = nobody;
+    TEST_CHECK(batch_one(fresh.store, &job_bulk_abort_class, now_us + 5, &abort, NULL) == OK);
+    TEST_CHECK(bulk_now(&fresh, &c.id).finished_us == ended);
+    abort.id = fresh_uuid();
+    TEST_CHECK(batch_one(fresh.store, &job_bulk_abort_class, now_us, &abort, NULL) == ERR_NOT_FOUND);
+    fresh_close(&fresh);
+}
+
+static void test_bulk_is_kept_a_day_beyond_its_end(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct job_bulk c = bulk_of(&client, BULK_CANCEL, QUEUED_ONES);
+    TEST_CHECK(start(&fresh, &c) == OK && step(&fresh) == 0);
+    uint64_t end = bulk_now(&fresh, &c.id).finished_us + BULK_KEPT_US;
+    struct retention_sweep sweep = {.limit = 0};
+    TEST_CHECK(batch_one(fresh.store, &retention_sweep_class, end - 1, &sweep, NULL) == OK);
+    TEST_CHECK(bulk_now(&fresh, &c.id).state == BULK_DONE);
+    TEST_CHECK(batch_one(fresh.store, &retention_sweep_class, end, &sweep, NULL) == OK);
+    struct bulk bulk;
+    struct view *view = view_open_outside(fresh.store, 0);
+    TEST_CHECK(bulk_read(&view->txn, &c.id, &bulk) == ERR_NOT_FOUND);
+    view_close(view);
+    fresh_close(&fresh);
+}
+
+static void test_bulk_refusals(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh);
+    struct job_bulk c = bulk_of(&client, BULK_ACTION_COUNT, QUEUED_ONES);
+    TEST_CHECK(start(&fresh, &c) == ERR_INVALID);
+    c = bulk_of(&client, BULK_CANCEL, 0);
+    TEST_CHECK(start(&fresh, &c) == ERR_INVALID);
+    c = bulk_of(&client, BULK_CANCEL, QUEUED_ONES);
+    c.client = other; /* another client's jobs */
+    TEST_CHECK(start(&fresh, &c) == ERR_INVALID);
+    c.client = nobody;
+    TEST_CHECK(start(&fresh, &c) == ERR_INVALID);
+    for (uint32_t i = 0; i < BULKS_RUNNING_MAX; i++) {
+        c = bulk_of(&client, BULK_CANCEL, QUEUED_ONES);
+        TEST_CHECK(start(&fresh, &c) == OK);
+    }
+    c = bulk_of(&client, BULK_CANCEL, QUEUED_ONES);
+    TEST_CHECK(start(&fresh, &c) == ERR_LIMIT);
+    c = bulk_of(&other, BULK_CANCEL, QUEUED_ONES);
+    TEST_CHECK(start(&fresh, &c) == OK);
+    for (uint32_t i = 0; i <= BULKS_RUNNING_MAX; i++) /* they take turns: each step ends one */
+        TEST_CHECK(step(&fresh) == 0);
+    TEST_CHECK(fresh_counter(&fresh, COUNTER_BULKS, span_of(&client, sizeof(client))) == 0);
+    fresh_close(&fresh);
+}
+
+static void test_bulk_look_changes_nothing_and_finds_the_same(void)
+{
+    struct fresh fresh;
+    struct uuid ids[BULK_CHANGE_MAX], jobs[3];
+    uint32_t count = 0;
+    bool end = false;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    for (int i = 0; i < 3; i++)
+        jobs[i] = submit(&fresh, &client);
+    fail_next(&fresh);
+    struct bulk bulk = {.action = BULK_CANCEL,
+                        .client = client,
+                        .states = ALL_STATES,
+                        .type = BULK_ANY_TYPE,
+                        .last_seq = UINT64_MAX};
+    struct view *view = view_open_outside(fresh.store, 0);
+    TEST_CHECK(bulk_look(&view->txn, &bulk, 3, ids, BULK_CHANGE_MAX, &count, &end) == OK);
+    view_close(view);
+    TEST_CHECK(count == 2 && end && bulk.matched == 3 && bulk.left == 1);
+    TEST_CHECK(uuid_equal(&ids[0], &jobs[1]) && uuid_equal(&ids[1], &jobs[2]));
+    TEST_CHECK(state_of(&fresh, &jobs[1]) == JOB_QUEUED);
+    fresh_close(&fresh);
+}
+
+TEST_LIST = {
+    {"bulk cancels a client's own, page by page, across a restart",
+     test_bulk_cancels_a_clients_own_page_by_page_across_a_restart},
+    {"bulk of an operator goes by its filter", test_bulk_of_an_operator_goes_by_its_filter},
+    {"bulk retries what failed, and waits while the queue is full",
+     test_bulk_retries_what_failed_and_waits_while_the_queue_is_full},
+    {"bulk can be aborted by its owner and by operators", test_bulk_can_be_aborted_by_its_owner_and_by_operators},
+    {"bulk is kept a day beyond its end", test_bulk_is_kept_a_day_beyond_its_end},
+    {"bulk: refusals", test_bulk_refusals},
+    {"bulk: a look changes nothing and finds the same", test_bulk_look_changes_nothing_and_finds_the_same},
+    {NULL, NULL},
+};

@@ -1,5 +1,7 @@
 #include "actors/queues.h"
 
+#include "actors/worker.h"
+#include "store/job_bulk.h"
 #include "store/job_pause.h"
 #include "store/view.h"
 
@@ -25,6 +27,42 @@ static enum error unpark(void)
     return submit(&job_unpark_class, &c, &came, sizeof(came), &size);
 }
 
+static void tell_bulk(const uint8_t *bytes, size_t size)
+{
+    struct bulk_changed changed;
+    for (size_t at = 0; at + sizeof(changed) <= size; at += sizeof(changed)) {
+        memcpy(&changed, bytes + at, sizeof(changed));
+        if (changed.job.worker[0])
+            worker_stop(changed.job.worker, &changed.id);
+        jobs_tell(&(struct job_told){.id = changed.id,
+                                     .client = changed.job.job_client,
+                                     .event = changed.job.state == JOB_CANCELED ? JOB_CANCEL : JOB_RETRY,
+                                     .from = changed.job.from,
+                                     .to = changed.job.state,
+                                     .kind = changed.job.kind,
+                                     .attempt = changed.job.attempt});
+    }
+}
+
+static enum error step_bulk(void)
+{
+    const struct jobs_settings s = jobs_settings();
+    struct job_bulk_step c = {.wall_us = store_time_us(),
+                              .steady_us = store_steady_us(store_here()),
+                              .kept_us = s.kept_us,
+                              .retry_max = s.retry_max,
+                              .queue_max = s.queue_max,
+                              .base_us = s.backoff_base_us,
+                              .most_us = s.backoff_most_us,
+                              .chance = (uint32_t)actor_random()};
+    uint8_t answer[ANSWER_SIZE_MAX];
+    size_t size = 0;
+    enum error e = submit(&job_bulk_step_class, &c, answer, sizeof(answer), &size);
+    if (!e)
+        tell_bulk(answer, size);
+    return e;
+}
+
 /* All of them go by wall time and have one shard. */
 static const struct chore {
     uint8_t queue;
@@ -32,6 +70,7 @@ static const struct chore {
     enum error (*step)(void);
 } chores[] = {
     {DUE_JOB_PAUSE, PAUSE_SHARD, unpark},
+    {DUE_JOB_BULK, BULK_SHARD, step_bulk},
 };
 #define CHORES (sizeof(chores) / sizeof(*chores))
 

@@ -2,6 +2,7 @@
  *
  *     queue of the due index   command       what it does
  *     DUE_JOB_PAUSE            job.unpark    ends pauses whose time is over, and brings back what was set aside (store/job_pause.h)
+ *     DUE_JOB_BULK             job.bulk_step takes the first bulk action that is due a step further (store/job_bulk.h)
  *
  * One actor: none of this is in the way of a job, and each command is short. It sleeps until something is due, is woken when
  * something new may be, and comes by every QUEUES_LOOK_MS in any case. It keeps nothing, so one that dies is started again and

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "http/bulk.h"
 #include "http/clients.h"
 #include "http/control.h"
 #include "http/documents.h"
@@ -39,11 +40,13 @@ struct surface_tables surface_tables(enum listening listening)
         add(&t, token_routes, token_routes_count);
         add(&t, principal_routes, principal_routes_count);
         add(&t, pause_routes, pause_routes_count);
+        add(&t, bulk_operator_routes, bulk_operator_routes_count);
     } else {
         add(&t, document_routes, document_routes_count);
         add(&t, client_routes, client_routes_count);
         add(&t, job_routes, job_routes_count);
         add(&t, work_kind_routes, work_kind_routes_count);
+        add(&t, bulk_routes, bulk_routes_count);
         add(&t, work_routes, work_routes_count);
         add(&t, control_routes, control_routes_count);
         add(&t, grant_routes, grant_routes_count);

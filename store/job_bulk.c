@@ -261,6 +261,7 @@ static enum error look_at_all(struct txn *txn, struct bulk *b, uint16_t retry_ma
             break;
         looked++;
         b->after_id = job.id;
+        b->after_seq = job.seq; /* tells how far it is, and nothing else */
         if (take(b, &job, retry_max))
             found[count++] = (struct found){.id = job.id, .seq = job.seq, .left = b->left};
     }

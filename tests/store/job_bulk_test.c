@@ -303,13 +303,15 @@ static void test_bulk_look_changes_nothing_and_finds_the_same(void)
     fresh_close(&fresh);
 }
 
-TEST_LIST = {
+TEST_LIST
+= {
     {"bulk cancels a client's own, page by page, across a restart",
      test_bulk_cancels_a_clients_own_page_by_page_across_a_restart},
     {"bulk of an operator goes by its filter", test_bulk_of_an_operator_goes_by_its_filter},
     {"bulk retries what failed, and waits while the queue is full",
      test_bulk_retries_what_failed_and_waits_while_the_queue_is_full},
-    {"bulk can be aborted by its owner and by operators", test_bulk_can_be_aborted_by_its_owner_and_by_operators},
+    {"bulk can be aborted by its owner and by operators",
+     test_bulk_can_be_aborted_by_its_owner_and_by_operators},
     {"bulk is kept a day beyond its end", test_bulk_is_kept_a_day_beyond_its_end},
     {"bulk: refusals", test_bulk_refusals},
     {"bulk: a look changes nothing and finds the same", test_bulk_look_changes_nothing_and_finds_the_same},

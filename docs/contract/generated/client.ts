@@ -131,6 +131,9 @@ export const opsOperations = {
     resumeJobs: { method: "POST", path: "/jobs:resume" },
     listPauses: { method: "GET", path: "/jobs/pauses" },
     runJob: { method: "POST", path: "/jobs/{job_id}:run" },
+    bulkJobs: { method: "POST", path: "/jobs:bulk" },
+    getOperation: { method: "GET", path: "/operations/{operation_id}" },
+    abortOperation: { method: "POST", path: "/operations/{operation_id}:abort" },
     issueAccessToken: { method: "POST", path: "/v1/auth/token" },
     getKeySet: { method: "GET", path: "/.well-known/jwks.json" },
 } as const;
@@ -181,6 +184,9 @@ export const workOperations = {
     heartbeatWork: { method: "POST", path: "/v1/work:heartbeat" },
     completeWork: { method: "POST", path: "/v1/work:complete" },
     failWork: { method: "POST", path: "/v1/work:fail" },
+    bulkJobs: { method: "POST", path: "/v1/jobs:bulk" },
+    getOperation: { method: "GET", path: "/v1/operations/{operation_id}" },
+    abortOperation: { method: "POST", path: "/v1/operations/{operation_id}:abort" },
 } as const;
 export type WorkClient = Client<Pick<WorkOperations, keyof typeof workOperations>>;
 export function workClient(options: ClientOptions): WorkClient {

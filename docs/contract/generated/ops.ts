@@ -695,6 +695,71 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs:bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel or retry every job that a filter matches
+         * @description A task in the background, of the jobs that are there now. It goes on after a restart. A dry run changes nothing and says
+         *     how many jobs it would be, and shows some of them.
+         */
+        post: operations["bulkJobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/operations/{operation_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operation_id: components["parameters"]["OperationId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * How far a bulk action is, and what came of it
+         * @description Kept for a day beyond its end.
+         */
+        get: operations["getOperation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/operations/{operation_id}:abort": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operation_id: components["parameters"]["OperationId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a bulk action
+         * @description What it has changed stays so. One that has ended is answered as it is.
+         */
+        post: operations["abortOperation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/auth/token": {
         parameters: {
             query?: never;
@@ -1255,6 +1320,64 @@ export interface components {
             value: string;
         };
         /** @enum {string} */
+        BulkAction: "cancel" | "retry";
+        /** @description All that is named must be so of a job. An empty one is refused. */
+        BulkFilter: {
+            /** @description The id of a client; without it, everybody's. */
+            client?: string;
+            states?: ("CREATED" | "QUEUED" | "ASSIGNED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELED")[];
+            /** @enum {string} */
+            type?: "EXECUTE" | "DEFERRED" | "EMIT_EVENT";
+            work_kind?: string;
+            /**
+             * Format: date-time
+             * @description Then or later.
+             */
+            created_after?: string;
+            /** Format: date-time */
+            created_before?: string;
+        };
+        BulkRequest: {
+            action: components["schemas"]["BulkAction"];
+            filter: components["schemas"]["BulkFilter"];
+            /**
+             * @description Change nothing; say what would be changed.
+             * @default false
+             */
+            dry_run: boolean;
+            reason?: string;
+        };
+        BulkPreview: {
+            action: components["schemas"]["BulkAction"];
+            dry_run: boolean;
+            /** @description Jobs that would be changed now. */
+            count: number;
+            /** @description Jobs that match and are in no state for it. */
+            unchanged: number;
+            /** @description False: there are more jobs than were looked at, and the counts are the least. */
+            complete: boolean;
+            /** @description Some of those that would be changed. */
+            sample: string[];
+        };
+        Operation: {
+            operation_id: string;
+            action: components["schemas"]["BulkAction"];
+            /** @enum {string} */
+            state: "running" | "done" | "aborted";
+            /** @description As it is applied. */
+            filter: Record<string, never>;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            finished_at: string | null;
+            /** @description How far it is among the jobs, not in time. */
+            progress: number;
+            matched: number;
+            changed: number;
+            /** @description Jobs that matched and were in no state for it when it came to them. */
+            unchanged: number;
+        };
+        /** @enum {string} */
         PauseScope: "all" | "kind" | "client";
         PauseRequest: {
             scope: components["schemas"]["PauseScope"];
@@ -1405,6 +1528,7 @@ export interface components {
          *     them. A name with a `/` can't be here; its pid can.
          */
         Target: string;
+        OperationId: string;
         JobId: string;
         ClientId: string;
     };
@@ -2345,6 +2469,95 @@ export interface operations {
             };
             404: components["responses"]["Problem"];
             409: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    bulkJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkRequest"];
+            };
+        };
+        responses: {
+            /** @description A dry run. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkPreview"];
+                };
+            };
+            /** @description It has begun; `Location` is the operation. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getOperation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operation_id: components["parameters"]["OperationId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description As it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    abortOperation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operation_id: components["parameters"]["OperationId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Reason"];
+        responses: {
+            /** @description It has ended. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            429: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };
     };

@@ -114,6 +114,71 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs:bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel or retry every job that a filter matches
+         * @description A task in the background, of the jobs that are there now. It goes on after a restart. A dry run changes nothing and says
+         *     how many jobs it would be, and shows some of them.
+         */
+        post: operations["bulkJobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/operations/{operation_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operation_id: components["parameters"]["OperationId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * How far a bulk action is, and what came of it
+         * @description Kept for a day beyond its end.
+         */
+        get: operations["getOperation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/operations/{operation_id}:abort": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operation_id: components["parameters"]["OperationId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a bulk action
+         * @description What it has changed stays so. One that has ended is answered as it is.
+         */
+        post: operations["abortOperation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -184,6 +249,61 @@ export interface components {
             attempt: number;
             will_retry: boolean;
         };
+        /** @enum {string} */
+        BulkAction: "cancel" | "retry";
+        /** @description All that is named must be so of a job. An empty one is refused. */
+        BulkFilter: {
+            states?: ("CREATED" | "QUEUED" | "ASSIGNED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELED")[];
+            /** @enum {string} */
+            type?: "EXECUTE" | "DEFERRED" | "EMIT_EVENT";
+            work_kind?: string;
+            /**
+             * Format: date-time
+             * @description Then or later.
+             */
+            created_after?: string;
+            /** Format: date-time */
+            created_before?: string;
+        };
+        BulkRequest: {
+            action: components["schemas"]["BulkAction"];
+            filter: components["schemas"]["BulkFilter"];
+            /**
+             * @description Change nothing; say what would be changed.
+             * @default false
+             */
+            dry_run: boolean;
+        };
+        BulkPreview: {
+            action: components["schemas"]["BulkAction"];
+            dry_run: boolean;
+            /** @description Jobs that would be changed now. */
+            count: number;
+            /** @description Jobs that match and are in no state for it. */
+            unchanged: number;
+            /** @description False: there are more jobs than were looked at, and the counts are the least. */
+            complete: boolean;
+            /** @description Some of those that would be changed. */
+            sample: string[];
+        };
+        Operation: {
+            operation_id: string;
+            action: components["schemas"]["BulkAction"];
+            /** @enum {string} */
+            state: "running" | "done" | "aborted";
+            /** @description As it is applied. */
+            filter: Record<string, never>;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            finished_at: string | null;
+            /** @description How far it is among the jobs, not in time. */
+            progress: number;
+            matched: number;
+            changed: number;
+            /** @description Jobs that matched and were in no state for it when it came to them. */
+            unchanged: number;
+        };
         WorkKindList: {
             items: components["schemas"]["WorkKindRow"][];
         };
@@ -253,7 +373,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description 404. `RFA_JOB_NOT_FOUND`. */
+        /** @description 404. `RFA_JOB_NOT_FOUND`, of operations too. */
         NotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -337,7 +457,9 @@ export interface components {
             };
         };
     };
-    parameters: never;
+    parameters: {
+        OperationId: string;
+    };
     requestBodies: never;
     headers: {
         /** @description Request id, as sent by the caller or made by the server. */
@@ -506,6 +628,114 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["CommonError"];
+        };
+    };
+    bulkJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkRequest"];
+            };
+        };
+        responses: {
+            /** @description A dry run. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkPreview"];
+                };
+            };
+            /** @description It has begun; `Location` is the operation. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["CommonError"];
+        };
+    };
+    getOperation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operation_id: components["parameters"]["OperationId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description As it is now. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["CommonError"];
+        };
+    };
+    abortOperation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                operation_id: components["parameters"]["OperationId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description It has ended. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Operation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

@@ -46,10 +46,37 @@ static void mask_credentials(char *text)
     *out = 0;
 }
 
+struct fields {
+    struct log_field list[20];
+    size_t count;
+};
+
+static void add(struct fields *f, const char *name, const char *text, int64_t number)
+{
+    ASSERT(f->count < sizeof(f->list) / sizeof(*f->list));
+    f->list[f->count++] = (struct log_field){name, text, number};
+}
+
+/* What not every request has: whose job it is about (JOB-404 to JOB-406), and what was wrong (JOB-408). */
+static void add_others(struct fields *f, const struct request *q, const struct response *r, const char *who)
+{
+    if (q->route && q->route->action)
+        add(f, "action", q->route->action, 0);
+    if (q->identity.kind == IDENTITY_CLIENT)
+        add(f, "client_id", who, 0);
+    if (r->job_id[0])
+        add(f, "job_id", r->job_id, 0);
+    if (r->error == ERROR_NONE)
+        return;
+    add(f, "error_code", catalogue_row(r->error)->code, 0);
+    add(f, "error_message", catalogue_row(r->error)->title, 0);
+}
+
 void access_log(const struct request *q, const struct response *r, uint64_t took_ns)
 {
     char trace[TRACE_ID_TEXT + 1], span[TRACE_SPAN_TEXT + 1], id[TRACE_REQUEST_MAX + 1], path[257], who[129],
         peer[PEER_TEXT];
+    struct fields f = {.count = 0};
     enum log_level level = q->route && q->route->quiet ? LOG_DEBUG : LOG_INFO;
     if (level < log_level_here())
         return;
@@ -68,10 +95,17 @@ void access_log(const struct request *q, const struct response *r, uint64_t took
     mask_credentials(path);
     mask_credentials(id);
     write_peer(q->address, peer);
-    LOG(level, "http", "request", {"method", method_name(q->method), 0}, {"path", path, 0},
-        {"status", NULL, r->status}, {"bytes", NULL, (int64_t)r->sent_bytes},
-        {"took_us", NULL, (int64_t)(took_ns / NS_PER_US)},
-        {"listener", q->front ? ((const struct front *)q->front)->name : "", 0}, {"who", who, 0},
-        {"peer", peer, 0}, {"request_id", id, 0}, {"trace_id", trace, 0}, {"span_id", span, 0},
-        {"code", r->error == ERROR_NONE ? "" : catalogue_row(r->error)->code, 0});
+    add(&f, "method", method_name(q->method), 0);
+    add(&f, "path", path, 0);
+    add(&f, "status", NULL, r->status);
+    add(&f, "bytes", NULL, (int64_t)r->sent_bytes);
+    add(&f, "took_us", NULL, (int64_t)(took_ns / NS_PER_US));
+    add(&f, "listener", q->front ? ((const struct front *)q->front)->name : "", 0);
+    add(&f, "who", who, 0);
+    add(&f, "peer", peer, 0);
+    add(&f, "request_id", id, 0);
+    add(&f, "trace_id", trace, 0);
+    add(&f, "span_id", span, 0);
+    add_others(&f, q, r, who);
+    log_write(level, "http", "request", f.list, f.count);
 }

@@ -7,10 +7,13 @@
 #include "http/commit.h"
 #include "http/control.h"
 #include "http/front.h"
+#include "http/job_explain.h"
 #include "http/job_json.h"
+#include "http/job_refusal.h"
 #include "http/job_request.h"
 #include "http/new_id.h"
 #include "http/rendered.h"
+#include "http/work.h"
 #include "runtime/hash.h"
 #include "runtime/telemetry.h"
 #include "store/job_change.h"
@@ -20,78 +23,7 @@
 
 enum { ID_TRIES = 3, LIST_OF_JOBS = 200, LIST_OF_EVENTS = 201, CURSOR_ROOM = 600 };
 
-/* ---- what the store said ---- */
-
-static enum error_code code_of(enum error e)
-{
-    switch (e) {
-    case ERR_NOT_FOUND:
-        return ERROR_RFA_JOB_NOT_FOUND;
-    case ERR_FORBIDDEN:
-        return ERROR_RFA_AUTH_FORBIDDEN;
-    case ERR_CONFLICT:
-    case ERR_TRANSITION:
-        return ERROR_RFA_JOB_CONFLICT;
-    case ERR_KEY_REUSED:
-        return ERROR_RFA_EXEC_IDEMPOTENCY_CONFLICT;
-    case ERR_INVALID:
-        return ERROR_RFA_JOB_VALIDATION_FAILED;
-    case ERR_QUEUE_FULL:
-        return ERROR_RFA_EXEC_QUEUE_FULL;
-    case ERR_ACTIVE:
-        return ERROR_RFA_REQUEST_RATE_LIMITED;
-    case ERR_NO_SPACE:
-    case ERR_DAMAGED:
-    case ERR_NEWER:
-    case ERR_IO:
-        return ERROR_RFA_STORAGE_DB_ERROR;
-    case ERR_TIMEOUT:
-        return ERROR_RFA_EXEC_TIMEOUT;
-    case ERR_EXISTS:
-        return ERROR_RFA_INTERNAL;
-    default:
-        return ERROR_RFA_STORAGE_UNAVAILABLE;
-    }
-}
-
-static const char *what_of(enum error e)
-{
-    switch (e) {
-    case ERR_NOT_FOUND:
-        return "there is no such job";
-    case ERR_FORBIDDEN:
-        return "this job belongs to another client";
-    case ERR_CONFLICT:
-        return "no retry is left";
-    case ERR_KEY_REUSED:
-        return "this idempotency key came with another body before";
-    case ERR_INVALID:
-        return "work_kind, or what is drawn without one, isn't within this server's limits";
-    case ERR_QUEUE_FULL:
-        return "as many jobs are queued as may be; nothing was changed";
-    case ERR_ACTIVE:
-        return "as many jobs are active as may be; nothing was stored";
-    case ERR_LIMIT:
-        return "as much is to be remembered or told as may be; nothing was changed";
-    default:
-        return ""; /* the code's title says it */
-    }
-}
-
-static void write_limit(struct json *json, void *context)
-{
-    if (context)
-        JSON_MEMBER(json, "limit", string, (const char *)context);
-}
-
-static void refuse(struct response *r, enum error e)
-{
-    static char queue[] = "max_queue_size", active[] = "max_active_jobs";
-    char *limit = e == ERR_QUEUE_FULL ? queue : e == ERR_ACTIVE ? active : NULL;
-    if (limit)
-        response_header(r, "Retry-After", "%u", JOBS_RETRY_S);
-    response_error_with(r, code_of(e), what_of(e), write_limit, limit);
-}
+/* ---- commands ---- */
 
 static enum error submit(const struct request *q, const struct command_class *class, const void *command,
                          void *ret, size_t room, size_t *ret_size)
@@ -114,7 +46,7 @@ static bool take_id(const struct request *q, struct response *r, struct uuid *re
         note_job(r, ret_id);
         return true;
     }
-    refuse(r, ERR_NOT_FOUND);
+    job_refuse(r, ERR_NOT_FOUND);
     return false;
 }
 
@@ -173,7 +105,7 @@ static void serve_submit(const struct request *q, struct response *r)
     struct job_submitted submitted;
     enum error e = submit_job(q, &c, &submitted);
     if (e) {
-        refuse(r, e);
+        job_refuse(r, e);
         return;
     }
     note_job(r, &submitted.id);
@@ -248,7 +180,7 @@ static void serve_cancel(const struct request *q, struct response *r)
         return;
     enum error e = submit(q, &job_cancel_class, &c, &changed, sizeof(changed), &size);
     if (e || size != sizeof(changed)) {
-        refuse(r, e ? e : ERR_UNANSWERED);
+        job_refuse(r, e ? e : ERR_UNANSWERED);
         return;
     }
     tell_changed(q, &c.id, &changed, JOB_CANCEL);
@@ -271,7 +203,7 @@ static void serve_retry(const struct request *q, struct response *r)
         return;
     enum error e = submit(q, &job_retry_class, &c, &changed, sizeof(changed), &size);
     if (e || size != sizeof(changed)) {
-        refuse(r, e ? e : ERR_UNANSWERED);
+        job_refuse(r, e ? e : ERR_UNANSWERED);
         return;
     }
     tell_changed(q, &c.id, &changed, JOB_RETRY);
@@ -287,11 +219,11 @@ static enum error read_own(struct txn *txn, const struct request *q, const struc
     return e ? e : uuid_equal(&ret->client, &q->identity.client) ? OK : ERR_FORBIDDEN;
 }
 
-/* What its contract doesn't know of, such as the name of a kind of the client's own, isn't measured by it. */
+/* The contract has the catalogue's kinds alone; of the others docs/contract/work.openapi.yaml speaks. */
 static void beyond_contract(struct response *r, const struct job *job)
 {
     if (job->kind == WORK_KIND_USER)
-        r->checked = false;
+        r->beyond = true;
 }
 
 static void serve_job(const struct request *q, struct response *r)
@@ -318,7 +250,7 @@ static void serve_job(const struct request *q, struct response *r)
     if (view)
         view_close(view);
     if (e)
-        refuse(r, e);
+        job_refuse(r, e);
 }
 
 /* Events from *from up to `to`, as many as fit; *from is behind the last one. One that is missing is passed over: the job still
@@ -474,7 +406,7 @@ static void serve_report(const struct request *q, struct response *r)
         response_error(r, ERROR_RFA_JOB_REPORT_NOT_FOUND, "the job is %s and has no report",
                        job_state_name(t->events.job.state));
     else if (e)
-        refuse(r, e);
+        job_refuse(r, e);
     else
         write_report(r, t);
 }
@@ -599,7 +531,7 @@ static void serve_events(const struct request *q, struct response *r)
     s->next = after + 1;
     enum error e = begin_events(q, &id, limit, s);
     if (e) {
-        refuse(r, e);
+        job_refuse(r, e);
         return;
     }
     beyond_contract(r, &s->job);
@@ -732,7 +664,7 @@ static void serve_jobs(const struct request *q, struct response *r)
     l.some = rendered_new();
     enum error e = list_in_view(&l);
     if (e) {
-        refuse(r, e);
+        job_refuse(r, e);
         return;
     }
     begin_items(r, &json);
@@ -744,8 +676,7 @@ static void serve_jobs(const struct request *q, struct response *r)
     json_array_end(&json);
     write_cursor(&json, LIST_OF_JOBS, filter, l.more ? l.before : 0);
     json_object_end(&json);
-    if (l.user)
-        r->checked = false;
+    r->beyond |= l.user;
 }
 
 /* ---- routes ---- */
@@ -768,5 +699,8 @@ const struct route job_routes[] = {
               .action = "retry"),
     JOB_ROUTE(GET, "/v1/jobs/{job_id}/report", 0, serve_report, .action = "report"),
     JOB_ROUTE(GET, "/v1/jobs/{job_id}/events", 0, serve_events, .action = "events"),
+    JOB_ROUTE(GET, "/v1/jobs/{job_id}:explain", 0, job_explain_serve, .action = "explain"),
+    JOB_ROUTE(POST, "/v1/work:submit", WORK_BODY_MAX, serve_submit, .precheck = job_request_work_precheck,
+              .action = "submit"),
 };
 const size_t job_routes_count = sizeof(job_routes) / sizeof(*job_routes);

@@ -6,6 +6,7 @@
  *     GET  /v1/jobs/{job_id}/report    what it came to, with all its events; once it is final
  *     GET  /v1/jobs/{job_id}/events    those so far
  *     POST /v1/jobs/{job_id}/cancel, /retry
+ *     GET  /v1/jobs/{job_id}:explain   why it isn't running, or who runs it (http/job_explain.h)
  *     POST /v1/work:submit             a job of a kind of the client's own, for its own workers (http/work.h)
  *
  * A submit, a cancel and a retry are one command each, and looked up nowhere before. A read is one view; one that has more to show
@@ -24,7 +25,6 @@
 #define JOBS_PAGE_MAX   100u
 #define JOBS_SCAN_MAX   1024u /* jobs that one page looks at */
 #define JOBS_SCAN_CHUNK 256u  /* of them in one view */
-#define JOBS_RETRY_S    2u    /* Retry-After of what is full: it is as soon as one job has gone on */
 
 extern const struct route job_routes[];
 extern const size_t job_routes_count;

@@ -39,7 +39,8 @@ struct response {
     bool http10, bodyless;         /* bodyless: HEAD, 204, 304 */
     bool keep_alive;
     bool head_sent, chunked, streaming, failed;
-    bool checked;      /* its body is wanted by http/answer_check.h; false again when it can't be had */
+    bool checked; /* its body is wanted by http/answer_check.h; false again when it can't be had */
+    bool beyond;  /* on purpose it says more than its operation's contract knows of: not compared with that */
     struct body *kept; /* what of it has gone out, then; NULL: nothing. The front's to drop */
     uint32_t kept_size;
     int status;            /* 0: not begun */

@@ -10,9 +10,12 @@
 #include "http/job_request.h"
 #include "http/jobs.h"
 #include "http/rendered.h"
+#include "runtime/pressure.h"
+#include "runtime/telemetry.h"
 #include "store/counter.h"
 #include "store/job_change.h"
 #include "store/job_lease.h"
+#include "store/job_pause.h"
 #include "store/job_queue.h"
 #include "store/job_submit.h"
 #include "store/token.h"
@@ -1208,6 +1211,190 @@ static void test_a_page_looks_at_so_many_jobs_and_no_more(void)
     run(bounded_body);
 }
 
+/* ---- explain ---- */
+
+static const struct schema *explained; /* what the contract says that an answer is */
+
+static bool why(const char *id, const char *reason, const char *sentence)
+{
+    struct exchange *x = get(JOB ":explain", id);
+    bool good = x->r.status == 200 && is(x, "reason", reason) &&
+                strstr(exchange_member(x, "sentence"), sentence) &&
+                schema_check(explained, &x->answer, json_root(&x->answer), NULL);
+    if (!good)
+        printf("%s is %s: %s\n", reason, exchange_member(x, "reason"), exchange_member(x, "sentence"));
+    return good;
+}
+
+static void pause_jobs(uint8_t scope, const char *kind)
+{
+    struct job_pause c = {.scope = scope, .who = span_text("operator"), .reason = span_text("a drill")};
+    uint64_t since = 0;
+    size_t size = 0;
+    if (kind) {
+        c.name = job_work_id(stage_store, work_kind_of(span_text(kind)), span_text(kind));
+        c.label = span_text(kind);
+    }
+    EXPECT(store_submit(&job_pause_class, &c, &since, sizeof(since), &size, DEADLINE_NONE) == OK);
+}
+
+static void explain_body(void)
+{
+    (void)stage_writer();
+    /* nobody works here */
+    char *first = submitted(FAST), *second = submitted("{\"type\":\"EXECUTE\",\"work_kind\":\"IO_HEAVY\"}");
+    EXPECT(why(first, "no_workers", "None of the 16 workers is alive; it is the next one."));
+    EXPECT(why(second, "no_workers", "1 job is before it."));
+    settings.workers = 0;
+    configure();
+    EXPECT(why(first, "no_workers", "This server has no workers (workers.count is 0)"));
+    settings.workers = 1;
+    settings.concurrency = 2;
+    configure();
+    EXPECT(actor_register("worker:1", actor_self(), NULL) == OK); /* the second slot */
+    EXPECT(why(first, "queued", "It is queued: it is the next one.") &&
+           is(get(JOB ":explain", second), "ahead", "1"));
+    /* the store has too much to do */
+    telemetry_gauge_set(TELEMETRY_GAUGE_PRESSURE_LEVEL, WRITER_NAME, PRESSURE_SHED);
+    EXPECT(why(second, "pressure", "claims are put off"));
+    telemetry_gauge_set(TELEMETRY_GAUGE_PRESSURE_LEVEL, WRITER_NAME, PRESSURE_DEGRADED);
+    EXPECT(why(second, "queued", "1 job is before it"));
+    telemetry_gauge_set(TELEMETRY_GAUGE_PRESSURE_LEVEL, WRITER_NAME, PRESSURE_NORMAL);
+    settings.active_queues = true;
+    settings.active_max = 1;
+    configure();
+    EXPECT(why(second, "active_limit", "1 jobs are active, and 1 may be: claims are held back"));
+    settings.active_queues = false;
+    settings.active_max = 100;
+    configure();
+    /* time */
+    char body[128];
+    uint64_t at = wall_us() / 1000000 * 1000000 + 10000000;
+    char *later = submitted(at_body(at, body)), text[TIME_TEXT_SIZE];
+    job_time_format(at, text);
+    EXPECT(why(later, "scheduled", text) && is(get(JOB ":explain", later), "until", text));
+    pass(11000000);
+    EXPECT(why(later, "queue_full", "is tried again every second") &&
+           is(get(JOB ":explain", later), "until", "null"));
+    /* pauses: of the kind, and of everything */
+    pause_jobs(PAUSE_WORK, "IO_HEAVY");
+    EXPECT(why(second, "paused", "Jobs of its kind are paused since") && why(second, "paused", ": a drill."));
+    EXPECT(is(get(JOB ":explain", second), "pause.scope", "kind") &&
+           is(get(JOB ":explain", second), "pause.who", ""));
+    EXPECT(why(first, "queued", "next one"));
+    pause_jobs(PAUSE_ALL, NULL);
+    EXPECT(why(first, "paused", "All jobs are paused"));
+    struct job_resume resume = {.scope = PAUSE_ALL};
+    EXPECT(store_submit(&job_resume_class, &resume, NULL, 0, NULL, DEADLINE_NONE) == OK);
+    /* who has it; the actor of that name is this one, and no other start's worker is */
+    struct job_claim command = {.lane = LANE_SERVER,
+                                .most = 1,
+                                .owner = stage_store->start,
+                                .steady_us = store_steady_us(stage_store),
+                                .lease_us = 30000000,
+                                .worker = span_text("worker:1")};
+    struct job_claimed c;
+    size_t size = 0;
+    EXPECT(store_submit(&job_claim_class, &command, &c, sizeof(c), &size, DEADLINE_NONE) == OK);
+    EXPECT(why(first, "assigned", "worker:1 has claimed it and hasn't begun; its lease is good until "));
+    struct exchange *x = get(JOB ":explain", first);
+    EXPECT(is(x, "lease.owner", "worker:1") && is(x, "worker.name", "worker:1") &&
+           is(x, "worker.status", "RUNNING"));
+    struct job_start start = {
+        .id = c.id, .fence = c.fence, .steady_us = store_steady_us(stage_store), .lease_us = 30000000};
+    EXPECT(store_submit(&job_start_class, &start, NULL, 0, NULL, DEADLINE_NONE) == OK);
+    EXPECT(why(first, "running", "worker:1 runs it since "));
+    stage_store->start += 2;
+    EXPECT(is(get(JOB ":explain", first), "worker", "null"));
+    stage_store->start -= 2;
+    finish(&c, JOB_FAIL, JOB_SIMULATED_FAILURE);
+    EXPECT(why(first, "final", "It is FAILED since ") &&
+           why(first, "final", "(SIMULATED_FAILURE); of 3 retries 3 are left."));
+    EXPECT(post(JOB "/retry", first)->r.status == 200);
+    EXPECT(why(first, "backoff", "It was retried, and may be claimed from "));
+    EXPECT(!is(get(JOB ":explain", first), "until", "null"));
+    /* not somebody else's, nor one that isn't there */
+    EXPECT(refused(ask(METHOD_GET, JOB ":explain", first, (struct given){.client = 2}), 403,
+                   "RFA_AUTH_FORBIDDEN"));
+    EXPECT(refused(get(JOB ":explain", "nonsense"), 404, "RFA_JOB_NOT_FOUND"));
+}
+
+static void test_each_reason_is_explained(void)
+{
+    static char text[512];
+    struct contracts *contracts = contracts_create(text, sizeof(text));
+    TEST_ASSERT_(contracts != NULL, "%s", text);
+    const struct contract_operation *o = contracts_operation(contracts, "GET", "/v1/jobs/{job_id}:explain");
+    TEST_ASSERT(o != NULL && o->answers_count > 0 && o->answers[0].status == 200);
+    explained = o->answers[0].schema;
+    run(explain_body);
+    contracts_destroy(contracts);
+}
+
+/* ---- jobs of a client's own kinds ---- */
+
+static struct exchange *submit_work(const char *body)
+{
+    return ask(METHOD_POST, "/v1/work:submit", NULL, (struct given){.body = body});
+}
+
+static void work_body(void)
+{
+    static const struct {
+        const char *body, *code, *field;
+    } odd[] = {{"{}", MALFORMED, "work_kind"},
+               {"{\"work_kind\":7}", MALFORMED, "work_kind"},
+               {"{\"work_kind\":\"mail\"}", INVALID, "work_kind"},
+               {"{\"work_kind\":\"x.\"}", INVALID, "work_kind"},
+               {"{\"work_kind\":\"x.Mail\"}", INVALID, "work_kind"},
+               {"{\"work_kind\":\"SUCCESS_FAST\"}", INVALID, "work_kind"},
+               {"{\"work_kind\":\"x.a\",\"execution_at\":\"tomorrow\"}", INVALID, "execution_at"},
+               {"{\"work_kind\":\"x.a\",\"execution_at\":\"2001-01-01T00:00:00Z\"}", INVALID, "execution_at"},
+               {"{\"work_kind\":\"x.a\",\"callback\":\"ftp://h/\"}", INVALID, "callback"},
+               {"{\"work_kind\":\"x.a\",\"priority\":1}", INVALID, "priority"},
+               {"{\"work_kind\":\"x.a\",\"idempotency_key\":\"\"}", MALFORMED, "idempotency_key"}};
+    (void)stage_writer();
+    struct counted before = count();
+    for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
+        struct exchange *x = submit_work(odd[i].body);
+        EXPECT(refused(x, 400, odd[i].code) && is(x, "field", odd[i].field) && unchanged(before));
+    }
+    static const char head[] = "{\"work_kind\":\"x.a\",\"payload\":\"";
+    char *large = actor_alloc(JOB_PAYLOAD_MAX + 64), *end = large + sizeof(head) - 2 + JOB_PAYLOAD_MAX - 1;
+    memset(large, 'a', JOB_PAYLOAD_MAX + 64);
+    memcpy(large, head, sizeof(head) - 1);
+    memcpy(end + 1, "\"}", 3); /* one byte more than may be, with its quotes */
+    EXPECT(refused(submit_work(large), 400, INVALID) && unchanged(before));
+    memcpy(end, "\"}", 3);
+    EXPECT(submit_work(large)->r.status == 202);
+    char *id = id_of(
+        submit_work("{\"work_kind\":\"x.mail\",\"payload\":{\"to\":[1, 2]},\"idempotency_key\":\"k\"}"));
+    struct exchange *x = get(JOB, id);
+    EXPECT(x->r.beyond && is(x, "type", "EXECUTE") && is(x, "definition.work_kind", "x.mail"));
+    EXPECT(is(x, "definition.payload_size", "13") && is(x, "definition.duration_ms", "0"));
+    EXPECT(job_of(id).lane == LANE_OUTSIDE &&
+           strstr(text_of(get(JOB "/events", id)), "\"scenario\":\"x.mail\""));
+    EXPECT(is(submit_work("{\"payload\":{\"to\":[1,2]},\"work_kind\":\"x.mail\",\"idempotency_key\":\"k\"}"),
+              "job_id", id));
+    EXPECT(
+        refused(submit_work("{\"work_kind\":\"x.mail\",\"payload\":{\"to\":[2]},\"idempotency_key\":\"k\"}"),
+                409, "RFA_EXEC_IDEMPOTENCY_CONFLICT"));
+    x = submit_work("{\"work_kind\":\"x.a\",\"execution_at\":\"2999-01-01T00:00:00Z\"}");
+    EXPECT(is(x, "state", "CREATED") && is(get(JOB, id_of(x)), "type", "DEFERRED"));
+    settings.priorities = true;
+    configure();
+    EXPECT(job_of(id_of(submit_work("{\"work_kind\":\"x.a\",\"priority\":9}"))).priority == 9);
+    settings.types = 1u << JOB_EXECUTE;
+    configure();
+    EXPECT(refused(submit_work("{\"work_kind\":\"x.a\",\"execution_at\":\"2999-01-01T00:00:00Z\"}"), 400,
+                   INVALID));
+}
+
+static void test_jobs_of_a_clients_own_kinds(void)
+{
+    run(work_body);
+}
+
 /* ---- rendered values ---- */
 
 static void rendered_body(void)
@@ -1287,6 +1474,8 @@ TEST_LIST
     {"jobs: events page by page (JOB-015, JOB-291)", test_events_page_by_page_JOB_015_JOB_291},
     {"jobs: list (JOB-003, JOB-292, AMB-J-19)", test_list_JOB_003_JOB_292_AMB_J_19},
     {"jobs: a page looks at so many jobs and no more", test_a_page_looks_at_so_many_jobs_and_no_more},
+    {"jobs: each reason is explained", test_each_reason_is_explained},
+    {"jobs: those of a client's own kinds", test_jobs_of_a_clients_own_kinds},
     {"jobs: rendered values fit or are left out", test_rendered_values_fit_or_are_left_out},
     {NULL, NULL},
 };

@@ -179,6 +179,8 @@ export function jobsClient(options: ClientOptions): JobsClient {
 }
 
 export const workOperations = {
+    explainJob: { method: "GET", path: "/v1/jobs/{job_id}:explain" },
+    submitWork: { method: "POST", path: "/v1/work:submit" },
     listWorkKinds: { method: "GET", path: "/v1/work-kinds" },
     claimWork: { method: "POST", path: "/v1/work:claim" },
     heartbeatWork: { method: "POST", path: "/v1/work:heartbeat" },

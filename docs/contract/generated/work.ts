@@ -1,6 +1,55 @@
 // Made by `make contract` from docs/contract; do not edit.
 
 export interface paths {
+    "/jobs/{job_id}:explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Say why a job isn't running, or who runs it
+         * @description One sentence for people, and the same for programs: a `reason`, until when it holds where that is known, how many
+         *     jobs are before it (counted up to 1000), the pause that is in its way, its lease; and the actor of the server
+         *     that has it, which is null when nobody of the server has.
+         */
+        get: operations["explainJob"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/work:submit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Submit a job of a kind of one's own
+         * @description A job that only workers of this client run (`/work:claim`). For everything else it is a job as any other: the
+         *     job API shows, cancels and retries it, and tells of it; where its contract has a work kind of the catalogue,
+         *     such a job has the name of its own, its report has the worker's `result` or `message` as members beside the
+         *     others, and `failure.reason` may be `WORKER_FAILURE`. Its type is `DEFERRED` with an `execution_at`, else
+         *     `EXECUTE`. An idempotency key, of the body or else of the header `Idempotency-Key`, is one for this path and
+         *     `/jobs` together.
+         */
+        post: operations["submitWork"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/work-kinds": {
         parameters: {
             query?: never;
@@ -183,6 +232,94 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        JobExplanation: {
+            /** Format: uuid */
+            job_id: string;
+            /** @enum {string} */
+            state: "CREATED" | "QUEUED" | "ASSIGNED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELED";
+            /**
+             * @description `final`: it has come to its end. `running`, `assigned`: a worker has it. `scheduled`: its time hasn't come.
+             *     `queue_full`: it has, and there is no room in the queue. `backoff`: it was retried. `paused`: everything,
+             *     its kind or its client is. `client_limit`: its client has as many running as it may. `outside`: only the
+             *     client's own workers run it. `no_workers`: there are none. `active_limit`: as many jobs are active as may be.
+             *     `pressure`: the store has as much to do as it takes on. `queued`: others are before it, or all workers have
+             *     something to do.
+             * @enum {string}
+             */
+            reason: "final" | "running" | "assigned" | "scheduled" | "queue_full" | "backoff" | "paused" | "client_limit" | "outside" | "no_workers" | "active_limit" | "pressure" | "queued";
+            sentence: string;
+            /**
+             * Format: date-time
+             * @description When the reason ends by itself; null when that isn't known.
+             */
+            until: string | null;
+            /** @description Jobs before it in its queue; null when it stands in none. */
+            ahead: number | null;
+            /** @description There are more than `ahead`. */
+            ahead_more: boolean;
+            /** @description What keeps it from being claimed. */
+            pause: null | {
+                /** @enum {string} */
+                scope: "all" | "kind" | "client";
+                /** Format: date-time */
+                since: string | null;
+                /**
+                 * Format: date-time
+                 * @description null: until it is resumed.
+                 */
+                until: string | null;
+                reason: string | null;
+            };
+            /** @description Who has it, and until when. */
+            lease: null | {
+                owner: string | null;
+                /** Format: date-time */
+                expires_at: string | null;
+                progress: number;
+                stage: string | null;
+            };
+            /** @description The actor of the server that has it. */
+            worker: null | {
+                pid: string;
+                name: string;
+                /** @description RUNNING, WAITING, ... */
+                status: string;
+                waiting_for: string | null;
+                mailbox: {
+                    depth: number;
+                    capacity: number;
+                };
+                /** @description How often it was started again. */
+                restarts: number | null;
+            };
+        };
+        WorkSubmitRequest: {
+            /** @description `x.` and 1 to 64 characters of `a-z`, `0-9`, `.`, `_`, `-`. */
+            work_kind: string;
+            /** @description Any JSON, up to 32 KiB; the worker gets it as it is. */
+            payload?: unknown;
+            /**
+             * Format: date-time
+             * @description When it is queued; as in the job API.
+             */
+            execution_at?: string | null;
+            /**
+             * Format: uri
+             * @description Told of each change of its state; as in the job API.
+             */
+            callback?: string | null;
+            idempotency_key?: string;
+            /** @description Higher ones first; only where the server's settings allow it. */
+            priority?: number;
+        };
+        WorkAccepted: {
+            /** Format: uuid */
+            job_id: string;
+            /** @enum {string} */
+            state: "CREATED" | "QUEUED" | "ASSIGNED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELED";
+            /** Format: date-time */
+            created_at: string;
+        };
         ClaimRequest: {
             /** @description Only jobs of these kinds; absent or empty, of all. */
             kinds?: string[];
@@ -473,6 +610,71 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    explainJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is so now. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobExplanation"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["CommonError"];
+        };
+    };
+    submitWork: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WorkSubmitRequest"];
+            };
+        };
+        responses: {
+            /** @description Accepted, or the job that was already created with this idempotency key. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkAccepted"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["CommonError"];
+        };
+    };
     listWorkKinds: {
         parameters: {
             query?: never;

@@ -1,8 +1,10 @@
 #define _GNU_SOURCE
 #include "tests/bench/jobserver.h"
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "tests/bench/bench.h"
@@ -11,9 +13,12 @@
 #define WORKERS   64u
 #define POLL_NS   NS_PER_MS
 #define READY_NS  (20 * NS_PER_S)
+#define USER_KIND "x.bench"
 #define DIGITS    16u
 #define SUCCEEDED "coppice_job_transitions_total{event=\"job.succeeded\"}"
 #define PATH_SIZE 4200u
+
+static bool user_kinds;
 
 /* ---- its process ---- */
 
@@ -56,19 +61,32 @@ void jobserver_begin(struct jobserver *s, const char *folder, uint32_t workers)
     daemon_begin(&s->daemon, argv, NULL, false);
 }
 
-/* Its port may answer before it is ready, that it isn't. */
+/* Who answers before it is ready goes away when it is, with whatever was asked last: a connection for each question. */
+static bool says_ready(uint16_t port)
+{
+    static const char question[] = "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    static const char yes[] = "HTTP/1.1 200 ";
+    char answer[sizeof yes] = "";
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool answered = fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0 &&
+                    send(fd, question, sizeof question - 1, MSG_NOSIGNAL) > 0 &&
+                    recv(fd, answer, sizeof yes - 1, MSG_WAITALL) == sizeof yes - 1;
+    if (fd >= 0)
+        close(fd);
+    return answered && strcmp(answer, yes) == 0;
+}
+
 void jobserver_await(struct jobserver *s)
 {
-    struct asker a;
     uint64_t deadline = bench_now() + READY_NS;
-    daemon_await(&s->daemon);
-    asker_open(&a, s->operator_port);
-    while (asker_ask(&a, "GET", "/readyz", NULL, NULL) != 200) {
+    while (!says_ready(s->operator_port)) {
         if (bench_now() > deadline)
-            bench_fail("it isn't ready: %s", a.body);
+            bench_fail("it isn't ready; %s/log may say why", s->daemon.folder);
         usleep(200);
     }
-    asker_close(&a);
+    daemon_await(&s->daemon);
 }
 
 /* ---- clients ---- */
@@ -109,11 +127,18 @@ bool jobserver_possible(void)
     jobserver_await(&s);
     jobserver_enrol(&s);
     asker_open(&a, s.daemon.port);
-    int status = asker_ask(&a, "POST", "/v1/jobs", s.keys[0], "{\"type\":\"EXECUTE\"}");
+    bool possible = asker_ask(&a, "POST", "/v1/jobs", s.keys[0], "{\"type\":\"EXECUTE\"}") == 202;
+    user_kinds = asker_ask(&a, "POST", "/v1/jobs", s.keys[0],
+                           "{\"type\":\"EXECUTE\",\"work_kind\":\"" USER_KIND "\",\"payload\":{}}") == 202;
     asker_close(&a);
     daemon_kill(&s.daemon);
     limits_remove(folder);
-    return status == 202;
+    return possible;
+}
+
+bool jobserver_user_kinds(void)
+{
+    return user_kinds;
 }
 
 double jobserver_metric(const struct jobserver *s, const char *series)
@@ -242,7 +267,7 @@ static struct crowd *open_crowd(struct queue *q, uint32_t clients, bool works,
     struct coppice *c = q->own;
     struct jobserver_submits *m = works ? &c->through.submits : &c->submits;
     m->server = &c->server;
-    m->work_kind = works ? "SUCCESS_FAST" : "x.bench";
+    m->work_kind = works || !user_kinds ? "SUCCESS_FAST" : USER_KIND;
     *ret_counts = &m->counts;
     return crowd_open(
         &(struct crowd_part){
@@ -328,7 +353,7 @@ const struct queue_class queue_coppice = {.name = "coppice",
 #define OUTSIDE     16u
 #define OUTSIDE_MAX 32u /* jobs of a claim */
 #define TOKEN_SIZE  32u
-#define CLAIM_BODY  "{\"kinds\":[\"x.bench\"],\"max\":32,\"wait_ms\":5000}"
+#define CLAIM_BODY  "{\"kinds\":[\"" USER_KIND "\"],\"max\":32,\"wait_ms\":5000}"
 
 struct outside {
     struct coppice coppice;
@@ -418,6 +443,8 @@ static bool begin_outside(struct queue *q, const char *folder)
     struct outside *o = calloc(1, sizeof *o);
     if (!o)
         bench_fail("no memory");
+    if (!user_kinds)
+        return false;
     q->own = o; /* begins with a struct coppice */
     jobserver_begin(&o->coppice.server, folder, 0);
     return true;
@@ -437,7 +464,7 @@ static struct crowd *open_outside(struct queue *q, uint32_t clients, bool works,
          .arg = o,
          .patient = true}};
     m->server = &o->coppice.server;
-    m->work_kind = "x.bench";
+    m->work_kind = USER_KIND;
     m->clients = 1;
     *ret_counts = &m->counts;
     return crowd_open(parts, works ? 2 : 1);

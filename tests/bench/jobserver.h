@@ -25,6 +25,8 @@ struct jobserver {
 
 /* Does this build's program take jobs at all? It is tried. */
 bool jobserver_possible(void);
+/* Asked afterwards: and jobs of a user's own kinds, with a payload? Else it is asked for simulated ones, and keeps none. */
+bool jobserver_user_kinds(void);
 /* workers: internal ones. Its store is in "store" in this folder, and stays. */
 void jobserver_begin(struct jobserver *server, const char *folder, uint32_t workers);
 /* Until it is ready. */

@@ -221,6 +221,11 @@ static bool strikes(uint32_t of_thousand)
     return of_thousand > 0 && dice_below(&disk.dice, 1000) < of_thousand;
 }
 
+static int failing_code(void)
+{
+    return disk.faults.code ? disk.faults.code : EIO;
+}
+
 /* ---- descriptors and names ---- */
 
 static int file_at(int fd)
@@ -447,7 +452,7 @@ static ssize_t written(int fd, int file, uint64_t at, ssize_t size)
         sync->outcome = dice_below(&disk.dice, 2) ? DISK_LANDED : DISK_LOST;
         disk.failed_syncs++;
     }
-    errno = fails ? EIO : code;
+    errno = fails ? failing_code() : code;
     return fails ? -1 : size;
 }
 
@@ -549,7 +554,7 @@ static int synced(int fd, int file)
     entry->outcome = DISK_HALF;
     entry->value = dice_draw(&disk.dice);
     disk.failed_syncs++;
-    errno = EIO;
+    errno = failing_code();
     return -1;
 }
 

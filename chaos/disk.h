@@ -60,6 +60,7 @@ struct disk_entry {
 
 struct disk_faults {
     uint32_t sync_fails, through_fails; /* of 1,000 */
+    int code;                           /* what failing calls say; 0: EIO */
     uint32_t dies_after;                /* calls that change anything; 0: it lives */
 };
 

@@ -4,7 +4,8 @@
  *     powercut --seed S --state N [--control A|B|C]     one state again, as a violation names it
  *
  * Under each seed a recorder makes a store and runs batches of the product's own commands on it, with a small map and
- * a small file so that both grow; syncs and writes through fail, the process is killed between any two calls,
+ * a small file so that both grow; syncs and writes through fail, of a broken disk or of a full one, the process is killed
+ * between any two calls,
  * and each time the store is opened again and goes on. All of it is recorded below LMDB (chaos/disk.h). Checkers
  * then step through the log (chaos/platter.h) and build what a power cut might leave:
  *
@@ -80,7 +81,8 @@ struct report {
 };
 
 struct shared {
-    _Atomic uint64_t next_seed, states, trees, images, seeds, batches, failed_syncs, kills, grown, deaths;
+    _Atomic uint64_t next_seed, states, trees, images, seeds, batches, failed_syncs, kills, grown, deaths,
+        full;
     _Atomic uint64_t violations, caught[PLATTER_KINDS], control_states[PLATTER_KINDS];
     _Atomic uint32_t reports_count;
     struct report reports[REPORTS_MAX];
@@ -284,6 +286,7 @@ static struct disk_faults faults_of_batch(struct recording *r)
 {
     struct disk_faults faults = {0};
     uint32_t face = dice_below(&r->dice, 100);
+    faults.code = dice_below(&r->dice, 2) ? ENOSPC : EIO;
     if (face < 5)
         faults.sync_fails = 1000;
     else if (face < 12)
@@ -304,12 +307,24 @@ static void check_failed(struct recording *r, enum error e)
         violation("recording: a failed store takes another batch");
 }
 
+/* A sync of data that finds the disk full: LMDB has dropped the transaction, and nothing else. */
+static bool was_full(struct recording *r, enum error e)
+{
+    if (e != ERR_NO_SPACE || disk_dead() || store_state(r->store) == STORE_FAILED)
+        return false;
+    if (shown_by(r->data) != r->shown)
+        violation("recording: a batch for which there was no room shows");
+    atomic_fetch_add(&shared->full, 1);
+    return true;
+}
+
 /* False: this process has ended. */
 static bool run_batch(struct recording *r)
 {
     size_t count = workload_draw(&r->workload, r->store);
     uint64_t failed = disk_failed_syncs();
-    disk_fail(faults_of_batch(r));
+    struct disk_faults faults = faults_of_batch(r);
+    disk_fail(faults);
     enum error e = batch_run(r->store, r->workload.items, count);
     bool died = disk_dead(), failing = died || disk_failed_syncs() > failed;
     if (e == OK) {
@@ -321,6 +336,8 @@ static bool run_batch(struct recording *r)
         r->attempted_count = 0;
         disk_mark(MARK_ANSWERED, shows);
         atomic_fetch_add(&shared->batches, 1);
+    } else if (failing && faults.code == ENOSPC && was_full(r, e)) {
+        failing = false; /* it goes on */
     } else if (failing) {
         check_failed(r, e);
     } else if (shown_by(r->data) != r->shown || e != ERR_NO_SPACE) {
@@ -789,9 +806,10 @@ static void run_seed(uint64_t seed)
         abort();
     if (pid == 0)
         run_recorder();
-    if (waitpid(pid, &status, 0) == pid && WIFSIGNALED(status))
-        violation("the %s died: %s", atomic_load(&here.worker->recorded) ? "harness" : "recorded store",
-                  strsignal(WTERMSIG(status)));
+    if (waitpid(pid, &status, 0) == pid && status != 0)
+        violation("the %s died: %s %d", atomic_load(&here.worker->recorded) ? "harness" : "recorded store",
+                  WIFSIGNALED(status) ? "signal" : "status",
+                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     atomic_fetch_add(&shared->seeds, 1);
 }
 
@@ -805,7 +823,8 @@ static void run_worker(uint32_t number)
     if (options.only)
         run_seed(options.first_seed);
     else
-        while (atomic_load(&shared->states) < options.states)
+        while (atomic_load(&shared->states) < options.states &&
+               atomic_load(&shared->violations) < REPORTS_MAX)
             run_seed(atomic_fetch_add(&shared->next_seed, 1));
     remove_all(here.dir);
     _exit(0);
@@ -826,7 +845,7 @@ static bool reached_all(void)
 {
     return atomic_load(&shared->batches) && atomic_load(&shared->grown) &&
            atomic_load(&shared->failed_syncs) && atomic_load(&shared->kills) && atomic_load(&shared->trees) &&
-           atomic_load(&shared->images);
+           atomic_load(&shared->images) && atomic_load(&shared->full);
 }
 
 static int sum_up(double seconds)
@@ -841,8 +860,9 @@ static int sum_up(double seconds)
            atomic_load(&shared->trees), atomic_load(&shared->images));
     printf("recorded            %" PRIu64 " seeds, %" PRIu64 " batches, %" PRIu64 " growths of the map\n",
            atomic_load(&shared->seeds), atomic_load(&shared->batches), atomic_load(&shared->grown));
-    printf("faults              %" PRIu64 " failing syncs and writes through, %" PRIu64 " killed processes\n",
-           atomic_load(&shared->failed_syncs), atomic_load(&shared->kills));
+    printf("faults              %" PRIu64 " failing syncs and writes through, %" PRIu64
+           " after which a full disk's store went on, %" PRIu64 " killed processes\n",
+           atomic_load(&shared->failed_syncs), atomic_load(&shared->full), atomic_load(&shared->kills));
     for (uint32_t kind = PLATTER_HONEST + 1; kind < PLATTER_KINDS; kind++) {
         bool caught = atomic_load(&shared->caught[kind]) > 0;
         printf("control %s           %s (%" PRIu64 " states)\n", control_names[kind],

@@ -30,6 +30,8 @@
     X(COUNTER_JOBS_ASIDE, 204, "jobs_aside",                                                               \
       "jobs that are set aside, by lane (1 byte) and kind or client (16 bytes)")                           \
     X(COUNTER_BULKS, 205, "bulks", "bulk actions that run, by client (16 bytes); all zero: the operators") \
+    X(COUNTER_JOBS_COUNTED, 206, "jobs_counted",                                                           \
+      "claimed jobs that count for a limit, by client (16 bytes)")                                         \
     X(COUNTER_WEBHOOKS, 210, "webhooks", "webhooks that are active, by client (16 bytes)")                 \
     X(COUNTER_DELIVERIES, 211, "deliveries", "deliveries, by state (1 byte)")                              \
     X(COUNTER_DELIVERIES_PENDING, 212, "deliveries_pending", "deliveries on their way, by client (16 bytes)")

@@ -401,6 +401,18 @@ static bool leased(uint8_t state)
     return state == JOB_ASSIGNED || state == JOB_RUNNING;
 }
 
+/* Which one it had, if it has none any more in this state. A promised one that is claimed is counted by the claim. */
+static enum job_slot leave_slot(struct txn *txn, struct job *job, uint8_t to)
+{
+    enum job_slot slot = job->slot;
+    if (slot == JOB_NO_SLOT || leased(to))
+        return JOB_NO_SLOT;
+    if (slot == JOB_SLOT_COUNTED)
+        counter_add(txn, COUNTER_JOBS_COUNTED, span_of(&job->client, sizeof(job->client)), -1);
+    job->slot = JOB_NO_SLOT;
+    return slot;
+}
+
 /* Nothing has been written when it fails. */
 static enum error append(struct txn *txn, struct job *job, uint8_t name, uint8_t from, uint8_t to,
                          uint64_t at_us, struct span data)
@@ -423,11 +435,14 @@ static enum error append(struct txn *txn, struct job *job, uint8_t name, uint8_t
     job_queue_take(txn, job);
     if (!leased(from) || !leased(to))
         job_due_clear(txn, job);
+    enum job_slot slot = leave_slot(txn, job, to);
     if (from != EVENT_NO_STATE)
         count_state(txn, from, -1);
     count_state(txn, to, 1);
     job->state = to;
     job->pass = 0;
+    if (slot != JOB_NO_SLOT)
+        job_queue_admit(txn, &job->client);
     tell(txn, job, OUTBOX_JOB, at_us);
     if (name == JOB_SUCCEED && job->type == JOB_EMIT_EVENT)
         tell(txn, job, OUTBOX_JOB_EMITTED, at_us);
@@ -693,6 +708,12 @@ void job_check(struct check *check, struct txn *txn, struct span key, const void
     check_relations(check, txn, job, id);
     check_timers(check, txn, job, id);
     check_queue(check, txn, job, id);
+    if (job->slot == JOB_SLOT_COUNTED)
+        check_count(check, COUNTER_JOBS_COUNTED, span_of(&job->client, sizeof(job->client)), 1);
+    if ((job->slot == JOB_SLOT_COUNTED && !leased(job->state)) ||
+        (job->slot == JOB_SLOT_PROMISED && job->state != JOB_QUEUED))
+        check_complain(check, "jobs: %s is %s and holds a place of its client's limit", id,
+                       job_state_name(job->state));
     check_count(check, COUNTER_JOBS, span_of(&job->state, sizeof(job->state)), 1);
     check_count_least(check, COUNTER_JOB_SEQ, no_label, (int64_t)job->seq);
     check_count_least(check, COUNTER_JOB_FENCE, no_label, (int64_t)job->fence);

@@ -103,6 +103,13 @@ enum job_failure {
         JOB_FAILURE_COUNT
 };
 
+/* Of the limit of jobs that a client may have running at a time (store/job_queue.h). Numbers are stored. */
+enum job_slot {
+    JOB_NO_SLOT = 0,  /* nobody counts it: there is no limit, or it hasn't come to it */
+    JOB_SLOT_COUNTED, /* ASSIGNED or RUNNING, and one of those that the client may have */
+    JOB_SLOT_PROMISED /* QUEUED: it was set aside, and came back when another left */
+};
+
 /* Key: id. Times are whole milliseconds. */
 #define JOB_FIELDS(X)                                                                          \
     X(id, UUID, 0, 1)                                                                          \
@@ -119,6 +126,7 @@ enum job_failure {
     X(retryable, U8, 0, 1)                                                                     \
     X(lane, U8, 0, 1) /* of its row in the queue (store/job_queue.h); 0: there is none */      \
     X(pass, U8, 0, 1) /* an operator wants it claimed now, whatever is paused */               \
+    X(slot, U8, 0, 1) /* enum job_slot: of its client's limit */                               \
     X(attempt, U16, 0, 1)                                                                      \
     X(events, U32, 0, 1) /* how many it has */                                                 \
     X(place, U64, 0, 1)  /* in the queue: FIFO by seq unless fairness is on */                 \

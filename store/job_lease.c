@@ -111,8 +111,21 @@ static enum error next_fence(struct txn *txn, uint64_t *ret_fence)
     return e;
 }
 
+/* Off it costs nothing, unless the job came back from a limit that was on. */
+static void count(struct txn *txn, struct job *job, const struct job_claim *c)
+{
+    int64_t counted = 0;
+    if (!c->client_max && job->slot != JOB_SLOT_PROMISED)
+        return;
+    job->slot = JOB_SLOT_COUNTED;
+    counter_add(txn, COUNTER_JOBS_COUNTED, span_of(&job->client, sizeof(job->client)), 1);
+    if (job_queue_counted(txn, &job->client, &counted) == OK && (!c->client_max || counted < c->client_max))
+        job_queue_admit(txn, &job->client); /* the limit is a higher one now */
+}
+
 static void lease(struct txn *txn, struct job *job, const struct job_claim *c)
 {
+    count(txn, job, c);
     counter_add(txn, COUNTER_JOB_FENCE, nothing, 1);
     job->owner = c->owner;
     job->worker = c->worker;
@@ -120,6 +133,21 @@ static void lease(struct txn *txn, struct job *job, const struct job_claim *c)
     job->stage = nothing;
     job->lease_us = later(c->steady_us, c->lease_us);
     job_due_set(txn, job, job->lease_us);
+}
+
+/* As pause_verdict, and its client's limit. */
+static enum error verdict(struct txn *txn, const struct job_claim *c, const struct job *job,
+                          enum job_lane *ret_lane)
+{
+    int64_t counted = 0;
+    enum error e = pause_verdict(txn, job, ret_lane);
+    if (e || !c->client_max || job->pass)
+        return e;
+    e = job_queue_counted(txn, &job->client, &counted);
+    if (e || counted < (int64_t)c->client_max)
+        return e;
+    *ret_lane = LANE_LIMITED;
+    return ERR_CONFLICT;
 }
 
 /* The next one that may run; those that may not are set aside, until *aside is used up. */
@@ -133,12 +161,16 @@ static enum error find_one(struct txn *txn, const struct job_claim *c, uint32_t 
         if (!e)
             e = job_open(txn, &id, ret_job, texts);
         if (!e)
-            e = pause_verdict(txn, ret_job, &lane);
+            e = verdict(txn, c, ret_job, &lane);
         if (e != ERR_CONFLICT)
             return e;
         if (*aside == 0)
             return ERR_NOT_FOUND;
         --*aside;
+        if (lane == LANE_LIMITED)
+            ret_job->slot = JOB_NO_SLOT; /* others are counted, and bring it back */
+        else
+            job_queue_pass_on(txn, ret_job);
         job_queue_move(txn, ret_job, lane);
         job_write(txn, ret_job);
     }

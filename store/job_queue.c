@@ -114,6 +114,34 @@ void job_queue_move(struct txn *txn, struct job *job, enum job_lane lane)
     put(txn, job, lane);
 }
 
+void job_queue_admit(struct txn *txn, const struct uuid *client)
+{
+    struct job_queue row;
+    struct job_texts texts;
+    struct job job;
+    uint32_t count = 0;
+    if (job_queue_first(txn, LANE_LIMITED, client, NULL, &row, 1, &count) != OK || count == 0 ||
+        job_open(txn, &row.id, &job, &texts) != OK)
+        return; /* a damaged one is in nobody's way */
+    job_queue_take(txn, &job);
+    job.slot = JOB_SLOT_PROMISED;
+    job_queue_put(txn, &job);
+    job_write(txn, &job);
+}
+
+void job_queue_pass_on(struct txn *txn, struct job *job)
+{
+    bool promised = job->slot == JOB_SLOT_PROMISED;
+    job->slot = JOB_NO_SLOT;
+    if (promised)
+        job_queue_admit(txn, &job->client);
+}
+
+enum error job_queue_counted(struct txn *txn, const struct uuid *client, int64_t *ret_count)
+{
+    return counter_read(txn, COUNTER_JOBS_COUNTED, span_of(client, sizeof(*client)), ret_count);
+}
+
 enum error job_queue_first(struct txn *txn, enum job_lane lane, const struct uuid *name,
                            const struct uuid *work, struct job_queue *rows, uint32_t most,
                            uint32_t *ret_count)

@@ -53,6 +53,14 @@ enum error job_queue_first(struct txn *txn, enum job_lane lane, const struct uui
 /* Of the client's kinds outside the next one behind `after` (NULL: the first) that has a row; ERR_NOT_FOUND. */
 enum error job_queue_next_work(struct txn *txn, const struct uuid *client, const struct uuid *after,
                                struct uuid *ret_work);
+/* A client's limit. A claim that knows of one (job_claim.client_max) counts what it claims; a job beyond it goes to LANE_LIMITED. When
+ * a counted one leaves ASSIGNED and RUNNING, the first of that lane comes back, and takes its place along as a promise: so as long as
+ * the lane isn't empty, one of the client's is counted or promised, whatever becomes of the limit meanwhile. */
+void job_queue_admit(struct txn *txn, const struct uuid *client); /* one of them comes back; none is fine */
+/* A promised job can't be claimed after all: it may be moved, and the next one comes back. job_write is the caller's. */
+void job_queue_pass_on(struct txn *txn, struct job *job);
+enum error job_queue_counted(struct txn *txn, const struct uuid *client, int64_t *ret_count);
+
 /* How many are set aside in this lane for that kind or client. */
 enum error job_queue_aside(struct txn *txn, enum job_lane lane, const struct uuid *name, int64_t *ret_count);
 /* How many rows stand before the job's in its lane; counts up to `most`. */

@@ -520,8 +520,8 @@ static int set(struct parse *p, const struct option *o, const char *name, const 
 void option_other_right(const struct option_other *other, char *text, size_t size)
 {
     uint64_t unit = other->unit, least = other->option->min;
-    snprintf(text, size, "a whole number from %llu to %llu",
-             (unsigned long long)(least / unit + (least % unit != 0)),
+    unsigned long long first = least / unit + (least % unit != 0);
+    snprintf(text, size, "a whole number from %llu to %llu", first,
              (unsigned long long)(other->option->max / unit));
 }
 
@@ -1272,9 +1272,11 @@ static int check_release(struct parse *p)
 
 static bool is_job_type(const char *word, size_t length)
 {
-    for (uint8_t type = 0; type < JOB_TYPE_COUNT; type++)
-        if (strlen(job_type_name(type)) == length && memcmp(job_type_name(type), word, length) == 0)
+    for (unsigned type = 0; type < JOB_TYPE_COUNT; type++) {
+        const char *name = job_type_name((uint8_t)type);
+        if (strlen(name) == length && memcmp(name, word, length) == 0)
             return true;
+    }
     return false;
 }
 

@@ -2,8 +2,6 @@
 
 #include <stdatomic.h>
 
-#include <stdatomic.h>
-
 #include "http/front.h"
 
 /* A command that was refused by its own rules was served well; these weren't. */

@@ -235,6 +235,11 @@ kill9: deps ## kill -9 at random instants under load, 10,000 times: nothing ackn
 	@$(MAKE) --no-print-directory $(B)/chaos/kill9
 	@$(B)/chaos/kill9
 
+KILLS ?= 10000
+kill9-service: deps ## kill -9 of the whole server under load, KILLS=10000 times: no acknowledged job may be lost
+	@$(MAKE) --no-print-directory $(B)/chaos/kill9_service $(PROGRAM)
+	@$(B)/chaos/kill9_service $(PROGRAM) --cycles $(KILLS)
+
 damage: deps ## 100,000 damaged data files: never taken for empty, never a wrong value
 	@$(MAKE) --no-print-directory $(B)/chaos/damage
 	@$(B)/chaos/damage

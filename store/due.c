@@ -105,6 +105,52 @@ enum error due_first(struct txn *txn, uint8_t queue, uint16_t shard, struct due_
     return e;
 }
 
+/* Whether a scan has ended at a row that can't be read but for its key. `last`: the row before. */
+static bool ended_at(const struct scan *scan, const struct due_entry *last, struct due_entry *ret_entry)
+{
+    if (scan->error != ERR_DAMAGED || !key_read(scan->key, ret_entry))
+        return false;
+    return !last || last->due_us != ret_entry->due_us || !uuid_equal(&last->id, &ret_entry->id);
+}
+
+/* From this row on, until one can't be read: OK, and *ret_behind, the key behind that one; ERR_LIMIT: all are found. */
+static enum error scan_keys(struct txn *txn, struct span from, uint64_t until_us, struct due_entry *entries,
+                            uint32_t most, uint32_t *found, struct key *ret_behind)
+{
+    struct scan scan = txn_scan(txn, TABLE_DUE, from, SHARD_SIZE, SCAN_UP);
+    struct due_entry entry;
+    enum error e = OK;
+    bool over = false;
+    while (!e && !over && *found < most && scan_next(&scan)) {
+        e = key_read(scan.key, &entry) ? OK : ERR_DAMAGED;
+        over = !e && entry.due_us > until_us;
+        if (!e && !over)
+            entries[(*found)++] = entry;
+    }
+    bool damaged = ended_at(&scan, *found ? &entries[*found - 1] : NULL, &entry);
+    enum error end = scan_end(&scan);
+    if (damaged && entry.due_us <= until_us) {
+        entries[(*found)++] = entry;
+        *ret_behind = due_key(entry.queue, entry.shard, entry.due_us, &entry.id);
+        key_add_u8(ret_behind, 0);
+        return OK;
+    }
+    e = e || damaged ? e : end;
+    return e ? e : ERR_LIMIT;
+}
+
+enum error due_scan_keys(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t until_us,
+                         struct due_entry *entries, uint32_t most, uint32_t *ret_count)
+{
+    static const struct uuid first = {{0}};
+    struct key from = due_key(queue, shard, 0, &first);
+    enum error e = OK;
+    *ret_count = 0;
+    while (!e && *ret_count < most)
+        e = scan_keys(txn, key_span(&from), until_us, entries, most, ret_count, &from);
+    return e == ERR_LIMIT ? OK : e;
+}
+
 enum error due_next(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t *ret_due_us)
 {
     struct scan scan = shard_scan(txn, queue, shard);
@@ -112,8 +158,9 @@ enum error due_next(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t *re
     enum error e = ERR_NOT_FOUND, end;
     if (scan_next(&scan))
         e = key_read(scan.key, &entry) ? OK : ERR_DAMAGED;
+    bool damaged = ended_at(&scan, NULL, &entry);
     end = scan_end(&scan);
-    e = end ? end : e;
+    e = damaged ? OK : end ? end : e;
     if (!e)
         *ret_due_us = entry.due_us;
     return e;

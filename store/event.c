@@ -118,6 +118,16 @@ enum error event_append(struct txn *txn, const struct uuid *stream, uint64_t at,
     return OK;
 }
 
+enum error event_add(struct txn *txn, const struct uuid *stream, uint64_t seq, const struct event *event)
+{
+    struct key key = event_key(stream, seq);
+    enum error e = txn_try_add(txn, TABLE_EVENTS, key_span(&key), event);
+    if (e)
+        return ERR_DAMAGED;
+    txn_wake(txn, event_topic(stream));
+    return OK;
+}
+
 /* Looks before anything goes: up to `limit` events from the first on, each sound and without a gap. */
 static enum error removable(struct txn *txn, const struct uuid *stream, uint32_t limit, uint64_t *ret_first,
                             uint32_t *ret_count, bool *ret_left)

@@ -30,6 +30,9 @@ struct key event_key(const struct uuid *stream, uint64_t seq);
  * to that of the one before it. Wakes event_topic. Needs the table's scan for itself. */
 enum error event_append(struct txn *txn, const struct uuid *stream, uint64_t at, const struct event *event,
                         uint64_t *ret_seq, bool *ret_repeated);
+/* The next event, by whoever keeps the number and the time of the stream's last one in a row of its own: nothing is looked for,
+ * so a stream whose earlier events are damaged or gone goes on. ERR_DAMAGED: there is one of this number, and nothing is written. */
+enum error event_add(struct txn *txn, const struct uuid *stream, uint64_t seq, const struct event *event);
 /* The number of the newest event of the stream; 0: there are none. */
 enum error event_last(struct txn *txn, const struct uuid *stream, uint64_t *ret_seq);
 enum error event_read(struct txn *txn, const struct uuid *stream, uint64_t seq, struct event *ret_event);

@@ -28,8 +28,9 @@ static const struct span no_label = {NULL, 0};
 
 /* ---- the lifecycle ---- */
 
+/* FAILED isn't terminal: a retry leaves it (AMB-J-10). */
 static const struct lifecycle_state states[] = {
-#define X(id, name, final) [id] = {name, 0},
+#define X(id, name, final) [id] = {name, (final) && (id) != JOB_FAILED ? LIFECYCLE_TERMINAL : 0},
     JOB_STATES(X)
 #undef X
 };
@@ -187,6 +188,14 @@ enum error job_read(struct txn *txn, const struct uuid *id, struct job *ret_job)
     return txn_read(txn, TABLE_JOBS, key_span(&key), ret_job);
 }
 
+/* Damaged or not. */
+static bool there(struct txn *txn, uint32_t table, const struct key *key)
+{
+    struct span bytes;
+    uint8_t version;
+    return txn_get(txn, table, key_span(key), &version, &bytes) != ERR_NOT_FOUND;
+}
+
 static struct span copied(struct span text, char *room)
 {
     if (text.size > 0)
@@ -194,10 +203,24 @@ static struct span copied(struct span text, char *room)
     return span_of(room, text.size);
 }
 
+/* Whether what the row says of itself can be true. */
+static bool sound(const struct job *job)
+{
+    enum due_queue queue;
+    bool queued = job->state == JOB_QUEUED, timed = job_due_queue(job->state, &queue);
+    return job->state < JOB_STATE_COUNT && job->type < JOB_TYPE_COUNT && job->lane < LANE_COUNT &&
+           job->priority <= JOB_PRIORITY_MAX && job->events > 0 &&
+           (job->lane != LANE_NONE) == (queued && job->due_us == 0) &&
+           (job->due_us != 0) == (timed && job->lane == LANE_NONE) &&
+           (job->retire_us != 0) == job_state_final(job->state);
+}
+
 enum error job_open(struct txn *txn, const struct uuid *id, struct job *ret_job, struct job_texts *ret_texts)
 {
     struct job job;
     enum error e = job_read(txn, id, &job);
+    if (!e && !sound(&job))
+        e = ERR_DAMAGED;
     if (e)
         return e;
     job.worker = copied(job.worker, ret_texts->worker);
@@ -246,7 +269,8 @@ static void write_payload(struct json *json, struct span kind_name, struct span 
     char text[1024];
     struct json_sink sink;
     struct json payload;
-    ASSERT(data.size <= sizeof(text) - 256);
+    if (data.size > sizeof(text) - 256) /* ours are far smaller: it isn't one of a job */
+        data.size = 0;
     json_sink_init(&sink, text, sizeof(text), NULL, NULL);
     json_init(&payload, &sink);
     json_object_begin(&payload);
@@ -298,8 +322,7 @@ void job_time_format(uint64_t us, char text[TIME_TEXT_SIZE])
 
 /* ---- timers ---- */
 
-/* Which queue of the due index has the entries of jobs in this state; false: they have none. */
-static bool due_queue_of(uint8_t state, enum due_queue *ret_queue)
+bool job_due_queue(uint8_t state, enum due_queue *ret_queue)
 {
     switch (state) {
     case JOB_CREATED:
@@ -320,9 +343,9 @@ static bool due_queue_of(uint8_t state, enum due_queue *ret_queue)
 void job_due_set(struct txn *txn, struct job *job, uint64_t due_us)
 {
     uint16_t shard = job_shard(&job->id);
-    enum due_queue queue;
-    ASSERT(job->due_us == 0 && due_us > 0);
-    ASSERT(due_queue_of(job->state, &queue));
+    enum due_queue queue = DUE_RETENTION;
+    bool timed = job_due_queue(job->state, &queue);
+    ASSERT(timed && job->due_us == 0 && due_us > 0);
     job->due_us = due_us;
     due_set(txn, &(struct due_entry){.queue = (uint8_t)queue,
                                      .shard = shard,
@@ -333,13 +356,17 @@ void job_due_set(struct txn *txn, struct job *job, uint64_t due_us)
         txn_wake(txn, JOB_TOPIC_SHARD(shard));
 }
 
+/* A row that isn't there is no reason to keep the job: whatever became of it, it needn't be removed. */
 void job_due_clear(struct txn *txn, struct job *job)
 {
-    enum due_queue queue;
+    enum due_queue queue = DUE_RETENTION;
     if (!job->due_us)
         return;
-    ASSERT(due_queue_of(job->state, &queue));
-    due_clear(txn, (uint8_t)queue, job_shard(&job->id), job->due_us, &job->id);
+    bool timed = job_due_queue(job->state, &queue);
+    ASSERT(timed); /* job_open has seen to it */
+    struct key key = due_key((uint8_t)queue, job_shard(&job->id), job->due_us, &job->id);
+    if (there(txn, TABLE_DUE, &key))
+        due_clear(txn, (uint8_t)queue, job_shard(&job->id), job->due_us, &job->id);
     job->due_us = 0;
 }
 
@@ -392,7 +419,7 @@ static void tell(struct txn *txn, struct job *job, uint16_t topic, uint64_t at_u
 /* Whole milliseconds, and later than the one before: (job, timestamp, name) is an event's identity (AMB-J-41). */
 static uint64_t event_time(const struct job *job, uint64_t at_us)
 {
-    uint64_t ms = at_us - at_us % MS_US;
+    uint64_t ms = at_us < JOB_TIME_MAX ? at_us - at_us % MS_US : JOB_TIME_MAX;
     return job->events > 0 && ms <= job->updated_us ? job->updated_us + MS_US : ms;
 }
 
@@ -423,14 +450,10 @@ static enum error append(struct txn *txn, struct job *job, uint8_t name, uint8_t
                           .from_state = from,
                           .to_state = to,
                           .data = data};
-    uint64_t seq = 0;
-    bool repeated = false;
-    enum error e = event_append(txn, &job->id, (uint64_t)job->events + 1, &event, &seq, &repeated);
-    if (e == ERR_CONFLICT || repeated)
-        e = ERR_DAMAGED; /* the log is not what the job's row says */
+    enum error e = event_add(txn, &job->id, (uint64_t)job->events + 1, &event);
     if (e)
         return e;
-    job->events = (uint32_t)seq;
+    job->events++;
     job->updated_us = event.at_us;
     job_queue_take(txn, job);
     if (!leased(from) || !leased(to))
@@ -501,14 +524,14 @@ void job_end(struct txn *txn, struct job *job, const struct job_end *end)
                             .message = end->message,
                             .result = end->result};
     txn_write(txn, TABLE_REPORTS, key_span(&key), &report);
-    job->retire_us =
-        job->finished_us < UINT64_MAX - end->kept_us ? job->finished_us + end->kept_us : UINT64_MAX;
+    job->retire_us = job_later(job->finished_us, end->kept_us);
     retention_set(txn, RETENTION_JOB, job->retire_us, &job->id, 0);
 }
 
 /* ---- retention ---- */
 
-#define UNTOLD_MAX 256u /* rows of the outbox that are looked at for one job */
+#define UNTOLD_MAX \
+    256u /* rows of the outbox, or given up by it, that are looked at for one job at one time */
 
 /* One that retention has put off, because something of it is damaged, is later than the row says. */
 static bool may_go(const struct job *job, uint64_t due_us)
@@ -516,69 +539,79 @@ static bool may_go(const struct job *job, uint64_t due_us)
     return job_state_final(job->state) && job->retire_us <= due_us;
 }
 
-/* Whether a row of the table, between the first and the newest that told of the job, is of it; *ret_seq. More rows than may be
- * looked at: ERR_LIMIT. */
-static enum error told_by(struct txn *txn, uint32_t table, const struct job *job, bool *ret_found,
-                          uint64_t *ret_seq)
+/* 0: it isn't a row's key, and stands in front of all that are. */
+static uint64_t outbox_key_seq(struct span key)
+{
+    struct key wanted = outbox_key(0, 0);
+    return key.size == wanted.size ? key_u64((const uint8_t *)key.bytes + key.size - 8) : 0;
+}
+
+/* Looks through a table's rows from the first to the newest that may tell of the job. `found`: seq is one; else everything up to
+ * seq is of others, and nothing is left when `all`. */
+struct told {
+    uint64_t seq;
+    bool found, all;
+};
+
+static enum error told_by(struct txn *txn, uint32_t table, const struct job *job, struct told *told)
 {
     uint16_t partition = outbox_partition(txn, &job->id);
     struct key from = outbox_key(partition, job->outbox_first);
     struct scan scan = txn_scan(txn, table, key_span(&from), sizeof(partition), SCAN_UP);
-    uint32_t looked = 0;
-    bool found = false, more = true;
     enum error e = OK;
-    while (!e && !found && looked < UNTOLD_MAX && (more = scan_next(&scan))) {
+    *told = (struct told){.seq = job->outbox_first};
+    for (uint32_t looked = 0; !e && !told->found && !told->all && looked < UNTOLD_MAX; looked++) {
         struct outbox row;
         struct dead dead;
-        uint64_t seq = key_u64((const uint8_t *)scan.key.bytes + sizeof(partition));
-        if (seq > job->outbox_last) {
-            more = false;
+        told->all = !scan_next(&scan) || outbox_key_seq(scan.key) > job->outbox_last;
+        if (told->all)
             break;
-        }
+        told->seq = outbox_key_seq(scan.key);
         e = table == TABLE_DEAD ? scan_read(&scan, &dead) : scan_read(&scan, &row);
-        found = !e && uuid_equal(table == TABLE_DEAD ? &dead.stream : &row.stream, &job->id);
-        *ret_seq = seq;
-        looked++;
+        told->found = !e && uuid_equal(table == TABLE_DEAD ? &dead.stream : &row.stream, &job->id);
     }
     enum error end = scan_end(&scan);
-    *ret_found = found;
-    e = e ? e : end;
-    return e ? e : !found && more ? ERR_LIMIT : OK;
+    return e ? e : end;
 }
 
-/* Nobody may be about to tell of it any more; what was given up is forgotten with it. ERR_UNAVAILABLE: not yet. */
-static enum error untell(struct txn *txn, const struct job *job)
+/* Nobody may be about to tell of it any more: ERR_UNAVAILABLE as long as somebody is, or may be. What was given up is forgotten
+ * with it. ERR_LIMIT: that goes on. */
+static enum error untell(struct txn *txn, struct job *job)
 {
-    bool found = false;
-    uint64_t seq = 0;
+    struct told told;
     if (!job->outbox_last)
         return OK;
-    enum error e = told_by(txn, TABLE_OUTBOX, job, &found, &seq);
-    if (e || found)
-        return e && e != ERR_LIMIT ? e : ERR_UNAVAILABLE;
-    e = told_by(txn, TABLE_DEAD, job, &found, &seq);
-    if (e)
-        return e == ERR_LIMIT ? ERR_UNAVAILABLE : e;
-    if (found) {
-        e = outbox_forget(txn, outbox_partition(txn, &job->id), seq);
-        return e ? e : ERR_LIMIT; /* there may be more of them */
+    enum error e = told_by(txn, TABLE_OUTBOX, job, &told);
+    if (!e && (told.found || !told.all))
+        e = ERR_UNAVAILABLE;
+    if (!e)
+        e = told_by(txn, TABLE_DEAD, job, &told);
+    if (e || (told.all && !told.found))
+        return e;
+    if (told.found)
+        e = outbox_forget(txn, outbox_partition(txn, &job->id), told.seq);
+    if (!e) { /* up to there nothing is left of it; next time it goes on behind */
+        job->outbox_first = told.seq + 1;
+        job_write(txn, job);
     }
-    return OK;
+    return e ? e : ERR_LIMIT;
+}
+
+static void remove_if_there(struct txn *txn, uint32_t table, const struct key *key)
+{
+    if (there(txn, table, key))
+        txn_remove(txn, table, key_span(key));
 }
 
 static void remove_all(struct txn *txn, const struct job *job)
 {
     struct key key = key_of_uuid(&job->id), by_client = client_job_key(&job->client, job->seq);
-    struct report report;
-    struct job_definition definition;
-    for (uint16_t attempt = 1; attempt <= job->attempt; attempt++) {
-        struct key report_at = report_key(&job->id, attempt);
-        if (txn_read(txn, TABLE_REPORTS, key_span(&report_at), &report) != ERR_NOT_FOUND)
-            txn_remove(txn, TABLE_REPORTS, key_span(&report_at));
+    for (uint32_t attempt = 1; attempt <= job->attempt; attempt++) {
+        struct key report = report_key(&job->id, (uint16_t)attempt);
+        remove_if_there(txn, TABLE_REPORTS, &report);
     }
-    if (job_read_definition(txn, &job->id, &definition) != ERR_NOT_FOUND)
-        txn_remove(txn, TABLE_JOB_DEFINITIONS, key_span(&key));
-    txn_remove(txn, TABLE_CLIENT_JOBS, key_span(&by_client));
+    remove_if_there(txn, TABLE_JOB_DEFINITIONS, &key);
+    remove_if_there(txn, TABLE_CLIENT_JOBS, &by_client);
     if (job->ledger)
         ledger_forget(txn, LEDGER_KEPT, job->ledger - 1);
     txn_remove(txn, TABLE_JOBS, key_span(&key));
@@ -589,7 +622,7 @@ static void remove_all(struct txn *txn, const struct job *job)
 static void stay(struct txn *txn, struct job *job, uint64_t due_us)
 {
     retention_clear(txn, due_us, &job->id);
-    job->retire_us = due_us + RETENTION_AGAIN_US;
+    job->retire_us = job_later(due_us, RETENTION_AGAIN_US);
     retention_set(txn, RETENTION_JOB, job->retire_us, &job->id, 0);
     job_write(txn, job);
 }
@@ -634,17 +667,10 @@ void job_check_due(struct check *check, struct txn *txn, const struct due_entry 
     enum error e = job_read(txn, &entry->id, &job);
     if (e == ERR_NOT_FOUND)
         check_complain(check, "due: job %s isn't there", id);
-    else if (!e && (!due_queue_of(job.state, &queue) || (uint8_t)queue != entry->queue ||
+    else if (!e && (!job_due_queue(job.state, &queue) || (uint8_t)queue != entry->queue ||
                     job.due_us != entry->due_us || job_shard(&job.id) != entry->shard))
         check_complain(check, "due: job %s, which is %s, has a timer that isn't its own", id,
                        job_state_name(job.state) ? job_state_name(job.state) : "in no state");
-}
-
-static bool there(struct txn *txn, uint32_t table, const struct key *key)
-{
-    struct span bytes;
-    uint8_t version;
-    return txn_get(txn, table, key_span(key), &version, &bytes) != ERR_NOT_FOUND;
 }
 
 static void check_relations(struct check *check, struct txn *txn, const struct job *job, const char *id)
@@ -668,7 +694,7 @@ static void check_timers(struct check *check, struct txn *txn, const struct job 
 {
     struct key retired = due_key(DUE_RETENTION, RETENTION_SHARD, job->retire_us, &job->id);
     enum due_queue queue = DUE_RETENTION;
-    bool timed = due_queue_of(job->state, &queue) && (job->state != JOB_QUEUED || job->lane == LANE_NONE);
+    bool timed = job_due_queue(job->state, &queue) && (job->state != JOB_QUEUED || job->lane == LANE_NONE);
     if (timed != (job->due_us != 0))
         check_complain(check, "jobs: %s is %s and has %s timer", id, job_state_name(job->state),
                        timed ? "no" : "a");

@@ -35,6 +35,8 @@ struct store;
 #define JOB_WORKER_MAX   64u
 #define JOB_STAGE_MAX    128u
 #define JOB_ATTEMPTS_MAX 1000u /* the most that retry.max may allow */
+#define JOB_TIME_MAX \
+    UINT64_C(253402300799999000) /* later than the year 9999 is nothing, whatever a clock says */
 
 /* X(ID, "name", final). Numbers are stored. FAILED can be left by a retry alone (AMB-J-10). */
 #define JOB_STATES(X)                   \
@@ -195,6 +197,12 @@ const char *job_failure_reason(uint8_t failure);
 const char *job_failure_code(uint8_t failure);
 bool job_failure_retryable(uint8_t failure);
 
+/* A duration from then on, for ever at most. */
+static inline uint64_t job_later(uint64_t us, uint64_t by_us)
+{
+    return us < UINT64_MAX - by_us ? us + by_us : UINT64_MAX;
+}
+
 static inline uint16_t job_shard(const struct uuid *id)
 {
     return id->bytes[sizeof(id->bytes) - 1] % JOB_SHARDS; /* of a UUIDv7 the last byte is all chance */
@@ -202,7 +210,8 @@ static inline uint16_t job_shard(const struct uuid *id)
 
 /* ---- reading: OK, ERR_NOT_FOUND, ERR_DAMAGED, ... ---- */
 
-/* Its texts borrow from the transaction. Whoever is going to write takes job_open, which copies them. */
+/* Its texts borrow from the transaction. Whoever is going to write takes job_open, which copies them, and gives ERR_DAMAGED of a
+ * row that contradicts itself: what is written later relies on it. */
 enum error job_read(struct txn *txn, const struct uuid *id, struct job *ret_job);
 struct job_texts {
     char worker[JOB_WORKER_MAX], stage[JOB_STAGE_MAX];
@@ -234,8 +243,9 @@ void job_emitted_write_json(struct json *json, const struct store *store, const 
 /* ERR_LIMIT: those who would have to be told can't be told of another event now. To be asked before anything is written. */
 enum error job_tellable(struct txn *txn, const struct job *job);
 /* The edge, its event (data: members of its payload beyond the scenario, as JSON without braces), counters and outbox; and what
- * belonged to the state before goes: the row in the queue, the timer. ERR_TRANSITION: the table has no such edge. When it fails it
- * has written nothing, so it comes first among what a command writes; the row itself is written by job_write, once, at the end. */
+ * belonged to the state before goes: the row in the queue, the timer. ERR_TRANSITION: the table has no such edge; ERR_DAMAGED: the
+ * log has an event that the row doesn't know of. When it fails it has written nothing, so it comes first among what a command
+ * writes; the row itself is written by job_write, once, at the end. */
 enum error job_move(struct txn *txn, struct job *job, enum job_event event, uint64_t at_us, struct span data);
 /* A second step of the same command: failing, it fails the transaction. */
 enum error job_move_on(struct txn *txn, struct job *job, enum job_event event, uint64_t at_us,
@@ -254,7 +264,8 @@ struct job_end {
 };
 void job_end(struct txn *txn, struct job *job, const struct job_end *end);
 
-/* Durable timers: of each job at most one, in the queue of the due index that its state says. */
+/* Durable timers: of each job at most one, in the queue of the due index that its state says; false: it says none. */
+bool job_due_queue(uint8_t state, enum due_queue *ret_queue);
 void job_due_set(struct txn *txn, struct job *job, uint64_t due_us);
 void job_due_clear(struct txn *txn, struct job *job); /* none is fine */
 

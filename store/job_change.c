@@ -94,7 +94,7 @@ uint64_t job_backoff_us(uint16_t attempt, uint64_t base_us, uint64_t most_us, ui
 {
     uint64_t whole = base_us < most_us ? base_us : most_us;
     for (uint16_t i = 2; i < attempt && whole < most_us; i++)
-        whole = whole < most_us / 2 ? 2 * whole : most_us;
+        whole = whole <= most_us / 2 ? 2 * whole : most_us;
     return whole / 2 + (uint64_t)((unsigned __int128)(whole - whole / 2) * chance >> 32);
 }
 
@@ -103,8 +103,7 @@ enum error job_retry_now(struct txn *txn, struct job *job, uint64_t at_us, uint6
 {
     char data[32];
     int length = snprintf(data, sizeof(data), "\"attempt\":%u", job->attempt + 1u);
-    enum error e = txn->writes > 0 ? job_move_on(txn, job, JOB_RETRY, at_us, span_of(data, (size_t)length))
-                                   : job_move(txn, job, JOB_RETRY, at_us, span_of(data, (size_t)length));
+    enum error e = job_move(txn, job, JOB_RETRY, at_us, span_of(data, (size_t)length));
     if (e)
         return e;
     retention_clear(txn, job->retire_us, &job->id);
@@ -116,7 +115,7 @@ enum error job_retry_now(struct txn *txn, struct job *job, uint64_t at_us, uint6
     job->started_us = job->finished_us = job->retire_us = 0;
     job->queued_us = job->updated_us;
     if (backoff_us > 0)
-        job_due_set(txn, job, steady_us + backoff_us);
+        job_due_set(txn, job, job_later(steady_us, backoff_us));
     else
         job_queue_put(txn, job);
     return OK;

@@ -50,7 +50,8 @@ enum error job_cancel_now(struct txn *txn, struct job *job, uint64_t at_us, uint
 enum error job_retriable(struct txn *txn, const struct job *job, uint16_t retry_max, uint32_t queue_max);
 /* random(0.5..1.0) x min(base x 2^(attempt - 2), most), for the attempt that it delays. */
 uint64_t job_backoff_us(uint16_t attempt, uint64_t base_us, uint64_t most_us, uint32_t chance);
-/* A FAILED job, within a command: QUEUED as the next attempt. job_write is the caller's. */
+/* A FAILED job, within a command: QUEUED as the next attempt; an error means that nothing has changed. job_write is the
+ * caller's. */
 enum error job_retry_now(struct txn *txn, struct job *job, uint64_t at_us, uint64_t steady_us,
                          uint64_t backoff_us);
 

@@ -17,11 +17,16 @@ static const struct span nothing = {NULL, 0};
 
 /* ---- one job ---- */
 
-static enum error defer_again(struct txn *txn, struct job *job, uint64_t due_us)
+static void defer_again(struct txn *txn, struct job *job, uint64_t due_us)
 {
     job_due_clear(txn, job);
     job_due_set(txn, job, due_us);
-    return OK;
+}
+
+static bool pressed(struct txn *txn, const struct job *job, enum error *ret)
+{
+    *ret = job_tellable(txn, job);
+    return *ret == ERR_LIMIT;
 }
 
 static enum error fire_time(struct txn *txn, struct job *job, uint64_t at_us, const struct job_fire *c,
@@ -31,11 +36,14 @@ static enum error fire_time(struct txn *txn, struct job *job, uint64_t at_us, co
     enum error e = job_count(txn, JOB_QUEUED, &waiting);
     if (e)
         return e;
-    if (waiting >= (int64_t)c->queue_max || job_tellable(txn, job) == ERR_LIMIT) {
+    if (waiting >= (int64_t)c->queue_max || pressed(txn, job, &e)) {
         fired->postponed = 1;
-        return defer_again(txn, job, c->wall_us + JOB_FIRE_AGAIN_US);
+        defer_again(txn, job, job_later(c->wall_us, JOB_FIRE_AGAIN_US));
+        return OK;
     }
-    e = job_move(txn, job, JOB_ENQUEUE, at_us, nothing);
+    /* Two clocks of one server may differ by a moment; what is told is never early. */
+    if (!e)
+        e = job_move(txn, job, JOB_ENQUEUE, at_us > job->execution_us ? at_us : job->execution_us, nothing);
     if (e)
         return e;
     fired->event = JOB_ENQUEUE;
@@ -58,7 +66,8 @@ static enum error lost(struct txn *txn, struct job *job, uint64_t at_us, uint64_
     fired->event = JOB_REQUEUE;
     job->owner = 0;
     job->lease_us = 0;
-    job->worker = nothing;
+    job->worker = job->stage = nothing;
+    job->progress = 0;
     job->queued_us = job->updated_us;
     job_queue_put(txn, job);
     return OK;
@@ -68,49 +77,91 @@ static enum error fire_lease(struct txn *txn, struct job *job, uint64_t at_us, c
                              struct job_fired *fired)
 {
     uint64_t until = job->owner == 0 && job->lease_us < c->grace_us ? c->grace_us : job->lease_us;
+    enum error e = OK;
     if (c->steady_us < until) {
         job->lease_us = until;
-        return defer_again(txn, job, until);
+        defer_again(txn, job, until);
+        return OK;
     }
-    if (job_tellable(txn, job) == ERR_LIMIT)
-        return defer_again(txn, job, c->steady_us + JOB_FIRE_AGAIN_US);
-    return lost(txn, job, at_us, c->steady_us, c->start, c->kept_us, c->retry_max, fired);
+    if (pressed(txn, job, &e)) {
+        defer_again(txn, job, job_later(c->steady_us, JOB_FIRE_AGAIN_US));
+        return OK;
+    }
+    return e ? e : lost(txn, job, at_us, c->steady_us, c->start, c->kept_us, c->retry_max, fired);
 }
 
+static enum error fire_job(struct txn *txn, const struct due_entry *entry, struct job *job, uint64_t at_us,
+                           const struct job_fire *c, struct job_fired *fired)
+{
+    switch (entry->queue) {
+    case DUE_JOB_TIME:
+        return fire_time(txn, job, at_us, c, fired);
+    case DUE_JOB_BACKOFF:
+        job_due_clear(txn, job);
+        job_queue_put(txn, job);
+        return OK;
+    default:
+        return fire_lease(txn, job, at_us, c, fired);
+    }
+}
+
+/* ---- what is damaged ---- */
+
+static bool its_own(const struct job *job, const struct due_entry *entry)
+{
+    enum due_queue queue;
+    return job_due_queue(job->state, &queue) && (uint8_t)queue == entry->queue &&
+           job->due_us == entry->due_us;
+}
+
+/* Into the future, without the job, which can't be read: its row and this entry don't agree from here on. */
+static void set_by(struct txn *txn, const struct due_entry *entry, uint64_t now_us)
+{
+    struct due_entry later = *entry;
+    struct due there;
+    later.due_us = job_later(now_us, JOB_SET_BY_US);
+    struct key key = due_key(later.queue, later.shard, later.due_us, &later.id);
+    due_clear(txn, entry->queue, entry->shard, entry->due_us, &entry->id);
+    if (txn_read(txn, TABLE_DUE, key_span(&key), &there) == ERR_NOT_FOUND)
+        due_set(txn, &later);
+}
+
+/* The entry, whatever it says beyond its key. A job that can't be read or changed is set by; an entry that isn't its job's goes.
+ * An error means that the whole transaction fails. */
 static enum error fire(struct txn *txn, const struct due_entry *entry, uint64_t at_us,
                        const struct job_fire *c, struct answer *answer)
 {
     struct job_texts texts;
     struct job job;
-    enum error e = job_open(txn, &entry->id, &job, &texts);
-    if (e)
-        return e;
-    if (job.due_us != entry->due_us)
-        return ERR_DAMAGED; /* its timer is another one */
     uint64_t now = entry->queue == DUE_JOB_TIME ? c->wall_us : c->steady_us;
-    struct job_fired fired = {.id = job.id,
-                              .client = job.client,
-                              .late_us = now - entry->due_us,
-                              .event = JOB_EVENT_COUNT,
-                              .from = job.state,
-                              .kind = job.kind,
-                              .attempt = job.attempt};
-    switch (entry->queue) {
-    case DUE_JOB_TIME:
-        e = fire_time(txn, &job, at_us, c, &fired);
-        break;
-    case DUE_JOB_BACKOFF:
-        job_due_clear(txn, &job);
-        job_queue_put(txn, &job);
-        break;
-    default:
-        e = fire_lease(txn, &job, at_us, c, &fired);
+    struct job_fired fired = {.id = entry->id, .late_us = now - entry->due_us, .event = JOB_EVENT_COUNT};
+    enum error e = job_open(txn, &entry->id, &job, &texts);
+    if (e == ERR_NOT_FOUND || (!e && !its_own(&job, entry))) {
+        due_clear(txn, entry->queue, entry->shard, entry->due_us, &entry->id);
+        return txn->error;
     }
-    if (e)
-        return e;
-    job_write(txn, &job);
+    bool readable = !e;
+    if (readable) {
+        fired.client = job.client;
+        fired.from = job.state;
+        fired.kind = job.kind;
+        fired.attempt = job.attempt;
+        e = fire_job(txn, entry, &job, at_us, c, &fired);
+    }
+    if (txn->error)
+        return txn->error;
+    if (e) {
+        fired.damaged = 1;
+        fired.event = JOB_EVENT_COUNT;
+    }
+    if (e && readable)
+        defer_again(txn, &job, job_later(now, JOB_SET_BY_US));
+    else if (e)
+        set_by(txn, entry, now);
+    if (readable)
+        job_write(txn, &job);
     answer_add(answer, &fired, sizeof(fired));
-    return OK;
+    return txn->error;
 }
 
 /* ---- a shard ---- */
@@ -120,17 +171,17 @@ static enum error fire_queue(struct txn *txn, uint8_t queue, uint64_t until_us, 
                              const struct job_fire *c, uint32_t *left, struct answer *answer)
 {
     struct due_entry entries[PAGE_MAX];
-    uint32_t count = 0;
-    do {
+    uint32_t count = 1;
+    while (count > 0 && *left > 0) {
         uint32_t page = *left < PAGE_MAX ? *left : PAGE_MAX;
-        enum error e = due_scan(txn, queue, c->shard, until_us, entries, page, &count);
+        enum error e = due_scan_keys(txn, queue, c->shard, until_us, entries, page, &count);
         for (uint32_t i = 0; i < count && !e; i++) {
             e = fire(txn, &entries[i], at_us, c, answer);
             *left -= e == OK;
         }
         if (e)
             return e;
-    } while (count > 0 && *left > 0);
+    }
     return OK;
 }
 
@@ -140,12 +191,12 @@ static enum error apply_fire(struct txn *txn, uint64_t at_us, const void *comman
     uint32_t left = c->most < JOB_FIRE_MAX ? c->most : JOB_FIRE_MAX;
     if (c->shard >= JOB_SHARDS || c->most == 0)
         return ERR_INVALID;
-    enum error e = fire_queue(txn, DUE_JOB_LEASE, c->steady_us, at_us, c, &left, answer);
-    if (left > 0 && !e)
-        e = fire_queue(txn, DUE_JOB_BACKOFF, c->steady_us, at_us, c, &left, answer);
-    if (left > 0 && !e)
-        e = fire_queue(txn, DUE_JOB_TIME, c->wall_us, at_us, c, &left, answer);
-    return txn->writes > 0 ? OK : e; /* what was done before the damage is kept */
+    enum error leases = fire_queue(txn, DUE_JOB_LEASE, c->steady_us, at_us, c, &left, answer);
+    enum error backoffs = fire_queue(txn, DUE_JOB_BACKOFF, c->steady_us, at_us, c, &left, answer);
+    enum error times = fire_queue(txn, DUE_JOB_TIME, c->wall_us, at_us, c, &left, answer);
+    if (txn->writes > 0) /* what one queue has done is kept, whatever is wrong with another */
+        return OK;
+    return leases ? leases : backoffs ? backoffs : times;
 }
 
 const struct command_class job_fire_class = {
@@ -178,8 +229,14 @@ static enum error reap(struct txn *txn, const struct uuid *id, uint64_t at_us, c
     e = job_tellable(txn, &job);
     if (!e)
         e = lost(txn, &job, at_us, c->steady_us, c->start, c->kept_us, c->retry_max, &fired);
-    if (e)
+    if (e == ERR_LIMIT || txn->error)
         return e;
+    if (e) { /* nobody's from here on: it isn't found among these again, but by its timer */
+        fired.damaged = 1;
+        fired.event = JOB_EVENT_COUNT;
+        job.owner = 0;
+        defer_again(txn, &job, job_later(c->steady_us, JOB_SET_BY_US));
+    }
     job_write(txn, &job);
     answer_add(answer, &fired, sizeof(fired));
     return OK;

@@ -7,6 +7,8 @@
  *                                                 ASSIGNED: the exception, back to QUEUED
  *                                                 RUNNING: FAILED, RUNNER_LOST
  *
+ * An entry that is damaged is written again, when its job says the same; one that is no job's own goes.
+ *
  * job.reap does the last two at once for claims of an earlier start of the server, whose workers are gone (AMB-J-38).
  */
 #ifndef COPPICE_STORE_JOB_FIRE_H
@@ -16,6 +18,8 @@
 
 #define JOB_FIRE_MAX      80u /* entries of one command: 48 bytes of answer each */
 #define JOB_FIRE_AGAIN_US UINT64_C(1000000)
+#define JOB_SET_BY_US \
+    UINT64_C(3600000000) /* what is damaged is looked at again then, and is in nobody's way until then */
 
 #define JOB_FIRE_FIELDS(X)                                                                      \
     X(shard, U16, 0, 1)                                                                         \
@@ -45,9 +49,10 @@ struct job_fired {
     uint64_t late_us; /* behind its time */
     uint8_t event; /* enum job_event; JOB_EVENT_COUNT: none, it only may be claimed now, or has more time */
     uint8_t from, kind;
-    uint8_t postponed; /* the queue was full */
+    uint8_t postponed; /* the queue was full, or those who have to be told can't be told now */
     uint16_t attempt;
-    uint8_t unused[2];
+    uint8_t damaged; /* it can't be read or changed, and was set by */
+    uint8_t unused;
 };
 
 #endif

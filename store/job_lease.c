@@ -20,73 +20,102 @@ STATIC_ASSERT(sizeof(struct job_claimed) * JOB_CLAIM_MAX <= ANSWER_SIZE_MAX, "a 
 
 static const struct span nothing = {NULL, 0};
 
-static uint64_t later(uint64_t at, uint64_t by)
-{
-    return at < UINT64_MAX - by ? at + by : UINT64_MAX;
-}
-
 /* ---- which one is next ---- */
 
-static bool before(const struct job *a, const struct job *b)
+/* Jobs that this claim passes by: they can't be read, or those who would have to be told of them can't be. They keep their
+ * place, and whoever stands behind them comes first. */
+struct passed {
+    enum error why; /* of the first */
+    uint32_t count;
+    struct key last;
+    struct job_turn turns[JOB_PASSED_MAX];
+};
+
+static void pass(struct passed *passed, const struct key *key, enum error why)
 {
-    uint8_t first = job_queue_rank(a), second = job_queue_rank(b);
-    return first != second ? first < second : a->place < b->place;
+    ASSERT(passed->count < JOB_PASSED_MAX);
+    if (passed->count == 0)
+        passed->why = why;
+    passed->turns[passed->count++] = job_queue_turn(key);
+    passed->last = *key;
+}
+
+static bool is_passed(const struct passed *passed, const struct key *key)
+{
+    struct job_turn turn = job_queue_turn(key);
+    for (uint32_t i = 0; i < passed->count; i++)
+        if (memcmp(&passed->turns[i], &turn, sizeof(turn)) == 0)
+            return true;
+    return false;
+}
+
+struct candidate {
+    struct uuid id;
+    struct key key;
+    enum error error; /* its row can't be read */
+};
+
+/* The first row that isn't passed, of all that is in the claim's lane or (outside) of this kind. Ends: of those passed none
+ * comes twice. */
+static enum error first_of(struct txn *txn, const struct job_claim *c, const struct uuid *work,
+                           const struct passed *passed, struct candidate *ret)
+{
+    const struct uuid *name = c->lane == LANE_OUTSIDE ? &c->client : NULL;
+    struct job_queue row = {.id = {{0}}};
+    struct key behind;
+    bool go_on = !name && passed->count > 0; /* there they stand together, at the front */
+    enum error e;
+    if (go_on)
+        behind = passed->last;
+    do {
+        e = job_queue_next(txn, c->lane, name, work, go_on ? &behind : NULL, &row, &ret->key);
+        if (ret->key.size == 0)
+            return e;
+        behind = ret->key;
+        go_on = true;
+    } while (is_passed(passed, &ret->key));
+    ret->id = row.id;
+    ret->error = e;
+    return OK;
 }
 
 /* The better of *best and the first of this kind. */
 static enum error consider(struct txn *txn, const struct job_claim *c, const struct uuid *work,
-                           struct job *best, struct uuid *ret_id, bool *found)
+                           const struct passed *passed, struct candidate *best, bool *found)
 {
-    struct job_queue row;
-    struct job job;
-    uint32_t count = 0;
-    enum error e = job_queue_first(txn, LANE_OUTSIDE, &c->client, work, &row, 1, &count);
-    if (e || count == 0)
-        return e;
-    e = job_read(txn, &row.id, &job);
-    if (e || (*found && !before(&job, best)))
-        return e;
-    *best = job;
-    *ret_id = row.id;
+    struct candidate one;
+    enum error e = first_of(txn, c, work, passed, &one);
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e;
+    struct job_turn turn = job_queue_turn(&one.key), first = *found ? job_queue_turn(&best->key) : turn;
+    if (!*found || memcmp(&turn, &first, sizeof(turn)) < 0)
+        *best = one;
     *found = true;
     return OK;
 }
 
 /* Of the client's kinds outside, or those that were named: the one that came first. */
-static enum error next_outside(struct txn *txn, const struct job_claim *c, struct uuid *ret_id)
+static enum error next_outside(struct txn *txn, const struct job_claim *c, const struct passed *passed,
+                               struct candidate *ret)
 {
-    struct job best;
     struct uuid work;
     bool found = false;
     enum error e = OK;
     if (c->works.size > 0) {
         for (uint32_t at = 0; at + sizeof(work) <= c->works.size && !e; at += sizeof(work)) {
             memcpy(&work, (const uint8_t *)c->works.bytes + at, sizeof(work));
-            e = consider(txn, c, &work, &best, ret_id, &found);
+            e = consider(txn, c, &work, passed, ret, &found);
         }
     } else {
         enum error more = job_queue_next_work(txn, &c->client, NULL, &work);
-        for (uint32_t i = 0; i < 4 * JOB_CLAIM_KINDS_MAX && !e && !more; i++) {
-            e = consider(txn, c, &work, &best, ret_id, &found);
+        for (uint32_t i = 0; i < JOB_CLAIM_WORKS_MAX && !e && !more; i++) {
+            e = consider(txn, c, &work, passed, ret, &found);
             more = job_queue_next_work(txn, &c->client, &work, &work);
         }
-        if (!e && more && more != ERR_NOT_FOUND)
+        if (!e && !found && more && more != ERR_NOT_FOUND)
             e = more;
     }
     return e ? e : found ? OK : ERR_NOT_FOUND;
-}
-
-static enum error next(struct txn *txn, const struct job_claim *c, struct uuid *ret_id)
-{
-    struct job_queue row;
-    uint32_t count = 0;
-    if (c->lane == LANE_OUTSIDE)
-        return next_outside(txn, c, ret_id);
-    enum error e = job_queue_first(txn, LANE_SERVER, NULL, NULL, &row, 1, &count);
-    if (e || count == 0)
-        return e ? e : ERR_NOT_FOUND;
-    *ret_id = row.id;
-    return OK;
 }
 
 static enum error room_for(struct txn *txn, const struct job_claim *c)
@@ -131,7 +160,7 @@ static void lease(struct txn *txn, struct job *job, const struct job_claim *c)
     job->worker = c->worker;
     job->progress = 0;
     job->stage = nothing;
-    job->lease_us = later(c->steady_us, c->lease_us);
+    job->lease_us = job_later(c->steady_us, c->lease_us);
     job_due_set(txn, job, job->lease_us);
 }
 
@@ -150,47 +179,51 @@ static enum error verdict(struct txn *txn, const struct job_claim *c, const stru
     return ERR_CONFLICT;
 }
 
-/* The next one that may run; those that may not are set aside, until *aside is used up. */
-static enum error find_one(struct txn *txn, const struct job_claim *c, uint32_t *aside, struct job *ret_job,
-                           struct job_texts *texts)
+/* A row of the queue says less than the job's own. */
+static bool stands_there(const struct job *job, const struct key *key)
 {
-    for (;;) {
-        enum job_lane lane = LANE_NONE;
-        struct uuid id;
-        enum error e = next(txn, c, &id);
-        if (!e)
-            e = job_open(txn, &id, ret_job, texts);
-        if (!e)
-            e = verdict(txn, c, ret_job, &lane);
-        if (e != ERR_CONFLICT)
-            return e;
-        if (*aside == 0)
-            return ERR_NOT_FOUND;
-        --*aside;
-        if (lane == LANE_LIMITED)
-            ret_job->slot = JOB_NO_SLOT; /* others are counted, and bring it back */
-        else
-            job_queue_pass_on(txn, ret_job);
-        job_queue_move(txn, ret_job, lane);
-        job_write(txn, ret_job);
-    }
+    if (job->state != JOB_QUEUED || job->lane == LANE_NONE)
+        return false;
+    struct key wanted = job_queue_key(job);
+    return span_equal(key_span(key), key_span(&wanted));
 }
 
-static enum error claim_one(struct txn *txn, uint64_t at_us, const struct job_claim *c, uint32_t *aside,
-                            struct answer *answer)
+/* Whether it may run. ERR_NOT_FOUND: none may; ERR_CONFLICT: it has been set aside, where it belongs. */
+static enum error may_run(struct txn *txn, const struct job_claim *c, struct job *job, uint32_t *aside)
+{
+    enum job_lane lane = LANE_NONE;
+    enum error e = verdict(txn, c, job, &lane);
+    if (e != ERR_CONFLICT)
+        return e;
+    if (*aside == 0)
+        return ERR_NOT_FOUND;
+    --*aside;
+    if (lane == LANE_LIMITED)
+        job->slot = JOB_NO_SLOT; /* others are counted, and bring it back */
+    else
+        job_queue_pass_on(txn, job);
+    job_queue_move(txn, job, lane);
+    job_write(txn, job);
+    return ERR_CONFLICT;
+}
+
+static enum error take(struct txn *txn, uint64_t at_us, const struct job_claim *c,
+                       const struct candidate *one, uint64_t fence, uint32_t *aside, struct answer *answer)
 {
     struct job_texts texts;
     struct job job;
-    enum error e = find_one(txn, c, aside, &job, &texts);
+    enum error e = job_open(txn, &one->id, &job, &texts);
+    if (e == ERR_NOT_FOUND || (!e && !stands_there(&job, &one->key)))
+        return ERR_DAMAGED;
+    if (!e)
+        e = may_run(txn, c, &job, aside);
     if (!e)
         e = job_tellable(txn, &job);
     if (!e)
-        e = next_fence(txn, &job.fence);
+        e = job_move(txn, &job, JOB_ASSIGN, at_us, nothing);
     if (e)
         return e;
-    e = job_move(txn, &job, JOB_ASSIGN, at_us, nothing);
-    if (e)
-        return e;
+    job.fence = fence;
     struct job_claimed claimed = {.id = job.id,
                                   .client = job.client,
                                   .fence = job.fence,
@@ -198,29 +231,54 @@ static enum error claim_one(struct txn *txn, uint64_t at_us, const struct job_cl
                                   .claimed_us = job.updated_us,
                                   .attempt = job.attempt,
                                   .kind = job.kind};
-    if (c->running) {
-        e = job_move_on(txn, &job, JOB_START, at_us, nothing);
+    /* One that can't start stays ASSIGNED, and goes back when its lease is over. */
+    if (c->running && job_move(txn, &job, JOB_START, at_us, nothing) == OK)
         job.started_us = job.updated_us;
-    }
     lease(txn, &job, c);
     job_write(txn, &job);
     claimed.lease_us = job.lease_us;
     answer_add(answer, &claimed, sizeof(claimed));
-    return e;
+    return OK;
+}
+
+/* The next one that may run; ERR_NOT_FOUND: there is none. Ends: whoever doesn't come along is set aside or passed by. */
+static enum error claim_one(struct txn *txn, uint64_t at_us, const struct job_claim *c, uint32_t *aside,
+                            struct passed *passed, struct answer *answer)
+{
+    struct candidate one;
+    uint64_t fence;
+    enum error e = next_fence(txn, &fence);
+    while (!e) {
+        e = c->lane == LANE_OUTSIDE ? next_outside(txn, c, passed, &one)
+                                    : first_of(txn, c, NULL, passed, &one);
+        if (e)
+            break;
+        e = one.error ? one.error : take(txn, at_us, c, &one, fence, aside, answer);
+        if (!e)
+            return OK;
+        if (e == ERR_NOT_FOUND || txn->error || (e != ERR_CONFLICT && passed->count == JOB_PASSED_MAX))
+            break;
+        if (e != ERR_CONFLICT)
+            pass(passed, &one.key, e);
+        e = OK;
+    }
+    return e == ERR_NOT_FOUND && passed->count > 0 ? passed->why : e;
 }
 
 static enum error apply_claim(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
 {
     const struct job_claim *c = command;
+    struct passed passed;
     uint32_t most = c->most < JOB_CLAIM_MAX ? c->most : JOB_CLAIM_MAX, claimed = 0;
     uint32_t aside = JOB_SET_ASIDE_MAX;
     enum error e = c->lane == LANE_SERVER || c->lane == LANE_OUTSIDE ? OK : ERR_INVALID;
     if (!e && (most == 0 || c->lease_us == 0))
         e = ERR_INVALID;
+    passed.count = 0; /* the rest is large, and not cleared */
     while (!e && claimed < most) {
         e = room_for(txn, c);
         if (!e)
-            e = claim_one(txn, at_us, c, &aside, answer);
+            e = claim_one(txn, at_us, c, &aside, &passed, answer);
         claimed += e == OK;
     }
     return claimed > 0 || aside < JOB_SET_ASIDE_MAX ? OK : e; /* those that were set aside stay so */
@@ -257,7 +315,7 @@ static enum error held(const struct job *job, uint64_t fence, uint64_t steady_us
 /* The entry of the due index stays where it is; whoever comes to it finds that there is more time (store/job_fire.h). */
 static void extend(struct job *job, uint64_t steady_us, uint64_t lease_us)
 {
-    uint64_t until = later(steady_us, lease_us);
+    uint64_t until = job_later(steady_us, lease_us);
     if (until > job->lease_us)
         job->lease_us = until;
 }
@@ -285,7 +343,7 @@ static enum error apply_start(struct txn *txn, uint64_t at_us, const void *comma
         job_write(txn, &job);
     }
     answer_add(answer, &job.started_us, sizeof(job.started_us));
-    return e;
+    return OK;
 }
 
 const struct command_class job_start_class = {
@@ -412,41 +470,47 @@ enum error job_lose(struct txn *txn, struct job *job, uint64_t at_us, uint64_t k
 static struct digest said(const struct job_finish *c)
 {
     struct digest digest = {{0}};
-    uint64_t words[4] = {
-        c->event | (uint64_t)c->failure << 8 | (uint64_t)c->retryable << 16 | (uint64_t)c->progress << 24,
-        c->outputs_bytes ^ (uint64_t)c->outputs << 40, checksum(1, c->message.bytes, c->message.size),
-        checksum(2, c->result.bytes, c->result.size)};
+    const uint64_t numbers[] = {c->event,    c->failure, c->retryable,
+                                c->progress, c->outputs, c->outputs_bytes};
+    const uint64_t words[] = {checksum(1, numbers, sizeof(numbers)),
+                              checksum(2, c->message.bytes, c->message.size),
+                              checksum(3, c->result.bytes, c->result.size)};
     memcpy(digest.bytes, words, sizeof(words));
+    digest.bytes[sizeof(digest.bytes) - 1] = 1; /* of what nobody has said all of it is zero */
     return digest;
 }
 
-/* The same word again, after it was taken: OK. */
-static enum error repeated(struct txn *txn, const struct job *job, const struct job_finish *c)
+/* The same word again, after it was taken: OK, and answered as it was, whatever has become of the job since. Fences never fall
+ * from an attempt to the next one, so it isn't among those before the first smaller one. */
+static enum error repeated(struct txn *txn, const struct job *job, const struct job_finish *c,
+                           struct job_finished *ret)
 {
     struct digest digest = said(c);
-    struct report report;
-    if (!job_state_final(job->state) || job->fence != c->fence)
-        return ERR_FENCED;
-    enum error e = job_read_report(txn, job, &report);
-    if (e)
-        return e;
-    if (memcmp(&report.digest, &digest, sizeof(digest)) == 0)
-        return OK;
-    return job->state == JOB_CANCELED ? ERR_CONFLICT : ERR_FENCED;
-}
-
-static void answer_finished(struct answer *answer, const struct job *job, const struct job_finish *c,
-                            bool made)
-{
-    struct job_finished finished = {.client = job->client,
-                                    .started_us = job->started_us,
-                                    .finished_us = job->finished_us,
-                                    .state = job->state,
-                                    .made = made,
-                                    .kind = job->kind,
-                                    .attempt_last = last_attempt(job, c->retry_max),
-                                    .attempt = job->attempt};
-    answer_add(answer, &finished, sizeof(finished));
+    enum error refusal = ERR_FENCED;
+    for (uint32_t attempt = job->attempt; attempt > 0; attempt--) {
+        struct key key = report_key(&job->id, (uint16_t)attempt);
+        struct report report;
+        enum error e = txn_read(txn, TABLE_REPORTS, key_span(&key), &report);
+        if (e == ERR_NOT_FOUND) /* this one isn't over */
+            continue;
+        if (e || report.fence < c->fence)
+            return e ? e : refusal;
+        if (report.fence > c->fence)
+            continue;
+        if (memcmp(&report.digest, &digest, sizeof(digest)) == 0) {
+            *ret = (struct job_finished){.client = job->client,
+                                         .started_us = report.started_us,
+                                         .finished_us = report.finished_us,
+                                         .state = report.outcome,
+                                         .kind = job->kind,
+                                         .attempt_last = attempt > c->retry_max,
+                                         .attempt = (uint16_t)attempt};
+            return OK;
+        }
+        if (report.outcome == JOB_CANCELED)
+            refusal = ERR_CONFLICT;
+    }
+    return refusal;
 }
 
 static enum error finish(struct txn *txn, struct job *job, uint64_t at_us, const struct job_finish *c,
@@ -465,11 +529,19 @@ static enum error finish(struct txn *txn, struct job *job, uint64_t at_us, const
     enum error e = conclude(txn, job, at_us, &end, &report);
     if (e)
         return e;
-    answer_finished(answer, job, c, true);
-    if (bad && c->auto_retry && c->retryable && !last)
-        e = job_retry_now(txn, job, at_us, c->steady_us, c->backoff_us);
+    struct job_finished finished = {.client = job->client,
+                                    .started_us = job->started_us,
+                                    .finished_us = job->finished_us,
+                                    .state = job->state,
+                                    .made = 1,
+                                    .kind = job->kind,
+                                    .attempt_last = last_attempt(job, c->retry_max),
+                                    .attempt = job->attempt};
+    answer_add(answer, &finished, sizeof(finished));
+    if (bad && c->auto_retry && c->retryable && !last) /* one that can't be retried stays FAILED */
+        (void)job_retry_now(txn, job, at_us, c->steady_us, c->backoff_us);
     job_write(txn, job);
-    return e;
+    return OK;
 }
 
 static enum error apply_finish(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
@@ -489,10 +561,11 @@ static enum error apply_finish(struct txn *txn, uint64_t at_us, const void *comm
     if (!e && job.state != JOB_RUNNING)
         e = ERR_FENCED;
     if (e == ERR_FENCED || e == ERR_CONFLICT) {
-        enum error again = repeated(txn, &job, c);
-        if (again == OK)
-            answer_finished(answer, &job, c, false);
-        return again == OK || e == ERR_FENCED ? again : e;
+        struct job_finished finished;
+        e = repeated(txn, &job, c, &finished);
+        if (!e)
+            answer_add(answer, &finished, sizeof(finished));
+        return e;
     }
     if (!e)
         e = job_tellable(txn, &job);

@@ -7,7 +7,8 @@
 #define job_queue_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_queue, name, TYPE, limit, since)
 RECORD_CLASS(job_queue, JOB_QUEUE_FIELDS, 1);
 
-#define UUID_SIZE ((uint32_t)sizeof(struct uuid))
+#define UUID_SIZE          ((uint32_t)sizeof(struct uuid))
+#define JOB_ADMIT_LOOK_MAX 64u /* jobs that are damaged, and passed by */
 
 /* What stands in front of rank and place. */
 static struct key lane_key(enum job_lane lane, const struct uuid *name, const struct uuid *work)
@@ -103,8 +104,12 @@ void job_queue_take(struct txn *txn, struct job *job)
     if (job->lane == LANE_NONE)
         return;
     struct key key = job_queue_key(job);
-    txn_remove(txn, TABLE_JOB_QUEUE, key_span(&key));
-    count_aside(txn, job, -1);
+    struct span bytes;
+    uint8_t version;
+    if (txn_get(txn, TABLE_JOB_QUEUE, key_span(&key), &version, &bytes) != ERR_NOT_FOUND) {
+        txn_remove(txn, TABLE_JOB_QUEUE, key_span(&key)); /* one that has gone needn't be taken away */
+        count_aside(txn, job, -1);
+    }
     job->lane = LANE_NONE;
 }
 
@@ -114,15 +119,52 @@ void job_queue_move(struct txn *txn, struct job *job, enum job_lane lane)
     put(txn, job, lane);
 }
 
+enum error job_queue_next(struct txn *txn, enum job_lane lane, const struct uuid *name,
+                          const struct uuid *work, const struct key *behind, struct job_queue *ret_row,
+                          struct key *ret_key)
+{
+    struct key from = lane_key(lane, name, work);
+    uint32_t prefix = from.size;
+    ret_key->size = 0;
+    if (behind) {
+        if (behind->size == KEY_SIZE_MAX)
+            return ERR_DAMAGED;
+        from = *behind;
+        key_add_u8(&from, 0);
+    }
+    struct scan scan = txn_scan(txn, TABLE_JOB_QUEUE, key_span(&from), prefix, SCAN_UP);
+    bool found = scan_next(&scan) && scan_read(&scan, ret_row) == OK;
+    if (scan.key.size > prefix) /* also of one that can't be read */
+        key_add(ret_key, scan.key.bytes, scan.key.size);
+    enum error e = scan_end(&scan);
+    return e ? e : found ? OK : ERR_NOT_FOUND;
+}
+
+struct job_turn job_queue_turn(const struct key *key)
+{
+    struct job_turn turn = {
+        {0}}; /* a key that is too short isn't one: it is looked at first, and found out */
+    if (key->size >= sizeof(turn.bytes))
+        memcpy(turn.bytes, key->bytes + key->size - sizeof(turn.bytes), sizeof(turn.bytes));
+    return turn;
+}
+
 void job_queue_admit(struct txn *txn, const struct uuid *client)
 {
     struct job_queue row;
     struct job_texts texts;
+    struct key key;
     struct job job;
-    uint32_t count = 0;
-    if (job_queue_first(txn, LANE_LIMITED, client, NULL, &row, 1, &count) != OK || count == 0 ||
-        job_open(txn, &row.id, &job, &texts) != OK)
-        return; /* a damaged one is in nobody's way */
+    enum error e = job_queue_next(txn, LANE_LIMITED, client, NULL, NULL, &row, &key);
+    for (uint32_t looked = 1; e != ERR_NOT_FOUND && key.size > 0; looked++) {
+        e = e ? e : job_open(txn, &row.id, &job, &texts);
+        if (!e || looked == JOB_ADMIT_LOOK_MAX)
+            break;
+        struct key behind = key; /* a damaged one is in nobody's way */
+        e = job_queue_next(txn, LANE_LIMITED, client, NULL, &behind, &row, &key);
+    }
+    if (e || key.size == 0)
+        return;
     job_queue_take(txn, &job);
     job.slot = JOB_SLOT_PROMISED;
     job_queue_put(txn, &job);
@@ -167,11 +209,12 @@ enum error job_queue_next_work(struct txn *txn, const struct uuid *client, const
     while (after && from.size < prefix + UUID_SIZE + 9) /* behind all rows of that kind */
         key_add_u8(&from, 0xff);
     struct scan scan = txn_scan(txn, TABLE_JOB_QUEUE, key_span(&from), prefix, SCAN_UP);
-    bool found = scan_next(&scan) && scan.key.size >= prefix + UUID_SIZE;
+    (void)scan_next(&scan);
+    bool found = scan.key.size >= prefix + UUID_SIZE; /* also of a row that can't be read */
     if (found)
         memcpy(ret_work, (const uint8_t *)scan.key.bytes + prefix, UUID_SIZE);
     enum error e = scan_end(&scan);
-    return e ? e : found ? OK : ERR_NOT_FOUND;
+    return found ? OK : e ? e : ERR_NOT_FOUND;
 }
 
 enum error job_queue_ahead(struct txn *txn, const struct job *job, uint32_t most, uint32_t *ret_count)

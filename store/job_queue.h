@@ -46,6 +46,17 @@ void job_queue_take(struct txn *txn, struct job *job);
 /* To another lane. */
 void job_queue_move(struct txn *txn, struct job *job, enum job_lane lane);
 
+/* The next row of a lane, or of what is in it of `name` (and `work`; NULL: of all), behind `behind` (NULL: the first). OK;
+ * ERR_NOT_FOUND: there is none; ERR_DAMAGED: it can't be read, and whoever wants goes on behind *ret_key (of size 0: the table
+ * itself is damaged there). */
+enum error job_queue_next(struct txn *txn, enum job_lane lane, const struct uuid *name,
+                          const struct uuid *work, const struct key *behind, struct job_queue *ret_row,
+                          struct key *ret_key);
+/* Rank and place in one: the smaller comes first. The last bytes of any row's key. */
+struct job_turn {
+    uint8_t bytes[9];
+};
+struct job_turn job_queue_turn(const struct key *key);
 /* The first rows of a lane, or of what is in it of `client` (and `work`); NULL: of all. OK and *ret_count. */
 enum error job_queue_first(struct txn *txn, enum job_lane lane, const struct uuid *name,
                            const struct uuid *work, struct job_queue *rows, uint32_t most,

@@ -9,6 +9,8 @@ RECORD_CLASS(job_submit, JOB_SUBMIT_FIELDS, 1);
 #define job_submitted_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_submitted, name, TYPE, limit, since)
 RECORD_CLASS(job_submitted, JOB_SUBMITTED_FIELDS, 1);
 
+#define SECOND_US UINT64_C(1000000)
+
 static const struct span nothing = {NULL, 0};
 
 /* ---- scopes of the ledger: a word and the client ---- */
@@ -92,24 +94,30 @@ static enum error answer_again(struct txn *txn, const struct ledger *row, struct
     return OK;
 }
 
-/* OK: answered. ERR_NOT_FOUND: it is new; *ret_repeat: and its request's id is to be noted. */
+/* OK: answered. ERR_NOT_FOUND: it is new; *ret_repeat: and its request's id is to be noted. That id says nothing of a request
+ * which has a key. */
 static enum error find_before(struct txn *txn, const struct job_submit *c, uint64_t at_us,
                               struct answer *answer, bool *ret_repeat)
 {
     struct scope room;
     struct ledger row;
-    enum error e = ERR_NOT_FOUND;
+    enum error e;
     *ret_repeat = false;
-    if (c->key.size > 0)
+    if (c->key.size > 0) {
         e = ledger_find(txn, at_us, key_scope(c, &room), c->key, &c->digest, &row);
-    if (e == ERR_NOT_FOUND && c->repeat.size > 0) {
-        e = ledger_find(txn, at_us, repeat_scope(c, &room), c->repeat, &c->digest, &row);
-        *ret_repeat = e == ERR_NOT_FOUND;
-        if (!e && answer_again(txn, &row, answer) == OK)
-            return OK;
-        return ERR_NOT_FOUND; /* another body is another job, and so is one whose first has gone */
+        if (e)
+            return e;
+        e = answer_again(txn, &row, answer);
+        return e == ERR_NOT_FOUND ? ERR_DAMAGED : e; /* the job takes its key along */
     }
-    return e ? e : answer_again(txn, &row, answer);
+    if (c->repeat.size == 0)
+        return ERR_NOT_FOUND;
+    e = ledger_find(txn, at_us, repeat_scope(c, &room), c->repeat, &c->digest, &row);
+    *ret_repeat = e == ERR_NOT_FOUND;
+    if (!e)
+        e = answer_again(txn, &row, answer);
+    return e == ERR_KEY_REUSED ? ERR_NOT_FOUND
+                               : e; /* another body is another job, and so is one whose first has gone */
 }
 
 /* ---- the definition ---- */
@@ -154,7 +162,7 @@ static enum error next_numbers(struct txn *txn, uint64_t at_us, struct job *job)
     if (e)
         return e;
     job->seq = job->place = (uint64_t)seq + 1;
-    job->created_us = at_us - at_us % 1000;
+    job->created_us = at_us < JOB_TIME_MAX ? at_us - at_us % 1000 : JOB_TIME_MAX;
     if (job->created_us < (uint64_t)newest)
         job->created_us = (uint64_t)newest;
     return OK;
@@ -188,7 +196,7 @@ static enum error write(struct txn *txn, const struct job_submit *c, uint64_t at
         return e;
     note_numbers(txn, job);
     note_ledger(txn, c, at_us, repeat, job);
-    if (job->execution_us > job->created_us) {
+    if (job->execution_us > at_us) {
         job_due_set(txn, job, job->execution_us);
     } else {
         e = job_move_on(txn, job, JOB_ENQUEUE, job->created_us, nothing);
@@ -203,17 +211,30 @@ static enum error write(struct txn *txn, const struct job_submit *c, uint64_t at
     return OK;
 }
 
-static enum error acceptable(struct txn *txn, const struct job_submit *c, const struct job *job)
+/* That a time is over is asked here, behind the question whether the job is there: a repeat may come later than its time. */
+static bool valid(const struct job_submit *c, uint64_t at_us)
 {
     static const struct uuid none = {{0}};
+    return !uuid_equal(&c->id, &none) && c->type < JOB_TYPE_COUNT && c->priority <= JOB_PRIORITY_MAX &&
+           (c->type == JOB_DEFERRED) == (c->execution_us != 0) &&
+           (c->type != JOB_DEFERRED || c->execution_us > at_us || at_us - c->execution_us < JOB_LATE_US);
+}
+
+/* What is to come is so at a full second (AMB-J-44). */
+static uint64_t scheduled(uint64_t execution_us, uint64_t at_us)
+{
+    uint64_t beyond = execution_us % SECOND_US;
+    return execution_us <= at_us || beyond == 0 ? execution_us : job_later(execution_us, SECOND_US - beyond);
+}
+
+static enum error acceptable(struct txn *txn, const struct job_submit *c, uint64_t at_us,
+                             const struct job *job)
+{
     struct job there;
-    if (uuid_equal(&c->id, &none) || c->type >= JOB_TYPE_COUNT || c->priority > JOB_PRIORITY_MAX ||
-        (c->type == JOB_DEFERRED) != (c->execution_us != 0))
-        return ERR_INVALID;
     enum error e = job_read(txn, &c->id, &there);
     if (e != ERR_NOT_FOUND)
         return e ? e : ERR_EXISTS;
-    e = within_limits(txn, c, c->execution_us <= job->created_us);
+    e = within_limits(txn, c, c->execution_us <= at_us);
     if (!e && c->key.size > 0 && !ledger_room(txn))
         e = ERR_LIMIT;
     return e ? e : job_tellable(txn, job);
@@ -228,18 +249,18 @@ static enum error apply_submit(struct txn *txn, uint64_t at_us, const void *comm
                       .priority = c->priority,
                       .told = c->callback.size > 0,
                       .attempt = 1,
-                      .execution_us = c->execution_us};
+                      .execution_us = scheduled(c->execution_us, at_us)};
     struct job_definition definition;
     uint8_t bytes[JOB_SUBMITTED_SIZE];
     bool repeat = false;
     enum error e = find_before(txn, c, at_us, answer, &repeat);
     if (e != ERR_NOT_FOUND)
         return e;
-    e = next_numbers(txn, at_us, &job);
-    if (!e)
-        e = acceptable(txn, c, &job);
+    e = valid(c, at_us) ? next_numbers(txn, at_us, &job) : ERR_INVALID;
     if (!e)
         e = define(c, job.created_us, &definition);
+    if (!e)
+        e = acceptable(txn, c, at_us, &job);
     if (e)
         return e;
     job.kind = definition.kind;

@@ -12,6 +12,8 @@
 
 #include "store/job.h"
 
+#define JOB_LATE_US UINT64_C(1000000) /* so much behind now, execution_us is too late (AMB-J-44) */
+
 #define JOB_SUBMIT_FIELDS(X)                                                              \
     X(id, UUID, 0, 1)                                                                     \
     X(client, UUID, 0, 1)                                                                 \
@@ -19,7 +21,7 @@
     X(kind, U8, 0, 1)                         /* WORK_KIND_NONE: drawn */                 \
     X(kind_name, TEXT, WORK_KIND_NAME_MAX, 1) /* of WORK_KIND_USER */                     \
     X(priority, U8, 0, 1)                                                                 \
-    X(execution_us, TIME, 0, 1) /* 0: at once */                                          \
+    X(execution_us, TIME, 0, 1) /* rounded up to a second; 0: at once */                  \
     X(callback, TEXT, JOB_CALLBACK_MAX, 1)                                                \
     X(payload, JSON, JOB_PAYLOAD_MAX, 1)                                                  \
     X(key, TEXT, 255, 1)    /* idempotency; empty: none */                                \
@@ -36,7 +38,8 @@ RECORD_STRUCT(job_submit, JOB_SUBMIT_FIELDS);
 /* Code 200; answer: a struct job_submitted, encoded.
  * ERR_EXISTS      the id is taken
  * ERR_KEY_REUSED  the key came with another body
- * ERR_INVALID     no such type or kind, a payload above payload_max
+ * ERR_INVALID     no such type or kind, a payload above payload_max; a DEFERRED one without execution_us or at least JOB_LATE_US
+ *                 behind it; another one with it
  * ERR_QUEUE_FULL, ERR_ACTIVE
  * ERR_LIMIT       the ledger is full, or an outbox is */
 extern const struct command_class job_submit_class;

@@ -339,12 +339,13 @@ void txn_write(struct txn *txn, uint32_t table, struct span key, const void *rec
     came(txn, table, key, false);
 }
 
-void txn_add(struct txn *txn, uint32_t table, struct span key, const void *record)
+/* False: the key is there, and nothing is written. */
+static bool add(struct txn *txn, uint32_t table, struct span key, const void *record)
 {
     MDB_dbi dbi = txn->store->environment.tables[table];
     MDB_val k = val_of(key), v, data;
     if (!prepare(txn, table, key, record, &v))
-        return;
+        return true;
     int code = MDB_KEYEXIST;
     bool appended = false;
     data = v;
@@ -354,13 +355,30 @@ void txn_add(struct txn *txn, uint32_t table, struct span key, const void *recor
         txn->unsorted |= 1u << table;
         append_no_more(txn, table);
         code = mdb_put(txn->mdb, dbi, &k, &v, MDB_NOOVERWRITE);
-        ASSERT(code != MDB_KEYEXIST);
     } else {
         appended = code == 0;
     }
+    if (code == MDB_KEYEXIST)
+        return false;
     if (code)
         failed(txn, code);
     came(txn, table, key, appended);
+    return true;
+}
+
+void txn_add(struct txn *txn, uint32_t table, struct span key, const void *record)
+{
+    bool added = add(txn, table, key, record);
+    ASSERT(added);
+}
+
+enum error txn_try_add(struct txn *txn, uint32_t table, struct span key, const void *record)
+{
+    uint32_t writes = txn->writes;
+    if (add(txn, table, key, record))
+        return OK;
+    txn->writes = writes;
+    return ERR_EXISTS;
 }
 
 void txn_remove(struct txn *txn, uint32_t table, struct span key)

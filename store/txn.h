@@ -101,6 +101,9 @@ void txn_write(struct txn *txn, uint32_t table, struct span key, const void *rec
 /* A key that must not be there: one that is, is a bug of the caller, who has looked. Keys that grow at the end of
  * their table pack their pages full. */
 void txn_add(struct txn *txn, uint32_t table, struct span key, const void *record);
+/* One that another row says can't be there, by whoever hasn't looked: ERR_EXISTS when it is all the same, and then nothing is
+ * written. */
+enum error txn_try_add(struct txn *txn, uint32_t table, struct span key, const void *record);
 /* A key that must be there. */
 void txn_remove(struct txn *txn, uint32_t table, struct span key);
 

@@ -9,8 +9,9 @@
 #define STARTS        3u /* of a server that is started again and again: whose claims are whose */
 
 const struct command_class *const workload_job_classes[WORKLOAD_JOB_CLASSES] = {
-    &job_submit_class, &job_claim_class, &job_start_class, &job_heartbeat_class, &job_finish_class,
-    &job_cancel_class, &job_retry_class, &job_fire_class,  &job_reap_class,
+    &job_submit_class, &job_claim_class,  &job_start_class, &job_heartbeat_class, &job_finish_class,
+    &job_cancel_class, &job_retry_class,  &job_fire_class,  &job_reap_class,      &job_pause_class,
+    &job_resume_class, &job_unpark_class, &job_run_class,
 };
 
 /* Few clients, so that their keys and queues meet. */
@@ -37,6 +38,25 @@ static struct uuid some_leased(struct workload *w, struct txn *txn)
     if (scan_next(&scan))
         memcpy(id.bytes, (const uint8_t *)scan.key.bytes + scan.key.size - sizeof(id), sizeof(id));
     scan_end(&scan);
+    return id;
+}
+
+/* Mostly one in this state. */
+static struct uuid some_leased_in(struct workload *w, struct txn *txn, uint8_t state)
+{
+    struct job job = {.state = JOB_STATE_COUNT};
+    struct uuid id = some_leased(w, txn);
+    for (uint32_t tries = 0; tries < 8 && job_read(txn, &id, &job) == OK && job.state != state; tries++)
+        id = some_leased(w, txn);
+    return id;
+}
+
+static struct uuid some_in(struct workload *w, struct txn *txn, uint8_t state)
+{
+    struct job job = {.state = JOB_STATE_COUNT};
+    struct uuid id = workload_id(w, txn, TABLE_JOBS);
+    for (uint32_t tries = 0; tries < 16 && job_read(txn, &id, &job) == OK && job.state != state; tries++)
+        id = workload_id(w, txn, TABLE_JOBS);
     return id;
 }
 
@@ -100,7 +120,7 @@ static void draw_claim(struct workload *w, struct batch_item *item)
 
 static void draw_progress(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
 {
-    struct uuid id = some_leased(w, txn);
+    struct uuid id = some_leased_in(w, txn, code == job_start_class.code ? JOB_ASSIGNED : JOB_RUNNING);
     uint64_t fence = fence_of(w, txn, &id);
     const struct job_start start = {id, fence, w->at_us, LEASE_US};
     const struct job_heartbeat beat = {.id = id,
@@ -117,7 +137,7 @@ static void draw_progress(struct workload *w, struct txn *txn, struct batch_item
 
 static void draw_finish(struct workload *w, struct txn *txn, struct batch_item *item)
 {
-    struct uuid id = some_leased(w, txn);
+    struct uuid id = some_leased_in(w, txn, JOB_RUNNING);
     bool good = dice_chance(&w->dice, 600);
     struct job_finish c = {.id = id,
                            .fence = fence_of(w, txn, &id),
@@ -163,6 +183,75 @@ static void draw_reap(struct workload *w, struct txn *txn, struct batch_item *it
     workload_encode(w, item, &job_reap_class, &c);
 }
 
+/* ---- pauses ---- */
+
+/* One that stands in the queue; else any. */
+static struct uuid some_queued(struct workload *w, struct txn *txn)
+{
+    struct key from;
+    struct job_queue row = {.id = workload_id(w, txn, TABLE_JOBS)};
+    from.size = 0;
+    key_add_u8(&from, (uint8_t)(LANE_SERVER + dice_below(&w->dice, 4)));
+    struct scan scan = txn_scan(txn, TABLE_JOB_QUEUE, key_span(&from), 0, SCAN_UP);
+    if (scan_next(&scan))
+        (void)scan_read(&scan, &row);
+    scan_end(&scan);
+    return row.id;
+}
+
+static struct uuid some_paused(struct workload *w, struct txn *txn, uint8_t scope)
+{
+    struct job job;
+    struct uuid id = some_queued(w, txn), none = {{0}};
+    if (scope == PAUSE_ALL)
+        return none;
+    if (scope == PAUSE_CLIENT)
+        return workload_id(w, txn, TABLE_CLIENTS);
+    return job_read(txn, &id, &job) == OK ? job.work : id;
+}
+
+static bool draw_pause(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
+{
+    uint8_t scope = dice_chance(&w->dice, 30)    ? PAUSE_ALL
+                    : dice_chance(&w->dice, 500) ? PAUSE_WORK
+                                                 : PAUSE_CLIENT;
+    struct key from = {.size = 0};
+    struct scan scan;
+    struct pause pause;
+    struct job_pause c = {.scope = scope,
+                          .name = some_paused(w, txn, scope),
+                          .until_us = w->at_us + (1 + dice_below(&w->dice, 3600)) * SECOND_US,
+                          .label = span_text("some"),
+                          .who = span_text("operator"),
+                          .reason = span_text("quiet")};
+    struct job_resume resume = {.scope = scope, .name = c.name};
+    const struct job_unpark unpark = {.wall_us = w->at_us + dice_below(&w->dice, 3600) * SECOND_US,
+                                      .most = (uint16_t)(1 + dice_below(&w->dice, 8))};
+    const struct job_run run = {some_queued(w, txn)};
+    switch (code) {
+    case 220:
+        if (dice_chance(&w->dice, 300))
+            c.until_us = 0;
+        workload_encode(w, item, &job_pause_class, &c);
+        return true;
+    case 221:
+        scan = txn_scan(txn, TABLE_PAUSES, key_span(&from), 0, SCAN_UP);
+        if (scan_next(&scan) && scan_read(&scan, &pause) == OK)
+            resume = (struct job_resume){pause.scope, pause.name};
+        scan_end(&scan);
+        workload_encode(w, item, &job_resume_class, &resume);
+        return true;
+    case 222:
+        workload_encode(w, item, &job_unpark_class, &unpark);
+        return true;
+    case 223:
+        workload_encode(w, item, &job_run_class, &run);
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool workload_draw_job(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
 {
     if (code == job_submit_class.code) {
@@ -177,7 +266,7 @@ bool workload_draw_job(struct workload *w, struct txn *txn, struct batch_item *i
         const struct job_cancel c = {.id = workload_id(w, txn, TABLE_JOBS), .kept_us = KEPT_US};
         workload_encode(w, item, &job_cancel_class, &c);
     } else if (code == job_retry_class.code) {
-        const struct job_retry c = {.id = workload_id(w, txn, TABLE_JOBS),
+        const struct job_retry c = {.id = some_in(w, txn, JOB_FAILED),
                                     .retry_max = 3,
                                     .queue_max = 500,
                                     .steady_us = w->at_us,
@@ -190,7 +279,7 @@ bool workload_draw_job(struct workload *w, struct txn *txn, struct batch_item *i
     } else if (code == job_reap_class.code) {
         draw_reap(w, txn, item);
     } else {
-        return false;
+        return draw_pause(w, txn, item, code);
     }
     return true;
 }

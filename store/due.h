@@ -52,11 +52,11 @@ void due_clear(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t due_us, 
 /* Up to `most` entries due at until_us or before, oldest first. Returns OK and *ret_count. */
 enum error due_scan(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t until_us,
                     struct due_entry *entries, uint32_t most, uint32_t *ret_count);
-/* The first entry of the shards from this one on; ERR_NOT_FOUND: there is none. */
-enum error due_first(struct txn *txn, uint8_t queue, uint16_t shard, struct due_entry *ret_entry);
 /* The same without the entries' rows: whoever needs only what the key says isn't stopped by a row that is damaged. */
 enum error due_scan_keys(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t until_us,
                          struct due_entry *entries, uint32_t most, uint32_t *ret_count);
+/* The first entry of the shards from this one on; ERR_NOT_FOUND: there is none. */
+enum error due_first(struct txn *txn, uint8_t queue, uint16_t shard, struct due_entry *ret_entry);
 /* When the next one of the shard is due, by its key; ERR_NOT_FOUND: none is. */
 enum error due_next(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t *ret_due_us);
 

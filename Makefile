@@ -171,7 +171,7 @@ build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the 
 run: ## install what is missing, build, start the server (ARGS= for its options)
 	@.ci/deps build $(filter clang,$(COMPILER))
 	@$(MAKE) --no-print-directory build
-	@echo "A first job, in another terminal:"; sed -n '/^<!-- first job/,/^<!-- end/p' README.md | grep -v '^<'
+	@[ ! -e README.md ] || { echo "A first job, in another terminal:"; sed -n '/^<!-- first job/,/^<!-- end/p' README.md | grep -v '^<'; }
 	@$(if $(MAIN),exec build/coppice serve $(ARGS),echo "there is no program yet: config/main.c is missing"; exit 1)
 
 test: deps ## install what is missing, build, run every test

@@ -8,7 +8,7 @@
  * compares it with a model that has seen the same attempts and answers:
  *
  *     answered OK     is there, with every byte, its events, outbox rows, ledger row, due entry and counters;
- *                     a token that was used can't come as another one
+ *                     a token that was used can't come as another one, a client that came and an audit entry are there
  *     refused         has left nothing, and the model refuses it for the same reason
  *     not answered    is wholly there or not at all; sent again with the same key it gives the stored answer in
  *                     the first case and is executed once in the second
@@ -42,6 +42,8 @@
 
 #include "runtime/actor.h"
 #include "runtime/runtime.h"
+#include "store/audit.h"
+#include "store/client.h"
 #include "store/counter.h"
 #include "store/event.h"
 #include "store/ledger.h"
@@ -67,6 +69,7 @@
 #define CONTROL_CYCLES 300u
 #define VIOLATIONS_MAX 5u      /* then a parent gives up; each leaves its store */
 #define KEY_OTHER      100000u /* keys that no parcel was made with */
+#define NOTE_EVERY     32u     /* parcels: the relay sees 16 rows of a partition and takes none of these */
 
 /* ---- chance: the same choices under the same seed (the instant of a kill is the machine's) ---- */
 
@@ -89,16 +92,18 @@ static uint32_t draw(struct chance *c, uint32_t below)
 
 /* ---- attempts: in memory that the dead process shares with the living ---- */
 
-#define KINDS(X)      \
-    X(SEND, "send")   \
-    X(MOVE, "move")   \
-    X(DROP, "drop")   \
-    X(CLAIM, "claim") \
-    X(MARK, "mark")   \
-    X(DEFER, "defer") \
-    X(BURY, "bury")   \
-    X(USE,            \
-      "use") /* of a token that has the parcel's number: its first use is written, another one is a replay */
+#define KINDS(X)                                                                                              \
+    X(SEND, "send")                                                                                           \
+    X(MOVE, "move")                                                                                           \
+    X(DROP, "drop")                                                                                           \
+    X(CLAIM, "claim")                                                                                         \
+    X(MARK, "mark")                                                                                           \
+    X(DEFER, "defer")                                                                                         \
+    X(BURY, "bury")                                                                                           \
+    X(USE,                                                                                                    \
+      "use") /* of a token that has the parcel's number: its first use is written, another one is a replay */ \
+    X(ENROL, "enrol") /* of a client that has the parcel's id: once */                                        \
+    X(NOTE, "note")   /* an audit entry about the parcel: once */
 enum kind {
 #define X(id, name) id,
     KINDS(X)
@@ -143,6 +148,7 @@ enum { WAITING, GONE, BURIED };
 struct parcel_model {
     uint8_t there, state, events, variant;
     uint8_t used;                            /* its token: 1 and the variant; 0: not yet */
+    uint8_t enrolled, noted;                 /* its client, its audit entry */
     uint8_t event[STEPS];                    /* its name */
     uint8_t row[STEPS], defers[STEPS];       /* in the outbox */
     bool row_open[STEPS], defer_open[STEPS]; /* a mark of it was not answered */
@@ -216,6 +222,14 @@ static struct uuid parcel_id(uint32_t owner, uint32_t index)
     id.bytes[6] = 0x70;
     id.bytes[8] = 0x80;
     memcpy(id.bytes + 10, &life.number, 6);
+    return id;
+}
+
+/* Of the audit entry about a parcel. */
+static struct uuid note_id(uint32_t owner, uint32_t index)
+{
+    struct uuid id = parcel_id(owner, index);
+    id.bytes[4] = 1;
     return id;
 }
 
@@ -343,6 +357,18 @@ static struct model_answer model_use(struct lane_model *lane, const struct attem
     return answer_of(OK);
 }
 
+/* What comes once, and is answered with its id. */
+static struct model_answer model_once(uint8_t *there, struct uuid id)
+{
+    if (*there)
+        return answer_of(ERR_EXISTS);
+    *there = true;
+    struct model_answer answer = answer_of(OK);
+    memcpy(answer.bytes, id.bytes, sizeof(id.bytes));
+    answer.size = sizeof(id.bytes);
+    return answer;
+}
+
 static bool on_row(const struct attempt *a)
 {
     return a->kind == MARK || a->kind == DEFER || a->kind == BURY;
@@ -380,6 +406,10 @@ static struct model_answer model_apply(struct lane_model *lane, const struct att
         return model_row(lane, a);
     case USE:
         return model_use(lane, a);
+    case ENROL:
+        return model_once(&lane->parcel[a->parcel].enrolled, parcel_id(a->owner, a->parcel));
+    case NOTE:
+        return model_once(&lane->parcel[a->parcel].noted, note_id(a->owner, a->parcel));
     }
     return answer_of(ERR_INVALID);
 }
@@ -420,6 +450,8 @@ struct request {
         struct outbox_defer_command defer;
         struct outbox_bury_command bury;
         struct seen_token_put use;
+        struct client_create enrol;
+        struct audit_append note;
     } command;
 };
 
@@ -492,6 +524,18 @@ static void request_of(const struct attempt *a, struct request *r)
     case USE:
         request_use(a, r);
         break;
+    case ENROL:
+        r->class = &client_create_class;
+        r->command.enrol = (struct client_create){.id = id, .from = span_text("kill9")};
+        break;
+    case NOTE:
+        r->class = &audit_append_class;
+        r->command.note = (struct audit_append){.id = note_id(a->owner, a->parcel),
+                                                .who = span_text("kill9"),
+                                                .verb = span_text("parcel.note"),
+                                                .target = span_text(scope_text(a->owner)),
+                                                .details = span_text("{}")};
+        break;
     }
 }
 
@@ -552,8 +596,10 @@ static void choose_own(struct lane_model *lane, uint32_t number, struct attempt 
         choose_again(lane, a);
     else if (kind < 80)
         a->kind = MOVE;
-    else if (kind < 88)
+    else if (kind < 86)
         a->kind = DROP;
+    else if (kind < 92)
+        a->kind = a->parcel % NOTE_EVERY ? ENROL : NOTE;
     else {
         a->kind = USE;
         a->variant = draw(c, 4) == 0;
@@ -856,9 +902,15 @@ __attribute__((format(printf, 1, 2))) static bool complain(const char *format, .
 }
 
 /* NULL: it complained. */
+static struct row_seen notes_seen[CROWD + 1][PARCELS];
+
 static struct row_seen *see_row(const struct uuid *stream, uint64_t event)
 {
     uint32_t owner, index;
+    struct uuid about = *stream;
+    about.bytes[4] = 0;
+    if (stream->bytes[4] == 1 && event == 1 && parcel_of(&about, &owner, &index))
+        return &notes_seen[owner][index];
     if (!parcel_of(stream, &owner, &index) || event < 1 || event > STEPS) {
         complain("a row of the outbox is about something that nobody sent");
         return NULL;
@@ -869,6 +921,7 @@ static struct row_seen *see_row(const struct uuid *stream, uint64_t event)
 static bool see_rows(struct txn *txn)
 {
     memset(rows_seen, 0, sizeof(rows_seen));
+    memset(notes_seen, 0, sizeof(notes_seen));
     struct key first = {.size = 0};
     key_add_u8(&first, 0);
     struct scan scan = txn_scan(txn, TABLE_OUTBOX, key_span(&first), 0, SCAN_UP);
@@ -1051,13 +1104,44 @@ static bool token_is(struct txn *txn, uint32_t owner, uint32_t index, const stru
     return due_is(txn, &id, TOKEN_EXPIRES_US);
 }
 
+static bool client_is(struct txn *txn, uint32_t owner, uint32_t index, const struct parcel_model *p)
+{
+    struct uuid id = parcel_id(owner, index);
+    struct client client;
+    enum error e = client_read(txn, &id, &client);
+    if (!p->enrolled)
+        return e == ERR_NOT_FOUND || differs("its client has come: %s", error_name(e));
+    if (e != OK)
+        return differs("its client: %s", error_name(e));
+    return uuid_equal(&client.id, &id) ? due_is(txn, &id, client.created_us + CLIENT_UNUSED_US)
+                                       : differs("its client has another id");
+}
+
+static bool note_is(struct txn *txn, uint32_t owner, uint32_t index, const struct parcel_model *p)
+{
+    struct uuid id = note_id(owner, index);
+    struct key key = key_of_uuid(&id);
+    struct audit audit;
+    struct event event;
+    enum error e = txn_read(txn, TABLE_AUDITS, key_span(&key), &audit);
+    if (notes_seen[owner][index].count != p->noted)
+        return differs("its audit entry has %u rows in the outbox", notes_seen[owner][index].count);
+    if (!p->noted)
+        return e == ERR_NOT_FOUND || differs("its audit entry: %s", error_name(e));
+    if (e != OK || !span_equal(audit.target, span_text(scope_text(owner))))
+        return differs("its audit entry: %s", e ? error_name(e) : "it is another one");
+    uint64_t due_us = audit.at_us + AUDIT_KEPT_US;
+    e = event_read(txn, &id, 1, &event);
+    return e == OK ? due_is(txn, &id, due_us) : differs("its audit entry's event: %s", error_name(e));
+}
+
 /* Is it as this model says, with everything that belongs to it? */
 static bool parcel_is(struct txn *txn, uint32_t owner, uint32_t index, const struct parcel_model *p,
                       const struct key_model *k)
 {
     difference[0] = 0;
     if (!record_is(txn, owner, index, p) || !ledger_is(txn, owner, index, index + 1, k) ||
-        !token_is(txn, owner, index, p))
+        !token_is(txn, owner, index, p) || !client_is(txn, owner, index, p) || !note_is(txn, owner, index, p))
         return false;
     for (uint32_t i = 0; i < STEPS; i++)
         if (!row_is(owner, index, p, i))
@@ -1177,9 +1261,9 @@ static enum outcome outcomes[LANES];
 static bool same_model(const struct parcel_model *a, const struct parcel_model *b)
 {
 #define SAME(member) (memcmp(&a->member, &b->member, sizeof(a->member)) == 0)
-    return SAME(there) && SAME(state) && SAME(events) && SAME(variant) && SAME(used) && SAME(event) &&
-           SAME(row) && SAME(defers) && SAME(row_open) && SAME(defer_open) && SAME(open_fate) && SAME(size) &&
-           SAME(key) && SAME(due_us) && SAME(at_us);
+    return SAME(there) && SAME(state) && SAME(events) && SAME(variant) && SAME(used) && SAME(enrolled) &&
+           SAME(noted) && SAME(event) && SAME(row) && SAME(defers) && SAME(row_open) && SAME(defer_open) &&
+           SAME(open_fate) && SAME(size) && SAME(key) && SAME(due_us) && SAME(at_us);
 #undef SAME
 }
 
@@ -1308,7 +1392,7 @@ static bool send_again(struct store *store, uint32_t number)
     struct lane_model *lane = &life.lane[a->owner];
     struct model_answer expected = model_apply(lane, a);
     if (outcomes[number] == OUTCOME_AFTER && expected.error == OK && !(a->kind == SEND && a->key)) {
-        if (a->kind == SEND)
+        if (a->kind == SEND || a->kind == ENROL || a->kind == NOTE)
             expected = answer_of(ERR_EXISTS);
         else if (a->kind == MOVE)
             expected = answer_of(ERR_TRANSITION);
@@ -1334,7 +1418,7 @@ static bool send_again(struct store *store, uint32_t number)
 }
 
 struct expected_rows {
-    uint64_t parcels, events, outbox, ledger, due, dead, tokens, states[PARCEL_STATE_COUNT];
+    uint64_t parcels, events, outbox, ledger, due, dead, tokens, clients, audits, states[PARCEL_STATE_COUNT];
 };
 
 static struct expected_rows rows_expected(void)
@@ -1347,6 +1431,12 @@ static struct expected_rows rows_expected(void)
             rows.ledger += life.lane[owner].key[i + 1].used;
             rows.tokens += p->used != 0;
             rows.due += p->used != 0;
+            rows.due += p->enrolled != 0;
+            rows.clients += p->enrolled != 0;
+            rows.audits += p->noted != 0;
+            rows.due += p->noted != 0;
+            rows.events += p->noted != 0;
+            rows.outbox += p->noted != 0;
             if (p->there != LIVING)
                 continue;
             for (uint32_t j = 0; j < p->events; j++) {
@@ -1378,7 +1468,9 @@ static bool judge_counts(struct txn *txn)
         !count_is("rows of the ledger", txn_rows(txn, TABLE_LEDGER), rows.ledger) ||
         !count_is("due entries", txn_rows(txn, TABLE_DUE), rows.due) ||
         !count_is("dead rows", txn_rows(txn, TABLE_DEAD), rows.dead) ||
-        !count_is("used tokens", txn_rows(txn, TABLE_SEEN_TOKENS), rows.tokens))
+        !count_is("used tokens", txn_rows(txn, TABLE_SEEN_TOKENS), rows.tokens) ||
+        !count_is("audit entries", txn_rows(txn, TABLE_AUDITS), rows.audits) ||
+        !count_is("clients", txn_rows(txn, TABLE_CLIENTS), rows.clients))
         return false;
     for (unsigned i = 0; i < PARCEL_STATE_COUNT; i++) {
         uint8_t state = (uint8_t)i;

@@ -9,9 +9,10 @@
 #define STARTS        3u /* of a server that is started again and again: whose claims are whose */
 
 const struct command_class *const workload_job_classes[WORKLOAD_JOB_CLASSES] = {
-    &job_submit_class, &job_claim_class,  &job_start_class, &job_heartbeat_class, &job_finish_class,
-    &job_cancel_class, &job_retry_class,  &job_fire_class,  &job_reap_class,      &job_pause_class,
-    &job_resume_class, &job_unpark_class, &job_run_class,
+    &job_submit_class, &job_claim_class,  &job_start_class,      &job_heartbeat_class,
+    &job_finish_class, &job_cancel_class, &job_retry_class,      &job_fire_class,
+    &job_reap_class,   &job_pause_class,  &job_resume_class,     &job_unpark_class,
+    &job_run_class,    &job_bulk_class,   &job_bulk_abort_class, &job_bulk_step_class,
 };
 
 /* Few clients, so that their keys and queues meet. */
@@ -229,27 +230,60 @@ static bool draw_pause(struct workload *w, struct txn *txn, struct batch_item *i
                                       .most = (uint16_t)(1 + dice_below(&w->dice, 8))};
     const struct job_run run = {some_queued(w, txn)};
     switch (code) {
-    case 220:
+    case 220: /* job.pause */
         if (dice_chance(&w->dice, 300))
             c.until_us = 0;
         workload_encode(w, item, &job_pause_class, &c);
         return true;
-    case 221:
+    case 221: /* job.resume */
         scan = txn_scan(txn, TABLE_PAUSES, key_span(&from), 0, SCAN_UP);
         if (scan_next(&scan) && scan_read(&scan, &pause) == OK)
             resume = (struct job_resume){pause.scope, pause.name};
         scan_end(&scan);
         workload_encode(w, item, &job_resume_class, &resume);
         return true;
-    case 222:
+    case 222: /* job.unpark */
         workload_encode(w, item, &job_unpark_class, &unpark);
         return true;
-    case 223:
+    case 223: /* job.run */
         workload_encode(w, item, &job_run_class, &run);
         return true;
     default:
         return false;
     }
+}
+
+/* ---- bulk actions ---- */
+
+static bool draw_bulk(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
+{
+    const struct uuid client = dice_chance(&w->dice, 700) ? some_client(w) : workload_uuid(w);
+    const bool own = dice_chance(&w->dice, 800);
+    const struct job_bulk bulk = {.id = workload_uuid(w),
+                                  .owner = own ? client : (struct uuid){{0}},
+                                  .action = (uint8_t)dice_below(&w->dice, BULK_ACTION_COUNT),
+                                  .client = own || dice_chance(&w->dice, 500) ? client : (struct uuid){{0}},
+                                  .states = UINT8_MAX,
+                                  .type = BULK_ANY_TYPE,
+                                  .who = span_text("operator"),
+                                  .reason = span_text("all of them")};
+    const struct job_bulk_abort end = {.id = workload_id(w, txn, TABLE_BULKS)};
+    const struct job_bulk_step step = {.wall_us = w->at_us + SECOND_US,
+                                       .steady_us = w->at_us,
+                                       .kept_us = KEPT_US,
+                                       .retry_max = 3,
+                                       .queue_max = 500,
+                                       .base_us = SECOND_US,
+                                       .most_us = 60 * SECOND_US};
+    if (code == job_bulk_class.code)
+        workload_encode(w, item, &job_bulk_class, &bulk);
+    else if (code == job_bulk_abort_class.code)
+        workload_encode(w, item, &job_bulk_abort_class, &end);
+    else if (code == job_bulk_step_class.code)
+        workload_encode(w, item, &job_bulk_step_class, &step);
+    else
+        return false;
+    return true;
 }
 
 bool workload_draw_job(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
@@ -279,7 +313,7 @@ bool workload_draw_job(struct workload *w, struct txn *txn, struct batch_item *i
     } else if (code == job_reap_class.code) {
         draw_reap(w, txn, item);
     } else {
-        return draw_pause(w, txn, item, code);
+        return draw_pause(w, txn, item, code) || draw_bulk(w, txn, item, code);
     }
     return true;
 }

@@ -19,6 +19,7 @@
 #include "store/retention.h"
 #include "store/job_fire.h"
 #include "store/job_lease.h"
+#include "store/job_bulk.h"
 #include "store/job_pause.h"
 #include "store/job_submit.h"
 #include "store/signing_key.h"
@@ -95,7 +96,7 @@ static const struct command_class *const makers[] = {
     &signing_key_rotate_class, &client_create_class, &api_key_issue_class, &principal_put_class,
     &webhook_put_class,        &outbox_claim_class,  &job_submit_class,    &delivery_relay_class,
     &delivery_settle_class,    &job_submit_class,    &job_claim_class,     &outbox_bury_class,
-    &job_finish_class,         &job_pause_class,     &job_submit_class,
+    &job_finish_class,         &job_pause_class,     &job_submit_class,    &job_bulk_class,
 };
 
 static void draw_several(struct workload *w, struct store *store, const struct command_class *class,

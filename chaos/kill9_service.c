@@ -444,6 +444,6 @@ int main(int argc, char **argv)
     bool good = found && c.violations == 0;
     if (good)
         nftw(c.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    printf("%u passed, %u failed\n", good ? c.cycles : 0, good ? 0 : 1);
+    printf("%u passed, %u failed\n", good ? c.cycles : 0u, good ? 0u : 1u);
     return good ? 0 : 1;
 }

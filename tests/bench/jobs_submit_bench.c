@@ -19,8 +19,8 @@
 #define SUBMIT_NS    (250 * NS_PER_MS)
 #define TURNS        5
 #define THROUGH_JOBS 20000u
-#define PEER_FIRST   500u              /* jobs through another queue to begin with; */
-#define PEER_NS      (600 * NS_PER_MS) /* then as many as it will do in this time */
+#define PEER_FIRST   300u              /* jobs through another queue to begin with; */
+#define PEER_NS      (500 * NS_PER_MS) /* then as many as it will do in this time, or a few more */
 
 enum figure { RATE, P50, P99, CPU, FIGURES };
 
@@ -113,6 +113,8 @@ static void report(const struct turns *t, int who, const char *name, enum figure
     char text[64];
     int best = best_peer(t, figure);
     double ratio[TURNS];
+    if (!t->in[who] && who != SERVER)
+        return;
     if (t->in[who])
         bench_report(&(struct bench_row){name, unit, better}, t->values[who][figure], TURNS);
     if (best >= 0) {
@@ -142,7 +144,7 @@ static void go_through(int who, struct queue_figures *ret)
 {
     candidates[who].class->through(&queues[who], candidates[who].through_clients, through_jobs[who], ret);
     if (!candidates[who].ours && through_jobs[who] == PEER_FIRST)
-        through_jobs[who] += (uint32_t)(ret->rate * PEER_NS / NS_PER_S);
+        through_jobs[who] = 1 + PEER_FIRST / 2 + (uint32_t)(ret->rate * PEER_NS / NS_PER_S);
 }
 
 /* Turn by turn, so that what the machine does meanwhile hits all of them; the first one warms up. */
@@ -211,7 +213,7 @@ static void begin_all(const char *folders[CANDIDATES])
         there[i] = (possible || !candidates[i].ours) && class->begin(&queues[i], folders[i]);
         if (!there[i])
             fprintf(stderr, "jobs: %s is not here: %s\n", class->name,
-                    candidates[i].ours ? "this program has no jobs yet" : "`.ci/deps bench` brings it");
+                    candidates[i].ours ? "this program doesn't do that yet" : "`.ci/deps bench` brings it");
     }
     for (int i = 0; i < CANDIDATES; i++)
         if (there[i])

@@ -10,7 +10,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/limits.h"
 
-#define WORKERS   64u
+#define WORKERS   256u
 #define POLL_NS   NS_PER_MS
 #define READY_NS  (20 * NS_PER_S)
 #define USER_KIND "x.bench"

@@ -87,8 +87,7 @@ static void print(const struct options *o, struct json_sink *out, const struct j
     }
 }
 
-/* Once, or as --watch says. */
-static int again_and_again(const struct options *o, int (*once)(const struct options *o))
+int command_again(const struct options *o, int (*once)(const struct options *o))
 {
     int status = once(o);
     while (status == 0 && o->watch && output_pause(o->watch))
@@ -186,8 +185,7 @@ static bool body_of(char *body, size_t size, ...)
     return good;
 }
 
-/* "/keys/KID:revoke": head, the escaped argument, tail. */
-static bool target_of(char *target, const char *head, const char *argument, const char *tail)
+bool command_target(char *target, const char *head, const char *argument, const char *tail)
 {
     char escaped[CLIENT_TARGET_MAX];
     if (!client_escape(argument, escaped, sizeof(escaped)))
@@ -199,6 +197,14 @@ static bool target_of(char *target, const char *head, const char *argument, cons
 static int too_long(void)
 {
     return output_complain(EXIT_USAGE, "", "an argument is too long to be sent");
+}
+
+int command_show(const struct options *o, const char *head, const char *argument, const char *tail)
+{
+    char target[CLIENT_TARGET_MAX];
+    if (!command_target(target, head, argument, tail))
+        return too_long();
+    return show(o, &(struct client_request){.method = "GET", .target = target});
 }
 
 /* Nothing that can't be undone happens without a yes. */
@@ -229,7 +235,7 @@ static int tree(const struct options *o)
 
 int command_tree(const struct options *o)
 {
-    return again_and_again(o, tree);
+    return command_again(o, tree);
 }
 
 static int stats(const struct options *o)
@@ -239,7 +245,7 @@ static int stats(const struct options *o)
 
 int command_stats(const struct options *o)
 {
-    return again_and_again(o, stats);
+    return command_again(o, stats);
 }
 
 /* What top shows, as it is at this moment: those with the fullest mailboxes first. */
@@ -378,7 +384,7 @@ static int pages(const struct options *o, const char *path, const char *member,
     while (more && left > 0) {
         struct json_text json;
         snprintf(head, sizeof(head), "%s?limit=100%s", path, *after ? "&after=" : "");
-        if (!target_of(target, head, after, ""))
+        if (!command_target(target, head, after, ""))
             return too_long();
         int status = command_ask(o, &(struct client_request){.method = "GET", .target = target}, &json);
         if (status)
@@ -444,7 +450,7 @@ static int audit_list(const struct options *o)
 
 int command_audit_list(const struct options *o)
 {
-    return again_and_again(o, audit_list);
+    return command_again(o, audit_list);
 }
 
 /* ---- what is done ---- */
@@ -469,7 +475,7 @@ static int kill_with(const struct options *o, bool dry)
     char target[CLIENT_TARGET_MAX], body[BODY_MAX], reason[BODY_MAX / 2];
     struct json_sink sink;
     struct json json;
-    if (!target_of(target, "/chaos/actors/", o->argument, ":kill"))
+    if (!command_target(target, "/chaos/actors/", o->argument, ":kill"))
         return too_long();
     snprintf(reason, sizeof(reason), "%s", o->reason);
     json_sink_init(&sink, body, sizeof(body) - 1, NULL, NULL);
@@ -572,7 +578,7 @@ static int pause_list(const struct options *o)
 
 int command_pauses(const struct options *o)
 {
-    return again_and_again(o, pause_list);
+    return command_again(o, pause_list);
 }
 
 /* ---- keys and tokens ---- */
@@ -584,7 +590,7 @@ static int keys_list(const struct options *o)
 
 int command_keys_list(const struct options *o)
 {
-    return again_and_again(o, keys_list);
+    return command_again(o, keys_list);
 }
 
 static int keys_history(const struct options *o)
@@ -594,7 +600,7 @@ static int keys_history(const struct options *o)
 
 int command_keys_history(const struct options *o)
 {
-    return again_and_again(o, keys_history);
+    return command_again(o, keys_history);
 }
 
 int command_keys_rotate(const struct options *o)
@@ -613,7 +619,7 @@ static int revoke(const struct options *o, const char *head, const char *tail, c
 {
     char target[CLIENT_TARGET_MAX], question[CLIENT_TARGET_MAX + 64];
     int status;
-    if (!target_of(target, head, o->argument, tail))
+    if (!command_target(target, head, o->argument, tail))
         return too_long();
     snprintf(question, sizeof(question), "Declare the %s %.900s invalid for ever?", kind, o->argument);
     return sure(o, question, &status) ? change_and_look(o, target, look) : status;
@@ -635,7 +641,7 @@ int command_keys_issue(const struct options *o)
     char target[CLIENT_TARGET_MAX], body[BODY_MAX];
     if (!*o->client)
         return output_complain(EXIT_USAGE, "keys issue", "needs --client, whose key it is to be");
-    if (!target_of(target, "/clients/", o->client, "/keys:issue") ||
+    if (!command_target(target, "/clients/", o->client, "/keys:issue") ||
         !body_of(body, sizeof(body), "reason", o->reason, (const char *)NULL))
         return too_long();
     return show(o, &(struct client_request){.method = "POST", .target = target, .body = body});
@@ -704,7 +710,7 @@ static int principal_list(const struct options *o)
 
 int command_principal_list(const struct options *o)
 {
-    return again_and_again(o, principal_list);
+    return command_again(o, principal_list);
 }
 
 static void write_given(struct json *json, const char *name, const char *value)
@@ -740,7 +746,7 @@ static int end_principal(const struct options *o, const char *verb, const char *
 {
     char target[CLIENT_TARGET_MAX], question[CLIENT_TARGET_MAX + 64];
     int status;
-    if (!target_of(target, "/principals/", o->argument, verb))
+    if (!command_target(target, "/principals/", o->argument, verb))
         return too_long();
     snprintf(question, sizeof(question), "End %s of %.900s?", what, o->argument);
     return sure(o, question, &status) ? change(o, target) : status;

@@ -34,6 +34,13 @@ int command_principal_revoke(const struct options *o);
 
 #define COMMAND_ANSWER_MAX (8u << 20) /* bytes of an answer that is looked into */
 
+/* Once, or as --watch says. */
+int command_again(const struct options *o, int (*once)(const struct options *o));
+/* "/keys/KID:revoke": head, the escaped argument, tail. False: it is too long. */
+bool command_target(char *target, const char *head, const char *argument, const char *tail);
+/* GET, and the answer as --json or --output says. */
+int command_show(const struct options *o, const char *head, const char *argument, const char *tail);
+
 /* One request, the whole answer: 0, and its JSON (which stands until the next call) in *ret_json; or the exit status,
  * with the complaint written. */
 int command_ask(const struct options *o, const struct client_request *request, struct json_text *ret_json);

@@ -9,6 +9,7 @@
 #include "config/boot.h"
 #include "config/certificate.h"
 #include "config/commands.h"
+#include "config/job_commands.h"
 #include "config/completion.h"
 #include "config/contract_command.h"
 #include "config/data.h"
@@ -291,6 +292,11 @@ int main(int argc, char *argv[])
         [COMMAND_PAUSE] = command_pause,
         [COMMAND_RESUME] = command_resume,
         [COMMAND_PAUSES] = command_pauses,
+        [COMMAND_REPORT] = command_report,
+        [COMMAND_EXPLAIN] = command_explain,
+        [COMMAND_INSPECT_JOB] = command_inspect_job,
+        [COMMAND_INSPECT_CLIENT] = command_inspect_client,
+        [COMMAND_INSPECT_REPORT] = command_inspect_report,
         [COMMAND_PRINCIPAL_LIST] = command_principal_list,
         [COMMAND_PRINCIPAL_CREATE] = command_principal_create,
         [COMMAND_PRINCIPAL_ROTATE] = command_principal_rotate,

@@ -66,6 +66,11 @@ struct intensity {
     X(PAUSE, "pause", "WHAT", "let jobs wait: WHAT is all, a work kind, or a client's id")                  \
     X(RESUME, "resume", "WHAT", "let paused jobs go on: all, a work kind, or a client's id")                \
     X(PAUSES, "pauses", "", "print what is paused")                                                         \
+    X(REPORT, "report", "", "print all jobs of all clients, and what became of them, newest first")         \
+    X(EXPLAIN, "explain", "ID", "say why a job isn't running, or who runs it")                              \
+    X(INSPECT_JOB, "inspect job", "ID", "print a job, its lease, and its row as it is stored")              \
+    X(INSPECT_CLIENT, "inspect client", "ID", "print a client's row, which never changes")                  \
+    X(INSPECT_REPORT, "inspect report", "ID", "print what a job came to, and its earlier attempts")         \
     X(PRINCIPAL_LIST, "principal list", "", "print the services and agents that may ask for tokens")        \
     X(PRINCIPAL_CREATE, "principal create", "NAME",                                                         \
       "let a service or an agent ask for tokens; prints its secret")                                        \
@@ -148,13 +153,15 @@ enum option_mark {
     (FOR(KILL) | FOR(RELOAD) | FOR(LOG_LEVEL) | FOR(CLOCK_ADVANCE) | FOR(KEYS_ROTATE) | FOR(KEYS_REVOKE) | \
      FOR(KEYS_BOOTSTRAP) | FOR(TOKEN_ISSUE) | FOR(TOKEN_REVOKE) | FOR(PRINCIPAL_CREATE) |                  \
      FOR(PRINCIPAL_ROTATE) | FOR(PRINCIPAL_REVOKE) | FOR(PAUSE) | FOR(RESUME))
+#define FOR_JOBS (FOR(REPORT) | FOR(EXPLAIN) | FOR(INSPECT_JOB) | FOR(INSPECT_CLIENT) | FOR(INSPECT_REPORT))
 /* Those that ask a running server. */
 #define FOR_CLIENT                                                                               \
     (FOR_KEYS | FOR_CHANGE | FOR(TREE) | FOR(TOP) | FOR(STATS) | FOR(EVENTS) | FOR(AUDIT_LIST) | \
-     FOR(PRINCIPAL_LIST) | FOR(PAUSES))
+     FOR(PRINCIPAL_LIST) | FOR(PAUSES) | FOR_JOBS)
 /* Those that print what a server has, and change nothing. */
-#define FOR_SHOWN \
-    (FOR(STATS) | FOR(KEYS_LIST) | FOR(KEYS_HISTORY) | FOR(AUDIT_LIST) | FOR(PRINCIPAL_LIST) | FOR(PAUSES))
+#define FOR_SHOWN                                                                                            \
+    (FOR(STATS) | FOR(KEYS_LIST) | FOR(KEYS_HISTORY) | FOR(AUDIT_LIST) | FOR(PRINCIPAL_LIST) | FOR(PAUSES) | \
+     FOR_JOBS)
 /* Those that see the settings of the server. */
 #define FOR_SERVER (FOR(SERVE) | FOR(CONFIG_CHECK) | FOR(CONFIG_SHOW))
 #define FOR_FILE   (FOR_SERVER | FOR_CLIENT | FOR_DATA)
@@ -453,7 +460,12 @@ enum option_mark {
       "of risk, that an agent works at; without it the shortest life of its template counts")                \
     X(replaces, "replaces", TEXT, FOR(TOKEN_ISSUE), 0, 0, MARK_CALL, "", "jti",                              \
       "of a token: the one that ends when it begins")                                                        \
-    X(client, "client", TEXT, FOR(KEYS_ISSUE), 0, 0, MARK_CALL, "", "id", "whose API key it is")             \
+    X(client, "client", TEXT, FOR(KEYS_ISSUE) | FOR(REPORT), 0, 0, MARK_CALL, "", "id",                      \
+      "whose API key it is; of a report: whose jobs")                                                        \
+    X(state, "state", CHOICE, FOR(REPORT), 0, 0, MARK_CALL, "",                                              \
+      "CREATED|QUEUED|ASSIGNED|RUNNING|SUCCEEDED|FAILED|CANCELED", "only jobs in this state")                \
+    X(outcome, "outcome", CHOICE, FOR(REPORT), 0, 0, MARK_CALL, "", "SUCCESS|FAILED|CANCELED",               \
+      "only jobs that came to this")                                                                         \
     X(lifetime, "lifetime", DURATION, FOR(TOKEN_ISSUE), 1 * S, 8 * 3600 * S, MARK_CALL, "1h", "time",        \
       "of a token; 4h at most for an agent's")                                                               \
     X(base, "base", TEXT, FOR(CONTRACT_CHECK), 0, 0, MARK_CALL, "", "path",                                  \

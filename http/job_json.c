@@ -45,9 +45,8 @@ void job_json_write_failure(struct json *json, uint8_t failure, bool retryable)
     json_object_end(json);
 }
 
-void job_json_write(struct json *json, const struct job *job, const struct job_definition *definition)
+void job_json_write_members(struct json *json, const struct job *job, const struct job_definition *definition)
 {
-    json_object_begin(json);
     job_json_write_id(json, "job_id", &job->id);
     JSON_MEMBER(json, "type", string, job_type_name(job->type));
     JSON_MEMBER(json, "state", string, job_state_name(job->state));
@@ -63,5 +62,11 @@ void job_json_write(struct json *json, const struct job *job, const struct job_d
         json_key(json, "failure");
         job_json_write_failure(json, job->failure, job->retryable);
     }
+}
+
+void job_json_write(struct json *json, const struct job *job, const struct job_definition *definition)
+{
+    json_object_begin(json);
+    job_json_write_members(json, job, definition);
     json_object_end(json);
 }

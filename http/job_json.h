@@ -11,6 +11,9 @@
 
 /* `definition` NULL: it is missing. */
 void job_json_write(struct json *json, const struct job *job, const struct job_definition *definition);
+/* The same without its braces, for who has more to say of it. */
+void job_json_write_members(struct json *json, const struct job *job,
+                            const struct job_definition *definition);
 void job_json_write_id(struct json *json, const char *name, const struct uuid *id);
 /* null when it is 0 */
 void job_json_write_time(struct json *json, const char *name, uint64_t us);

@@ -13,9 +13,7 @@
 #include "store/ledger.h"
 #include "store/store.h"
 
-#define SECOND_US UINT64_C(1000000)
-#define MS_US     UINT64_C(1000)
-#define SKEW_US   SECOND_US /* what the client's clock may be behind of ours */
+const char job_request_past[] = "is in the past";
 
 static _Atomic bool private_allowed;
 
@@ -98,22 +96,18 @@ static bool take_type(struct response *r, struct span name, const struct jobs_se
     return invalid(r, "type", "must be EXECUTE, DEFERRED or EMIT_EVENT");
 }
 
+/* Whether it is over is asked when it is known that the job isn't there yet: a repeat may come later than the time. */
 static bool take_time(struct response *r, struct span text, struct job_submit *c)
 {
-    uint64_t at_us, now_us = store_time_us();
     if (c->type != JOB_DEFERRED)
         return text.bytes ? invalid(r, "execution_at", "is for DEFERRED jobs only") : true;
     if (!text.bytes)
         return invalid(r, "execution_at", "is needed for a DEFERRED job");
-    if (!timestamp_parse(text, &at_us))
+    if (!timestamp_parse(text, &c->execution_us))
         return invalid(
             r, "execution_at",
             "must be an RFC 3339 date and time in UTC that ends in Z, such as 2030-01-01T00:00:00Z");
-    if (at_us + SKEW_US <= now_us)
-        return invalid(r, "execution_at", "is in the past");
-    c->execution_us = at_us <= now_us ? at_us - at_us % MS_US /* as created_at, so that it isn't behind it */
-                                      : (at_us + SECOND_US - 1) / SECOND_US * SECOND_US;
-    return true;
+    return c->execution_us ? true : invalid(r, "execution_at", job_request_past);
 }
 
 static bool take_callback(struct response *r, struct span url, struct job_submit *c)

@@ -6,7 +6,7 @@
  * (AMB-J-57).
  *
  *     type          EXECUTE, DEFERRED or EMIT_EVENT, as far as jobs.allowed_types has it
- *     execution_at  of DEFERRED, and of no other. Up to a second ago is now; a later one is rounded up to its second (AMB-J-44)
+ *     execution_at  of DEFERRED, and of no other; whether it is over, the command says
  *     callback      a URL that may be told (actors/callback_url.h)
  *     work_kind     of the catalogue, and not PAYLOAD_INVALID; in work:submit one of "x.", which must be there
  *     payload       work:submit: any JSON up to JOB_PAYLOAD_MAX
@@ -33,5 +33,8 @@ void job_request_configure(const struct job_request_settings *settings);
  * A body that is no object is left to the schema. */
 enum error_code job_request_precheck(struct request *q, struct response *r);
 enum error_code job_request_work_precheck(struct request *q, struct response *r);
+
+/* What is wrong with an execution_at that is over. */
+extern const char job_request_past[];
 
 #endif

@@ -1,7 +1,5 @@
 #include "http/jobs.h"
 
-#include <stdlib.h>
-
 #include "actors/jobs.h"
 #include "actors/worker.h"
 #include "http/commit.h"
@@ -9,19 +7,19 @@
 #include "http/front.h"
 #include "http/job_explain.h"
 #include "http/job_json.h"
+#include "http/job_list.h"
 #include "http/job_refusal.h"
 #include "http/job_request.h"
 #include "http/new_id.h"
+#include "http/paging.h"
 #include "http/rendered.h"
 #include "http/work.h"
-#include "runtime/hash.h"
 #include "runtime/telemetry.h"
 #include "store/job_change.h"
 #include "store/job_submit.h"
-#include "store/token.h"
 #include "store/view.h"
 
-enum { ID_TRIES = 3, LIST_OF_JOBS = 200, LIST_OF_EVENTS = 201, CURSOR_ROOM = 600 };
+enum { ID_TRIES = 3, LIST_OF_EVENTS = 201 };
 
 /* ---- commands ---- */
 
@@ -99,13 +97,22 @@ static void write_accepted(struct response *r, const struct job_submitted *s)
     json_object_end(&json);
 }
 
+/* All else that would be invalid has been looked at before. */
+static void refuse_submit(struct response *r, const struct job_submit *c, enum error e)
+{
+    if (e == ERR_INVALID && c->type == JOB_DEFERRED && c->execution_us + JOB_LATE_US <= store_time_us())
+        response_error_field(r, ERROR_RFA_JOB_VALIDATION_FAILED, "execution_at", job_request_past);
+    else
+        job_refuse(r, e);
+}
+
 static void serve_submit(const struct request *q, struct response *r)
 {
     struct job_submit c = *(const struct job_submit *)q->prepared;
     struct job_submitted submitted;
     enum error e = submit_job(q, &c, &submitted);
     if (e) {
-        job_refuse(r, e);
+        refuse_submit(r, &c, e);
         return;
     }
     note_job(r, &submitted.id);
@@ -212,11 +219,12 @@ static void serve_retry(const struct request *q, struct response *r)
 
 /* ---- reading ---- */
 
-/* The job, if it is this client's. */
+/* The job, if it is this client's; an operator may see all. */
 static enum error read_own(struct txn *txn, const struct request *q, const struct uuid *id, struct job *ret)
 {
     enum error e = job_read(txn, id, ret);
-    return e ? e : uuid_equal(&ret->client, &q->identity.client) ? OK : ERR_FORBIDDEN;
+    bool own = q->identity.kind == IDENTITY_OPERATOR || uuid_equal(&ret->client, &q->identity.client);
+    return e ? e : own ? OK : ERR_FORBIDDEN;
 }
 
 /* The contract has the catalogue's kinds alone; of the others docs/contract/work.openapi.yaml speaks. */
@@ -411,93 +419,9 @@ static void serve_report(const struct request *q, struct response *r)
         write_report(r, t);
 }
 
-/* ---- pages ---- */
-
-/* What the schemas of parameters have passed is looked at once more: it costs nothing, and a handler needn't know. */
-static bool take_word(const struct request *q, struct response *r, const char *name,
-                      const char *(*word_of)(uint8_t), uint8_t count, uint8_t *ret_position)
-{
-    char room[32];
-    bool bad = false;
-    const char *text = q->query.size ? request_query(q, name, room, sizeof(room), &bad) : NULL;
-    *ret_position = 0;
-    if (!text && !bad)
-        return true;
-    for (uint8_t i = 0; !bad && i < count; i++)
-        if (word_of(i) && strcmp(word_of(i), text) == 0) {
-            *ret_position = (uint8_t)(i + 1);
-            return true;
-        }
-    response_error_field(r, ERROR_RFA_REQUEST_MALFORMED, name, "is none that there is");
-    return false;
-}
-
-static bool take_limit(const struct request *q, struct response *r, uint64_t *ret_limit)
-{
-    char room[8], *end = room;
-    bool bad = false;
-    const char *text = q->query.size ? request_query(q, "limit", room, sizeof(room), &bad) : NULL;
-    *ret_limit = JOBS_PAGE_USUAL;
-    if (text)
-        *ret_limit = strtoull(text, &end, 10);
-    if (!bad && (!text || (*end == 0 && *ret_limit >= 1 && *ret_limit <= JOBS_PAGE_MAX)))
-        return true;
-    response_error_field(r, ERROR_RFA_REQUEST_MALFORMED, "limit", "must be a whole number from 1 to 100");
-    return false;
-}
-
-static uint64_t filter_of(const void *bytes, size_t size)
-{
-    struct hash_key key;
-    memcpy(&key, store_here()->secret, sizeof(key));
-    return hash_sip24(&key, bytes, size);
-}
-
-/* The number that the page before ended with; 0: from the beginning. False: answered. */
-static bool take_cursor(const struct request *q, struct response *r, uint16_t list, uint64_t filter,
-                        uint64_t *ret_number)
-{
-    char room[CURSOR_ROOM];
-    bool bad = false;
-    struct key key;
-    const char *text = request_query(q, "cursor", room, sizeof(room), &bad);
-    *ret_number = 0;
-    if (!text && !bad)
-        return true;
-    if (!bad && token_open(store_here(), list, filter, text, strlen(text), &key) == OK && key.size == 8) {
-        *ret_number = key_u64(key.bytes);
-        return true;
-    }
-    response_error_field(r, ERROR_RFA_REQUEST_MALFORMED, "cursor", "is not the next_cursor of this list");
-    return false;
-}
-
-/* number 0: that was all. */
-static void write_cursor(struct json *json, uint16_t list, uint64_t filter, uint64_t number)
-{
-    char text[TOKEN_TEXT_MAX];
-    struct key key = {.size = 0};
-    json_key(json, "next_cursor");
-    if (!number) {
-        json_null(json);
-        return;
-    }
-    key_add_u64(&key, number);
-    json_string_n(json, text, token_seal(store_here(), list, filter, key_span(&key), text));
-}
-
-static void begin_items(struct response *r, struct json *json)
-{
-    response_begin(r, 200, RESPONSE_JSON);
-    json_init(json, &r->sink);
-    json_object_begin(json);
-    json_key(json, "items");
-    json_array_begin(json);
-}
-
 /* ---- events ---- */
 
-static enum error begin_events(const struct request *q, const struct uuid *id, uint64_t limit,
+static enum error begin_events(const struct request *q, const struct uuid *id, uint32_t limit,
                                struct eventful *s)
 {
     struct view *view = view_open(store_here());
@@ -516,167 +440,43 @@ static enum error begin_events(const struct request *q, const struct uuid *id, u
     return e;
 }
 
-static void serve_events(const struct request *q, struct response *r)
+/* The number that the page before ended with is the cursor's key. */
+static void write_events_page(struct response *r, struct eventful *s, uint64_t filter)
 {
-    struct eventful *s = actor_alloc(sizeof(*s));
-    uint64_t limit, after, filter;
-    struct uuid id;
     struct json json;
-    if (!take_limit(q, r, &limit) || !take_id(q, r, &id))
-        return;
-    filter = filter_of(&id, sizeof(id));
-    if (!take_cursor(q, r, LIST_OF_EVENTS, filter, &after))
-        return;
-    s->some = rendered_new();
-    s->next = after + 1;
-    enum error e = begin_events(q, &id, limit, s);
-    if (e) {
-        job_refuse(r, e);
-        return;
-    }
+    struct key key = {.size = 0};
+    if (s->last < s->job.events)
+        key_add_u64(&key, s->last);
     beyond_contract(r, &s->job);
-    begin_items(r, &json);
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    json_key(&json, "items");
+    json_array_begin(&json);
     write_events(r, &json, s);
     json_array_end(&json);
-    write_cursor(&json, LIST_OF_EVENTS, filter, s->last < s->job.events ? s->last : 0);
+    paging_write_cursor(&json, "next_cursor", LIST_OF_EVENTS, filter, &key);
     json_object_end(&json);
 }
 
-/* ---- list ---- */
-
-/* A page of a client's jobs, from `before` downwards. */
-struct listing {
-    struct uuid client;
-    uint8_t state, outcome, type; /* positions, from 1 on; 0: any */
-    uint64_t before;              /* number of creation of the one that was looked at last; 0: none yet */
-    uint32_t looked, left;        /* jobs looked at; items that still fit */
-    bool more, user;
-    struct rendered *some;
-};
-
-static bool passes(const struct listing *l, const struct job *job)
+void jobs_serve_events(const struct request *q, struct response *r)
 {
-    return (!l->state || job->state == l->state - 1) && (!l->type || job->type == l->type - 1) &&
-           (!l->outcome || job->state == l->outcome - 1);
-}
-
-static enum error render_job(struct txn *txn, const struct job *job, struct listing *l, bool *ret_full)
-{
-    struct job_definition d;
-    enum error e = job_read_definition(txn, &job->id, &d);
-    if (e && e != ERR_NOT_FOUND)
-        return e;
-    job_json_write(rendered_begin(l->some), job, e ? NULL : &d);
-    *ret_full = !rendered_end(l->some);
-    l->left -= !*ret_full;
-    l->user |= job->kind == WORK_KIND_USER;
-    return OK;
-}
-
-/* *ret_full: the room is; the job is for the next view. */
-static enum error list_one(struct scan *scan, struct listing *l, bool *ret_full)
-{
-    struct client_job row;
-    struct job job;
-    uint64_t seq = key_u64((const uint8_t *)scan->key.bytes + sizeof(struct uuid));
-    enum error e = scan_read(scan, &row);
-    if (!e)
-        e = job_read(scan->txn, &row.id, &job);
+    struct eventful *s = actor_alloc(sizeof(*s));
+    uint32_t limit;
+    struct uuid id;
+    struct key after;
+    if (!paging_take_limit(q, r, JOBS_PAGE_USUAL, JOBS_PAGE_MAX, &limit) || !take_id(q, r, &id))
+        return;
+    uint64_t filter = paging_filter(&id, sizeof(id));
+    if (!paging_take_cursor(q, r, "cursor", LIST_OF_EVENTS, filter, sizeof(uint64_t), &after))
+        return;
+    s->some = rendered_new();
+    s->next = (after.size ? key_u64(after.bytes) : 0) + 1;
+    enum error e = begin_events(q, &id, limit, s);
     if (e)
-        return e;
-    if (passes(l, &job))
-        e = render_job(scan->txn, &job, l, ret_full);
-    if (!e && !*ret_full) {
-        l->before = seq;
-        l->looked++;
-    }
-    return e;
-}
-
-/* As many as fit, or may be looked at in one view. */
-static enum error list_some(struct txn *txn, struct listing *l)
-{
-    struct key from = client_job_key(&l->client, l->before ? l->before - 1 : UINT64_MAX);
-    struct scan scan = txn_scan(txn, TABLE_CLIENT_JOBS, key_span(&from), sizeof(struct uuid), SCAN_DOWN);
-    uint32_t chunk = l->looked + JOBS_SCAN_CHUNK;
-    enum error e = OK;
-    bool full = false;
-    l->more = false;
-    while (!e && !l->more && scan_next(&scan)) {
-        if (l->left == 0 || l->looked == chunk || l->looked == JOBS_SCAN_MAX)
-            l->more = true;
-        else
-            e = list_one(&scan, l, &full);
-        l->more |= full;
-    }
-    enum error end = scan_end(&scan);
-    return e ? e : end;
-}
-
-static enum error list_in_view(struct listing *l)
-{
-    rendered_clear(l->some);
-    struct view *view = view_open(store_here());
-    enum error e = view ? list_some(&view->txn, l) : ERR_UNAVAILABLE;
-    if (view)
-        view_close(view);
-    return e;
-}
-
-/* Filters that the listing depends on, so that a cursor is of these and no others. */
-static uint64_t listing_filter(const struct listing *l)
-{
-    uint8_t bytes[sizeof(l->client) + 3];
-    memcpy(bytes, l->client.bytes, sizeof(l->client));
-    bytes[sizeof(l->client)] = l->state;
-    bytes[sizeof(l->client) + 1] = l->outcome;
-    bytes[sizeof(l->client) + 2] = l->type;
-    return filter_of(bytes, sizeof(bytes));
-}
-
-static bool take_listing(const struct request *q, struct response *r, struct listing *l)
-{
-    uint64_t limit;
-    memset(l, 0, sizeof(*l));
-    l->client = q->identity.client;
-    if (!take_word(q, r, "state", job_state_name, JOB_STATE_COUNT, &l->state) ||
-        !take_word(q, r, "outcome", job_outcome_name, JOB_STATE_COUNT, &l->outcome) ||
-        !take_word(q, r, "type", job_type_name, JOB_TYPE_COUNT, &l->type) || !take_limit(q, r, &limit))
-        return false;
-    l->left = (uint32_t)limit;
-    return true;
-}
-
-static bool again(const struct listing *l)
-{
-    return l->more && l->left > 0 && l->looked < JOBS_SCAN_MAX;
-}
-
-static void serve_jobs(const struct request *q, struct response *r)
-{
-    struct listing l;
-    struct json json;
-    if (!take_listing(q, r, &l))
-        return;
-    uint64_t filter = listing_filter(&l);
-    if (!take_cursor(q, r, LIST_OF_JOBS, filter, &l.before))
-        return;
-    l.some = rendered_new();
-    enum error e = list_in_view(&l);
-    if (e) {
         job_refuse(r, e);
-        return;
-    }
-    begin_items(r, &json);
-    rendered_write(l.some, &json);
-    while (again(&l) && !r->failed) {
-        r->failed |= list_in_view(&l) != OK;
-        rendered_write(l.some, &json);
-    }
-    json_array_end(&json);
-    write_cursor(&json, LIST_OF_JOBS, filter, l.more ? l.before : 0);
-    json_object_end(&json);
-    r->beyond |= l.user;
+    else
+        write_events_page(r, s, filter);
 }
 
 /* ---- routes ---- */
@@ -691,14 +491,14 @@ static void serve_jobs(const struct request *q, struct response *r)
 const struct route job_routes[] = {
     JOB_ROUTE(POST, "/v1/jobs", FRONT_BODY_MAX, serve_submit, .precheck = job_request_precheck,
               .action = "submit"),
-    JOB_ROUTE(GET, "/v1/jobs", 0, serve_jobs, .action = "list"),
+    JOB_ROUTE(GET, "/v1/jobs", 0, job_list_serve, .action = "list"),
     JOB_ROUTE(GET, "/v1/jobs/{job_id}", 0, serve_job, .token_twin = &control_shared_job, .action = "get"),
     JOB_ROUTE(POST, "/v1/jobs/{job_id}/cancel", FRONT_BODY_MAX, serve_cancel, .body_optional = true,
               .action = "cancel"),
     JOB_ROUTE(POST, "/v1/jobs/{job_id}/retry", FRONT_BODY_MAX, serve_retry, .body_optional = true,
               .action = "retry"),
     JOB_ROUTE(GET, "/v1/jobs/{job_id}/report", 0, serve_report, .action = "report"),
-    JOB_ROUTE(GET, "/v1/jobs/{job_id}/events", 0, serve_events, .action = "events"),
+    JOB_ROUTE(GET, "/v1/jobs/{job_id}/events", 0, jobs_serve_events, .action = "events"),
     JOB_ROUTE(GET, "/v1/jobs/{job_id}:explain", 0, job_explain_serve, .action = "explain"),
     JOB_ROUTE(POST, "/v1/work:submit", WORK_BODY_MAX, serve_submit, .precheck = job_request_work_precheck,
               .action = "submit"),

@@ -1,7 +1,7 @@
 /* Jobs over HTTP: what a client does with its own (spec/jobs.md, 9.5 to 9.9, and the extensions that its contract lists).
  *
  *     POST /v1/jobs                    submit: http/job_request.h says what may stand in it
- *     GET  /v1/jobs                    its jobs, newest first
+ *     GET  /v1/jobs                    its jobs, newest first (http/job_list.h)
  *     GET  /v1/jobs/{job_id}           one of them
  *     GET  /v1/jobs/{job_id}/report    what it came to, with all its events; once it is final
  *     GET  /v1/jobs/{job_id}/events    those so far
@@ -10,9 +10,7 @@
  *     POST /v1/work:submit             a job of a kind of the client's own, for its own workers (http/work.h)
  *
  * A submit, a cancel and a retry are one command each, and looked up nowhere before. A read is one view; one that has more to show
- * than fits takes several, one after the other, and none is open while the client takes the bytes (http/rendered.h). A page looks at
- * no more than JOBS_SCAN_MAX jobs: one with a filter that few pass may have fewer items than its limit, even none, and a cursor to
- * go on with.
+ * than fits takes several, one after the other, and none is open while the client takes the bytes (http/rendered.h).
  *
  * Handlers run in the connection's actor and may wait for the store.
  */
@@ -21,10 +19,8 @@
 
 #include "http/route.h"
 
-#define JOBS_PAGE_USUAL 20u
-#define JOBS_PAGE_MAX   100u
-#define JOBS_SCAN_MAX   1024u /* jobs that one page looks at */
-#define JOBS_SCAN_CHUNK 256u  /* of them in one view */
+/* Of any job when an operator asks. */
+void jobs_serve_events(const struct request *q, struct response *r);
 
 extern const struct route job_routes[];
 extern const size_t job_routes_count;

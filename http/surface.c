@@ -7,6 +7,7 @@
 #include "http/control.h"
 #include "http/documents.h"
 #include "http/grants.h"
+#include "http/job_inspect.h"
 #include "http/jobs.h"
 #include "http/operator_routes.h"
 #include "http/pauses.h"
@@ -37,6 +38,7 @@ struct surface_tables surface_tables(enum listening listening)
     if (listening == LISTENING_OPERATOR) {
         add(&t, operator_routes, operator_routes_count);
         add(&t, client_operator_routes, client_operator_routes_count);
+        add(&t, job_operator_routes, job_operator_routes_count);
         add(&t, token_routes, token_routes_count);
         add(&t, principal_routes, principal_routes_count);
         add(&t, pause_routes, pause_routes_count);

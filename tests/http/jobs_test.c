@@ -8,6 +8,8 @@
 #include "http/contract.h"
 #include "http/front.h"
 #include "http/job_request.h"
+#include "http/job_inspect.h"
+#include "http/job_list.h"
 #include "http/jobs.h"
 #include "http/rendered.h"
 #include "runtime/pressure.h"
@@ -478,6 +480,15 @@ static void skew_body(void)
     EXPECT(x->r.status == 202 && is(x, "state", "QUEUED"));
     x = submit(at_body(now, body));
     EXPECT(x->r.status == 202 && is(x, "state", "QUEUED"));
+    /* a repeat of it may come later than its time */
+    struct given given = {.body = at_body(wall_us() + 2000000, body), .idempotency = "k"};
+    char *once = id_of(ask(METHOD_POST, JOBS, NULL, given));
+    pass(10000000);
+    EXPECT(is(ask(METHOD_POST, JOBS, NULL, given), "job_id", once));
+    given.idempotency = "l";
+    EXPECT(refused(ask(METHOD_POST, JOBS, NULL, given), 400, INVALID));
+    now = wall_us();
+    before = count();
     /* what lies ahead is rounded up, never early */
     uint64_t second = now / 1000000 * 1000000 + 5000000;
     x = submit(at_body(second + 1, body));
@@ -1331,6 +1342,116 @@ static void test_each_reason_is_explained(void)
     contracts_destroy(contracts);
 }
 
+/* ---- for operators ---- */
+
+static struct exchange *operate(const char *path, const char *id, const char *query)
+{
+    static struct exchange x;
+    struct arena_mark mark = actor_arena_mark();
+    exchange_begin(&x, exchange_route(job_operator_routes, job_operator_routes_count, METHOD_GET, path), id,
+                   NULL);
+    x.q.identity.kind = IDENTITY_OPERATOR;
+    x.q.query = span_text(query);
+    exchange_serve(&x);
+    actor_arena_reset(mark);
+    return &x;
+}
+
+static bool shown(const char *query, const char *const *ids, uint32_t count)
+{
+    struct exchange *x = operate("/jobs", NULL, query);
+    const char *at = text_of(x);
+    for (uint32_t i = 0; at && i < count; i++) {
+        at = strstr(at, ids[i]);
+        at = at ? at + 1 : NULL;
+    }
+    return x->r.status == 200 && at && items_of(x, "jobs") == count;
+}
+
+static void operator_body(void)
+{
+    char client[UUID_TEXT_SIZE], query[512];
+    struct uuid second = client_of(2);
+    (void)stage_writer();
+    const char *ids[3];
+    ids[0] = ended(FAST, JOB_FAIL, JOB_SIMULATED_FAILURE);
+    ids[1] = id_of(ask(METHOD_POST, JOBS, NULL, (struct given){.body = FAST, .client = 2}));
+    ids[2] = submitted(AT("\"2999-01-01T00:00:00Z\""));
+    EXPECT(shown("", (const char *[]){ids[2], ids[1], ids[0]}, 3));
+    EXPECT(shown("state=FAILED", (const char *[]){ids[0]}, 1) && shown("outcome=SUCCESS", NULL, 0));
+    EXPECT(shown("type=DEFERRED", (const char *[]){ids[2]}, 1));
+    uuid_format(&second, client);
+    snprintf(query, sizeof(query), "client=%s", client);
+    EXPECT(shown(query, (const char *[]){ids[1]}, 1) &&
+           strstr(text_of(operate("/jobs", NULL, query)), client));
+    /* page by page */
+    struct exchange *x = operate("/jobs", NULL, "limit=2");
+    EXPECT(items_of(x, "jobs") == 2 && !is(x, "next", "null"));
+    snprintf(query, sizeof(query), "limit=2&after=%s", exchange_member(x, "next"));
+    EXPECT(shown(query, (const char *[]){ids[0]}, 1) && is(operate("/jobs", NULL, query), "next", "null"));
+    snprintf(query, sizeof(query), "state=FAILED&after=%s",
+             exchange_member(operate("/jobs", NULL, "limit=2"), "next"));
+    EXPECT(refused(operate("/jobs", NULL, query), 400, "OPS_400_INVALID"));
+    static const char *const odd[] = {"state=x", "limit=1001", "limit=0", "client=x", "after=x"};
+    for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)
+        EXPECT(refused(operate("/jobs", NULL, odd[i]), 400, "OPS_400_INVALID"));
+    /* one of them: the nine members, the definition, the lease (JOB-011, JOB-281, JOB-389) */
+    struct job_claim command = {.lane = LANE_SERVER,
+                                .most = 1,
+                                .running = 1,
+                                .owner = stage_store->start,
+                                .steady_us = store_steady_us(stage_store),
+                                .lease_us = 30000000,
+                                .worker = span_text("worker:7")};
+    struct job_claimed c;
+    size_t size = 0;
+    uint64_t claimed = wall_us();
+    EXPECT(is(operate("/jobs/{job_id}/record", ids[1], ""), "lease", "null"));
+    EXPECT(store_submit(&job_claim_class, &command, &c, sizeof(c), &size, DEADLINE_NONE) == OK);
+    x = operate("/jobs/{job_id}/record", ids[1], "");
+    char until[TIME_TEXT_SIZE];
+    job_time_format(claimed + 30000000, until);
+    EXPECT(is(x, "job.job_id", ids[1]) && is(x, "job.client_id", client) && is(x, "job.state", "RUNNING"));
+    EXPECT(is(x, "job.type", "EXECUTE") && is(x, "job.outcome", "null") && is(x, "job.attempt", "1"));
+    EXPECT(is(x, "job.callback", "null") && is(x, "job.execution_at", "null") &&
+           is(x, "job.definition.duration_ms", "1000"));
+    EXPECT(is(x, "lease.owner", "worker:7") &&
+           strncmp(exchange_member(x, "lease.expires_at"), until, 19) == 0);
+    EXPECT(is(x, "record.state", "3") && is(x, "record.worker", "worker:7"));
+    EXPECT(strlen(exchange_member(x, "request_id")) == 36 && strlen(exchange_member(x, "traceparent")) == 55);
+    /* its report: one that counts (JOB-020), and what was before */
+    EXPECT(is(operate("/jobs/{job_id}/report", ids[1], ""), "current", "null"));
+    settings.backoff_base_us = 0;
+    configure();
+    EXPECT(post(JOB "/retry", ids[0])->r.status == 200);
+    x = operate("/jobs/{job_id}/report", ids[0], "");
+    EXPECT(is(x, "current", "null") && items_of(x, "earlier") == 1 && is(x, "state", "QUEUED"));
+    c = claim(true);
+    finish(&c, JOB_SUCCEED, JOB_NO_FAILURE);
+    x = operate("/jobs/{job_id}/report", ids[0], "");
+    EXPECT(is(x, "current.attempt", "2") && is(x, "current.outcome", "SUCCESS") &&
+           is(x, "current.failure", "null"));
+    EXPECT(items_of(x, "earlier") == 1 && strstr(text_of(x), "\"reason\":\"SIMULATED_FAILURE\""));
+    EXPECT(in_sequence(text_of(operate("/jobs/{job_id}/events", ids[0], "limit=9")), (char[32]){"null"}) ==
+           9);
+    EXPECT(is(operate("/jobs/{job_id}:explain", ids[0], ""), "reason", "final"));
+    pause_jobs(PAUSE_ALL, NULL);
+    ids[2] = submitted(FAST);
+    EXPECT(is(operate("/jobs/{job_id}:explain", ids[2], ""), "pause.who",
+              "operator")); /* which clients aren't told */
+    static const char *const paths[] = {"/jobs/{job_id}/record", "/jobs/{job_id}/report",
+                                        "/jobs/{job_id}/events", "/jobs/{job_id}:explain"};
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < 2; k++)
+            EXPECT(refused(operate(paths[i], k ? "nonsense" : "00000000-0000-4000-8000-000000000000", ""),
+                           404, "OPS_404_NOT_FOUND"));
+}
+
+static void test_operators_see_everybodys_JOB_003_JOB_011_JOB_020_JOB_281_JOB_389(void)
+{
+    run(operator_body);
+}
+
 /* ---- jobs of a client's own kinds ---- */
 
 static struct exchange *submit_work(const char *body)
@@ -1475,6 +1596,8 @@ TEST_LIST
     {"jobs: list (JOB-003, JOB-292, AMB-J-19)", test_list_JOB_003_JOB_292_AMB_J_19},
     {"jobs: a page looks at so many jobs and no more", test_a_page_looks_at_so_many_jobs_and_no_more},
     {"jobs: each reason is explained", test_each_reason_is_explained},
+    {"jobs: operators see everybody's (JOB-003, JOB-011, JOB-020, JOB-281, JOB-389)",
+     test_operators_see_everybodys_JOB_003_JOB_011_JOB_020_JOB_281_JOB_389},
     {"jobs: those of a client's own kinds", test_jobs_of_a_clients_own_kinds},
     {"jobs: rendered values fit or are left out", test_rendered_values_fit_or_are_left_out},
     {NULL, NULL},

@@ -656,6 +656,106 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * All jobs of all clients, newest first
+         * @description In the order of their ids, or, of one client, of their creation. A page looks at 1024 jobs at most: with a filter
+         *     that few pass it may have fewer than its limit, even none, and a `next`.
+         */
+        get: operations["listJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job_id}/record": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        /** A job, its lease, and its row as it is stored */
+        get: operations["getJobRecord"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job_id}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        /** What the attempts of a job came to */
+        get: operations["getJobReports"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        /** What happened to a job, as its client sees it */
+        get: operations["listJobEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{job_id}:explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Why a job isn't running, or who runs it
+         * @description As the client sees it (`work.openapi.yaml`), and who has paused it.
+         */
+        get: operations["explainJob"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/pauses": {
         parameters: {
             query?: never;
@@ -1376,6 +1476,102 @@ export interface components {
             changed: number;
             /** @description Jobs that matched and were in no state for it when it came to them. */
             unchanged: number;
+        };
+        /** @enum {string} */
+        JobState: "CREATED" | "QUEUED" | "ASSIGNED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELED";
+        /** @enum {string} */
+        JobOutcome: "SUCCESS" | "FAILED" | "CANCELED";
+        /** @enum {string} */
+        JobType: "EXECUTE" | "DEFERRED" | "EMIT_EVENT";
+        Jobs: {
+            jobs: components["schemas"]["Job"][];
+            next: string | null;
+        };
+        /** @description As the job API shows it, and whose it is. */
+        Job: {
+            /** Format: uuid */
+            client_id: string;
+            /** Format: uuid */
+            job_id: string;
+            type: components["schemas"]["JobType"];
+            state: components["schemas"]["JobState"];
+            outcome: components["schemas"]["JobOutcome"] | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            execution_at: string | null;
+            /** Format: date-time */
+            updated_at: string;
+            attempt: number;
+            callback: string | null;
+            /** @description Missing when it is not there. */
+            definition?: Record<string, never>;
+            /** @description Only of one that is FAILED. */
+            failure?: Record<string, never>;
+        };
+        JobInspected: {
+            job: components["schemas"]["Job"];
+            /** @description Who has it; the time is the wall clock's. */
+            lease: null | {
+                owner: string | null;
+                /** Format: date-time */
+                expires_at: string | null;
+                fence: number;
+                progress: number;
+                stage: string | null;
+            };
+            /** @description Of the submit. */
+            request_id: string | null;
+            /** @description Of the submit. */
+            traceparent: string | null;
+            /** @description As it is stored; docs/store.md says what is what. */
+            record: Record<string, never>;
+        };
+        JobReports: {
+            /** Format: uuid */
+            job_id: string;
+            state: components["schemas"]["JobState"];
+            /** @description Null until the job is final. */
+            current: null | components["schemas"]["JobAttempt"];
+            earlier: components["schemas"]["JobAttempt"][];
+        };
+        JobAttempt: {
+            attempt: number;
+            outcome: components["schemas"]["JobOutcome"];
+            /** Format: date-time */
+            started_at: string | null;
+            /** Format: date-time */
+            finished_at: string;
+            duration_ms: number;
+            /** @description How many there were. */
+            events: number;
+            failure: null | {
+                reason: string;
+                reason_code: string | null;
+                retryable: boolean;
+            };
+            /** @description Of a worker outside. */
+            message?: string;
+            /** @description Of a worker outside. */
+            result?: unknown;
+        };
+        JobEvents: {
+            items: Record<string, never>[];
+            next_cursor: string | null;
+        };
+        JobExplanation: {
+            /** Format: uuid */
+            job_id: string;
+            state: components["schemas"]["JobState"];
+            reason: string;
+            sentence: string;
+            /** Format: date-time */
+            until: string | null;
+            ahead: number | null;
+            ahead_more: boolean;
+            pause: Record<string, never> | null;
+            lease: Record<string, never> | null;
+            worker: Record<string, never> | null;
         };
         /** @enum {string} */
         PauseScope: "all" | "kind" | "client";
@@ -2417,6 +2613,138 @@ export interface operations {
                 };
             };
             400: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listJobs: {
+        parameters: {
+            query?: {
+                state?: components["schemas"]["JobState"];
+                outcome?: components["schemas"]["JobOutcome"];
+                type?: components["schemas"]["JobType"];
+                /** @description Only those of this client. */
+                client?: string;
+                /** @description The `next` of an earlier answer. */
+                after?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of them. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Jobs"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getJobRecord: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobInspected"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getJobReports: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report that counts, and those before it, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobReports"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listJobEvents: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of an earlier answer. */
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description In order. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobEvents"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    explainJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is so now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobExplanation"];
+                };
+            };
             404: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };

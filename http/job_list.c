@@ -1,0 +1,199 @@
+#include "http/job_list.h"
+
+#include "http/job_json.h"
+#include "http/job_refusal.h"
+#include "http/paging.h"
+#include "http/rendered.h"
+#include "store/store.h"
+#include "store/view.h"
+
+enum { LIST_OF_CLIENT = 200, LIST_OF_ALL = 202 };
+
+struct listing {
+    uint32_t table;     /* TABLE_CLIENT_JOBS or TABLE_JOBS */
+    struct uuid client; /* TABLE_CLIENT_JOBS: whose */
+    uint16_t list;
+    bool operators;
+    uint8_t state, outcome, type; /* numbers, from 1 on; 0: any */
+    struct key at;                /* of the row that was looked at last; size 0: none yet */
+    uint32_t looked, left;        /* jobs looked at; items that still fit */
+    bool more, beyond;
+    struct rendered *some;
+};
+
+/* ---- in a view ---- */
+
+static bool passes(const struct listing *l, const struct job *job)
+{
+    return (!l->state || job->state == l->state - 1) && (!l->type || job->type == l->type - 1) &&
+           (!l->outcome || job->state == l->outcome - 1);
+}
+
+static enum error render(struct txn *txn, const struct job *job, struct listing *l, bool *ret_full)
+{
+    struct job_definition d;
+    enum error e = job_read_definition(txn, &job->id, &d);
+    if (e && e != ERR_NOT_FOUND)
+        return e;
+    struct json *json = rendered_begin(l->some);
+    json_object_begin(json);
+    if (l->operators)
+        job_json_write_id(json, "client_id", &job->client);
+    job_json_write_members(json, job, e ? NULL : &d);
+    json_object_end(json);
+    *ret_full = !rendered_end(l->some);
+    l->left -= !*ret_full;
+    l->beyond |= job->kind == WORK_KIND_USER;
+    return OK;
+}
+
+static enum error read_row(struct scan *scan, const struct listing *l, struct job *ret)
+{
+    struct client_job row;
+    if (l->table == TABLE_JOBS)
+        return scan_read(scan, ret);
+    enum error e = scan_read(scan, &row);
+    return e ? e : job_read(scan->txn, &row.id, ret);
+}
+
+/* *ret_full: the room is; the job is for the next view. */
+static enum error list_one(struct scan *scan, struct listing *l, bool *ret_full)
+{
+    struct job job;
+    enum error e = read_row(scan, l, &job);
+    if (!e && passes(l, &job))
+        e = render(scan->txn, &job, l, ret_full);
+    if (e || *ret_full)
+        return e;
+    l->at.size = 0;
+    key_add(&l->at, scan->key.bytes, scan->key.size);
+    l->looked++;
+    return OK;
+}
+
+/* Behind all that there is, or where the last view ended. */
+static struct key from_of(const struct listing *l)
+{
+    struct key key = l->at;
+    if (key.size)
+        return key;
+    if (l->table == TABLE_CLIENT_JOBS)
+        key = key_of_uuid(&l->client);
+    while (key.size <
+           (l->table == TABLE_CLIENT_JOBS ? sizeof(struct uuid) + sizeof(uint64_t) : sizeof(struct uuid)))
+        key_add_u8(&key, 0xff);
+    return key;
+}
+
+/* As many as fit, or may be looked at in one view. */
+static enum error list_some(struct txn *txn, struct listing *l)
+{
+    struct key from = from_of(l);
+    uint32_t prefix = l->table == TABLE_CLIENT_JOBS ? sizeof(struct uuid) : 0,
+             chunk = l->looked + JOBS_SCAN_CHUNK;
+    struct scan scan = txn_scan(txn, l->table, key_span(&from), prefix, SCAN_DOWN);
+    enum error e = OK;
+    bool full = false;
+    l->more = false;
+    while (!e && !l->more && scan_next(&scan)) {
+        if (l->at.size && span_equal(scan.key, key_span(&l->at))) /* where the last one ended */
+            continue;
+        if (l->left == 0 || l->looked == chunk || l->looked == JOBS_SCAN_MAX)
+            l->more = true;
+        else
+            e = list_one(&scan, l, &full);
+        l->more |= full;
+    }
+    enum error end = scan_end(&scan);
+    return e ? e : end;
+}
+
+static enum error list_in_view(struct listing *l)
+{
+    rendered_clear(l->some);
+    struct view *view = view_open(store_here());
+    enum error e = view ? list_some(&view->txn, l) : ERR_UNAVAILABLE;
+    if (view)
+        view_close(view);
+    return e;
+}
+
+/* ---- the page ---- */
+
+/* Everything that a cursor depends on. */
+static uint64_t filter_of(const struct listing *l)
+{
+    uint8_t bytes[sizeof(l->client) + 4];
+    memcpy(bytes, l->client.bytes, sizeof(l->client));
+    bytes[sizeof(l->client)] = l->state;
+    bytes[sizeof(l->client) + 1] = l->outcome;
+    bytes[sizeof(l->client) + 2] = l->type;
+    bytes[sizeof(l->client) + 3] = l->table == TABLE_JOBS;
+    return paging_filter(bytes, sizeof(bytes));
+}
+
+static bool take(const struct request *q, struct response *r, struct listing *l)
+{
+    return paging_take_word(q, r, "state", job_state_name, JOB_STATE_COUNT, &l->state) &&
+           paging_take_word(q, r, "outcome", job_outcome_name, JOB_STATE_COUNT, &l->outcome) &&
+           paging_take_word(q, r, "type", job_type_name, JOB_TYPE_COUNT, &l->type) &&
+           paging_take_limit(q, r, JOBS_PAGE_USUAL, l->operators ? JOBS_ALL_MAX : JOBS_PAGE_MAX, &l->left);
+}
+
+static bool again(const struct listing *l)
+{
+    return l->more && l->left > 0 && l->looked < JOBS_SCAN_MAX;
+}
+
+static void write_page(struct response *r, struct listing *l, uint64_t filter)
+{
+    struct json json;
+    struct key none = {.size = 0};
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    json_key(&json, l->operators ? "jobs" : "items");
+    json_array_begin(&json);
+    rendered_write(l->some, &json);
+    while (again(l) && !r->failed) {
+        r->failed |= list_in_view(l) != OK; /* a body that is on its way can't say it in another way */
+        rendered_write(l->some, &json);
+    }
+    json_array_end(&json);
+    paging_write_cursor(&json, l->operators ? "next" : "next_cursor", l->list, filter,
+                        l->more ? &l->at : &none);
+    json_object_end(&json);
+    r->beyond |= l->beyond && !l->operators;
+}
+
+static void serve(const struct request *q, struct response *r, struct listing *l)
+{
+    uint64_t filter = filter_of(l);
+    uint8_t size = (uint8_t)(sizeof(struct uuid) + (l->table == TABLE_CLIENT_JOBS ? sizeof(uint64_t) : 0));
+    if (!paging_take_cursor(q, r, l->operators ? "after" : "cursor", l->list, filter, size, &l->at))
+        return;
+    l->some = rendered_new();
+    enum error e = list_in_view(l);
+    if (e)
+        job_refuse(r, e);
+    else
+        write_page(r, l, filter);
+}
+
+void job_list_serve(const struct request *q, struct response *r)
+{
+    struct listing l = {.table = TABLE_CLIENT_JOBS, .client = q->identity.client, .list = LIST_OF_CLIENT};
+    if (take(q, r, &l))
+        serve(q, r, &l);
+}
+
+void job_list_serve_all(const struct request *q, struct response *r)
+{
+    struct listing l = {.table = TABLE_JOBS, .list = LIST_OF_ALL, .operators = true};
+    bool client = false;
+    if (!take(q, r, &l) || !paging_take_id(q, r, "client", &l.client, &client))
+        return;
+    if (client)
+        l.table = TABLE_CLIENT_JOBS;
+    serve(q, r, &l);
+}

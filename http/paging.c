@@ -1,0 +1,108 @@
+#include "http/paging.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/hash.h"
+#include "store/store.h"
+#include "store/token.h"
+
+static bool refuse(struct response *r, const char *name, const char *what)
+{
+    bool jobs = r->surface == SURFACE_JOBS;
+    response_error_field(
+        r, jobs ? ERROR_RFA_REQUEST_MALFORMED : catalogue_code(r->surface, ERROR_KIND_INVALID), name, what);
+    return false;
+}
+
+/* NULL: absent, or *ret_bad. */
+static const char *value_of(const struct request *q, const char *name, char *room, size_t size, bool *ret_bad)
+{
+    *ret_bad = false;
+    return q->query.size ? request_query(q, name, room, size, ret_bad) : NULL;
+}
+
+bool paging_take_limit(const struct request *q, struct response *r, uint32_t usual, uint32_t most,
+                       uint32_t *ret_limit)
+{
+    char room[12], what[64], *end = room;
+    bool bad;
+    const char *text = value_of(q, "limit", room, sizeof(room), &bad);
+    unsigned long long value = usual;
+    if (text)
+        value = strtoull(text, &end, 10);
+    *ret_limit = (uint32_t)value;
+    if (!bad && (!text || (text[0] >= '0' && text[0] <= '9' && *end == 0 && value >= 1 && value <= most)))
+        return true;
+    snprintf(what, sizeof(what), "must be a whole number from 1 to %u", most);
+    return refuse(r, "limit", what);
+}
+
+bool paging_take_word(const struct request *q, struct response *r, const char *name,
+                      const char *(*word_of)(uint8_t number), uint8_t count, uint8_t *ret_number)
+{
+    char room[32], what[256] = "must be one of";
+    size_t length = strlen(what);
+    bool bad;
+    const char *text = value_of(q, name, room, sizeof(room), &bad);
+    *ret_number = 0;
+    if (!text && !bad)
+        return true;
+    for (uint8_t i = 0; i < count; i++) {
+        const char *word = word_of(i);
+        if (!word)
+            continue;
+        if (!bad && strcmp(word, text) == 0) {
+            *ret_number = (uint8_t)(i + 1);
+            return true;
+        }
+        int n = snprintf(what + length, sizeof(what) - length, " %s", word);
+        length += n > 0 && length + (size_t)n < sizeof(what) ? (size_t)n : 0;
+    }
+    return refuse(r, name, what);
+}
+
+bool paging_take_id(const struct request *q, struct response *r, const char *name, struct uuid *ret_id,
+                    bool *ret_there)
+{
+    char room[UUID_TEXT_SIZE + 1];
+    bool bad;
+    const char *text = value_of(q, name, room, sizeof(room), &bad);
+    *ret_there = text != NULL;
+    if (!bad && (!text || uuid_parse(text, strlen(text), ret_id)))
+        return true;
+    return refuse(r, name, "must be a UUID");
+}
+
+bool paging_take_cursor(const struct request *q, struct response *r, const char *name, uint16_t list,
+                        uint64_t filter, uint8_t size, struct key *ret_key)
+{
+    char room[TOKEN_TEXT_MAX];
+    bool bad;
+    const char *text = value_of(q, name, room, sizeof(room), &bad);
+    ret_key->size = 0;
+    if (!bad && !text)
+        return true;
+    if (!bad && token_open(store_here(), list, filter, text, strlen(text), ret_key) == OK &&
+        ret_key->size == size)
+        return true;
+    return refuse(r, name, "is not where an earlier answer of this list said that it goes on");
+}
+
+uint64_t paging_filter(const void *bytes, size_t size)
+{
+    struct hash_key key;
+    memcpy(&key, store_here()->secret, sizeof(key));
+    return hash_sip24(&key, bytes, size);
+}
+
+void paging_write_cursor(struct json *json, const char *name, uint16_t list, uint64_t filter,
+                         const struct key *key)
+{
+    char text[TOKEN_TEXT_MAX];
+    json_key(json, name);
+    if (key->size)
+        json_string_n(json, text, token_seal(store_here(), list, filter, key_span(key), text));
+    else
+        json_null(json);
+}

@@ -148,14 +148,14 @@ DISK_CALLS   := open openat close write pwrite writev pwritev fdatasync fsync ft
 DISK_WRAP    := $(foreach c,$(DISK_CALLS),-Wl,--wrap=$c)
 LIBS_STATIC  := $(patsubst -llmdb,-l:liblmdb.a,$(LIBS))
 
-# For tests/store/failing_test.c: in copies of the two archives each of these calls goes to failing_NAME in
-# tests/support/failing.c. Of LMDB's functions those are missing that can only say EINVAL.
+# For tests/store/failing_test.c and failing_deeds_test.c: in copies of the two archives each of these calls goes to
+# failing_NAME in tests/support/failing.c. Of LMDB's functions those are missing that can only say EINVAL.
 FAILING_SYSTEM := malloc calloc realloc aligned_alloc posix_memalign strdup free open openat opendir readdir pread pwrite write \
 	writev lseek fstat fstatat __fxstat lstat fstatfs fdatasync fsync ftruncate posix_fallocate renameat mkdir mkdirat unlinkat \
 	flock fcntl mmap
 FAILING_LMDB   := $(addprefix mdb_,env_create env_open env_set_mapsize env_sync reader_check txn_begin txn_renew txn_commit \
 	dbi_open get put del cursor_open cursor_get cursor_put cursor_del)
-FAILING_TEST   := $(filter $(B)/tests/store/failing_test,$(LINKED))
+FAILING_TEST   := $(filter $(B)/tests/store/failing_test $(B)/tests/store/failing_deeds_test,$(LINKED))
 FAILING_A      := $(B)/tests/store/failing_house.a $(B)/tests/store/failing_lmdb.a
 LINKED         := $(filter-out $(FAILING_TEST),$(LINKED))
 

@@ -572,7 +572,10 @@ static enum error partial_make(struct partial *p)
         return refuse_system(p->s, p->path, "opened");
     bool missing;
     enum error e = OK;
-    if (flock(p->fd, LOCK_EX | LOCK_NB) < 0 || !partial_ours(p))
+    bool locked = flock(p->fd, LOCK_EX | LOCK_NB) == 0;
+    if (!locked && errno != EWOULDBLOCK)
+        e = refuse_system(p->s, p->path, "locked");
+    else if (!locked || !partial_ours(p))
         e = refuse(p->s, ERR_IN_USE, "'%s' is being written by another backup", p->path);
     else if (!partial_clear(p))
         e = refuse_system(p->s, p->path, "emptied");
@@ -913,6 +916,8 @@ static enum error restoring_begin(struct restoring *r)
     if (r->lock_fd < 0 && errno != EEXIST)
         return refuse_system(r->s, r->into, "written");
     if (r->lock_fd >= 0 && flock(r->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK)
+            return refuse_system(r->s, r->into, "locked");
         close(r->lock_fd);
         r->lock_fd = -1;
     }

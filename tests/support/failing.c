@@ -16,46 +16,47 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static struct {
+/* Of this process and of its children: whoever makes the n-th call has it fail. */
+static struct armed {
     bool armed, failed;
     enum failing_kind kind;
     uint64_t left;
-    const char *name;
-    int64_t live;
-} failing;
+    char name[32];
+} * failing;
+static int64_t live; /* of this process alone */
 
 void failing_begin(enum failing_kind kind, uint64_t n)
 {
-    failing.armed = true;
-    failing.failed = false;
-    failing.kind = kind;
-    failing.left = n;
-    failing.name = "nothing";
+    if (!failing)
+        failing = mmap(NULL, sizeof(*failing), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (failing == MAP_FAILED)
+        abort();
+    *failing = (struct armed){.armed = true, .kind = kind, .left = n, .name = "nothing"};
 }
 
 bool failing_end(void)
 {
-    failing.armed = false;
-    return failing.failed;
+    failing->armed = false;
+    return failing->failed;
 }
 
 const char *failing_name(void)
 {
-    return failing.name;
+    return failing->name;
 }
 
 int64_t failing_live(void)
 {
-    return failing.live;
+    return live;
 }
 
 static bool fails(enum failing_kind kind, const char *name)
 {
-    if (!failing.armed || failing.kind != kind || --failing.left > 0)
+    if (!failing || !failing->armed || failing->kind != kind || --failing->left > 0)
         return false;
-    failing.armed = false;
-    failing.failed = true;
-    failing.name = name;
+    failing->armed = false;
+    failing->failed = true;
+    snprintf(failing->name, sizeof(failing->name), "%s", name);
     return true;
 }
 
@@ -71,7 +72,7 @@ static bool fails_with(enum failing_kind kind, const char *name, int code)
 
 static void *counted(void *p)
 {
-    failing.live += p != NULL;
+    live += p != NULL;
     return p;
 }
 
@@ -103,14 +104,14 @@ int failing_posix_memalign(void **ret, size_t alignment, size_t size)
         return ENOMEM;
     int code = posix_memalign(ret, alignment, size);
     if (!code)
-        failing.live++;
+        live++;
     return code;
 }
 
 void failing_free(void *p);
 void failing_free(void *p)
 {
-    failing.live -= p != NULL;
+    live -= p != NULL;
     free(p);
 }
 

@@ -12,7 +12,7 @@
  *         ... e is an error, and nothing is half done ...
  *     }
  *
- * For one thread.
+ * For one thread, and the children that it waits for: their calls are counted with its own.
  */
 #ifndef COPPICE_TESTS_SUPPORT_FAILING_H
 #define COPPICE_TESTS_SUPPORT_FAILING_H

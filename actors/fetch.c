@@ -629,7 +629,7 @@ static void job_late(struct fetcher *f, struct job *job)
             before = at;
         unqueue(f, before, job);
     }
-    job_fail(f, job, ERR_TIMEOUT,
+    job_fail(f, job, s ? ERR_TIMEOUT : ERR_SHED,
              s ? "no whole answer by the deadline" : "its turn did not come by the deadline");
 }
 

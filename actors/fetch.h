@@ -55,11 +55,11 @@ struct fetch_answer {
  * one, and only error and why say something:
  *
  *     ERR_TIMEOUT     not by the deadline
+ *     ERR_SHED        its turn didn't come by the deadline, or FETCH_QUEUE_MAX are waiting already
  *     ERR_LIMIT       longer than asked for, or too many headers
  *     ERR_FORBIDDEN   an address that may not be reached
  *     ERR_INVALID     a URL, a method or headers that can't be meant, or too long
  *     ERR_SYSTEM      not resolved, not connected, TLS failed, a broken answer
- *     ERR_SHED        FETCH_QUEUE_MAX are waiting already
  *     ERR_UNAVAILABLE libcurl isn't there, or is one that can't be used
  *     ERR_NOPROC, ERR_DOWN, ERR_MEMORY, ERR_FULL: no fetch actor, or not any more, or no room
  */

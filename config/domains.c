@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "actors/jobs.h"
+#include "actors/webhooks.h"
 #include "http/job_request.h"
 #include "http/work_kinds.h"
 
@@ -49,7 +50,26 @@ static void configure_jobs(const struct options *o)
     job_request_configure(&(struct job_request_settings){.allow_private = o->outbound_allow_private});
 }
 
+static void configure_webhooks(const struct options *o)
+{
+    struct webhooks_settings settings = {
+        .timeout_ms = (uint32_t)(o->webhooks_timeout / MS),
+        .retries_max = (uint32_t)o->webhooks_max_retries,
+        .backoff_base_us = o->webhooks_backoff_base / US,
+        .backoff_most_us = o->webhooks_backoff_max / US,
+        .kept_us = o->retention_deliveries / US,
+        .disable_after_us = o->webhooks_disable_after / US,
+        .allow_private = o->outbound_allow_private,
+    };
+    if (*o->webhooks_signing_secret &&
+        !webhook_secret_read(span_text(o->webhooks_signing_secret), settings.secret, &settings.secret_size))
+        settings.secret_size = 0; /* it has been checked (config/options.c) */
+    webhooks_configure(&settings);
+    explicit_bzero(&settings, sizeof(settings));
+}
+
 void domains_configure(const struct options *o)
 {
     configure_jobs(o);
+    configure_webhooks(o);
 }

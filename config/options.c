@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "actors/webhook_signature.h"
 #include "config/file.h"
 #include "http/nearest.h"
 #include "config/sockets.h"
@@ -1312,11 +1313,27 @@ static int check_jobs(struct parse *p)
     return 0;
 }
 
+static int check_webhooks(struct parse *p)
+{
+    const char *secret = p->options->webhooks_signing_secret;
+    uint8_t bytes[WEBHOOK_SECRET_BYTES_MAX];
+    uint32_t size = 0;
+    bool sound = !*secret || webhook_secret_read(span_text(secret), bytes, &size);
+    explicit_bzero(bytes, sizeof(bytes));
+    if (!sound)
+        return refuse(
+            p, EXIT_CONFIG,
+            "%s can't be used; it must be whsec_ and the base64 of 24 to 64 bytes, or any other text of at "
+            "most %u bytes",
+            place(p, OPTION_webhooks_signing_secret), WEBHOOK_SECRET_BYTES_MAX);
+    return 0;
+}
+
 static int check_together(struct parse *p)
 {
-    static int (*const checks[])(struct parse * p) = {check_runtime,   check_tls,     check_listen,
-                                                      check_headers,   check_budgets, check_keys,
-                                                      check_rehearsal, check_issuers, check_jobs};
+    static int (*const checks[])(struct parse * p) = {
+        check_runtime, check_tls,       check_listen,  check_headers, check_budgets,
+        check_keys,    check_rehearsal, check_issuers, check_jobs,    check_webhooks};
     const struct options *o = p->options;
     if (FOR_SERVER >> o->command & 1)
         for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)

@@ -347,6 +347,14 @@ enum option_mark {
       "that a delivery's first retry waits at most, and at least half of; each further one twice as long")   \
     X(webhooks_backoff_max, "webhooks.backoff_max", DURATION, FOR_SERVER, 0, 1 * DAY, MARK_RELOAD, "1m",     \
       "time", "that no retry of a delivery waits longer than")                                               \
+    X(webhooks_signing_secret, "webhooks.signing_secret", TEXT, FOR_SERVER, 0, 0, MARK_RELOAD | MARK_SECRET, \
+      "", "secret",                                                                                          \
+      "that deliveries are signed with unless their webhook has one of its own: whsec_ and base64, or any "  \
+      "text; none: they are not signed")                                                                     \
+    X(webhooks_disable_after, "webhooks.disable_after", DURATION, FOR_SERVER, 0, 365 * DAY, MARK_RELOAD,     \
+      "5d", "time", "after which a webhook is disabled when all its attempts have failed; 0: never")         \
+    X(retention_deliveries, "retention.deliveries", DURATION, FOR_SERVER, 60 * S, 3650 * DAY, MARK_RELOAD,   \
+      "7d", "time", "for which a delivery and its attempts are kept after its end")                          \
     X(outbound_allow_private, "outbound.allow_private", FLAG, FOR_SERVER, 0, 0, MARK_RELOAD, "false", "",    \
       "let callbacks and webhooks go to private, loopback and link-local addresses, too")                    \
     X(operator_listen, "operator.listen", TEXT, FOR_SERVER | FOR_CLIENT, 0, 0, MARK_RESTART,                 \
@@ -492,6 +500,7 @@ enum option_mark {
     X("limits.client_quota_window_s", limits_client_quota_window, S)   \
     X("limits.max_job_payload_bytes", limits_max_job_payload, 1)       \
     X("limits.max_runtime_ms", limits_max_runtime, MS)                 \
+    X("retention.deliveries_days", retention_deliveries, DAY)          \
     X("retention.jobs_days", retention_jobs, DAY)                      \
     X("retention.revoked_keys_days", retention_revoked_keys, DAY)      \
     X("retry.backoff_base_ms", retry_backoff_base, MS)                 \

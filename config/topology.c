@@ -9,6 +9,8 @@
 #include "actors/deduper.h"
 #include "actors/queues.h"
 #include "actors/registry.h"
+#include "actors/outbound.h"
+#include "actors/relay.h"
 #include "actors/shard.h"
 #include "actors/worker.h"
 #include "actors/fetch.h"
@@ -633,7 +635,7 @@ const struct topology_row topology_rows[] = {
     {
         .name = "outbound",
         .parent = "root",
-        .kind = TOPOLOGY_DYNAMIC,
+        .kind = TOPOLOGY_SUPERVISOR,
         .subsystem = "Outbound gateway domain (Story 03+)",
         .intent = "Partition workers can churn without cross-partition cascades.",
         .owner = "outbound gateway supervisor",
@@ -645,6 +647,25 @@ const struct topology_row topology_rows[] = {
         .failures = {&outbound_provider, &poison_message, &actor_fault, &restart_exhausted},
         .slos = {&enqueue_latency, &delivery_reliability, &queue_pressure},
         .events = {"supervisor.restart"},
+    },
+    {
+        .name = "webhooks:<partition>",
+        .parent = "outbound",
+        .kind = TOPOLOGY_WORKER,
+        .subsystem = "Attempts of webhooks' and callbacks' deliveries",
+        .intent = "A crash repeats what one partition had in its hands; no other receiver notices.",
+        .owner = "outbound gateway supervisor",
+        .supervisor = "outbound gateway supervisor",
+        .max_restarts = 30,
+        .max_seconds = 60,
+        .partition_key = "hash(receiving host)",
+        .scaling_rule =
+            "16 partitions of lanes, one lane per host; windows per lane, results settled together.",
+        .failures = {&outbound_provider, &poison_message, &actor_fault},
+        .slos = {&delivery_reliability, &queue_pressure, &crash_containment},
+        .events = {"outbound.result", "actor.exit", "actor.crash"},
+        .partitions = DELIVERY_PARTITIONS,
+        .class = &outbound_class,
     },
     {
         .name = "sessions",
@@ -713,7 +734,7 @@ const struct topology_row topology_rows[] = {
     {
         .name = "relay",
         .parent = "root",
-        .kind = TOPOLOGY_DYNAMIC,
+        .kind = TOPOLOGY_SUPERVISOR,
         .subsystem = "Outbox relays and notification dispatch",
         .intent = "A relay's crash repeats deliveries of one key range, never reorders or loses them.",
         .owner = "relay supervisor",
@@ -725,6 +746,24 @@ const struct topology_row topology_rows[] = {
         .failures = {&outbound_provider, &poison_message, &actor_fault, &restart_exhausted},
         .slos = {&delivery_reliability, &queue_pressure, &crash_containment},
         .events = {"supervisor.restart"},
+    },
+    {
+        .name = "relay:<partition>",
+        .parent = "relay",
+        .kind = TOPOLOGY_WORKER,
+        .subsystem = "Deliveries from one partition of the outbox",
+        .intent = "A relay's crash delays one partition; a row becomes its deliveries once all the same.",
+        .owner = "relay supervisor",
+        .supervisor = "relay supervisor",
+        .max_restarts = 15,
+        .max_seconds = 60,
+        .partition_key = "outbox key",
+        .scaling_rule = "One relay per partition of the outbox; commands carry what has come meanwhile.",
+        .failures = {&poison_message, &actor_fault},
+        .slos = {&queue_pressure, &crash_containment},
+        .events = {"actor.exit", "actor.crash"},
+        .partitions = OUTBOX_PARTITIONS,
+        .class = &relay_class,
     },
     {
         .name = "front",

@@ -1,0 +1,809 @@
+#include "actors/outbound.h"
+
+#include <stdio.h>
+
+#include "actors/callback_url.h"
+#include "actors/jobs.h"
+#include "actors/webhooks.h"
+#include "store/job_change.h"
+#include "store/view.h"
+
+enum {
+    OUTBOUND_LOOK = 1,
+    URL_ROOM = CALLBACK_URL_MAX + 1,
+    HEADERS_ROOM = 1024,
+    BODY_ROOM = 58000,
+    SIGNATURES_MAX = 2
+};
+STATIC_ASSERT(URL_ROOM + HEADERS_ROOM + BODY_ROOM <= FETCH_REQUEST_MAX, "a request holds all of it");
+/* What is in an event beside its data: ids, names, times; data are JSON already. */
+STATIC_ASSERT(EVENT_DATA_MAX + 2048 <= BODY_ROOM, "any event fits");
+
+#define SCAN_SHARE \
+    4u /* of a look's time that must pass before the next one: a fifth of the time is spent on looks at most */
+
+enum stage { FREE, IN_HAND, RESULT, SETTLING };
+
+/* A delivery that is being seen to. */
+struct flight {
+    uint8_t stage;
+    bool hook, suspect;
+    uint16_t lane; /* position of what is remembered of it */
+    uint16_t tries;
+    uint64_t ref; /* of fetch */
+    uint64_t began_ns, deadline;
+    struct uuid job, webhook;
+    struct delivery_result result;
+    bool made;  /* the result is that of an attempt */
+    char *host; /* its place in the tables */
+};
+
+struct lane {
+    bool used;
+    uint16_t number;
+    uint16_t window;     /* requests that it may have in hand */
+    uint16_t hand, busy; /* flights in fetch's hands; all of them */
+    uint8_t strikes;     /* since it has answered the last time */
+    uint64_t used_ns;
+};
+
+/* Made for the first delivery, each in one piece of an arena. */
+struct hosts {
+    char text[OUTBOUND_FLIGHTS][DELIVERY_HOST_MAX + 1];
+};
+struct texts {
+    char url[URL_ROOM], headers[HEADERS_ROOM], body[BODY_ROOM];
+};
+struct tables {
+    struct flight flights[OUTBOUND_FLIGHTS];
+    struct due_entry entries[OUTBOUND_FLIGHTS + OUTBOUND_LANE_MAX];
+    struct lane lanes[OUTBOUND_LANES_KEPT];
+    uint8_t settling[DELIVERY_RESULTS_MAX]; /* flights, in the order of the command */
+    uint8_t results[DELIVERY_RESULTS_MAX * DELIVERY_RESULT_SIZE];
+    struct texts *texts;
+};
+
+struct outbound {
+    struct outbound_args args;
+    struct tables *t; /* NULL: nothing was sent so far */
+    uint32_t hand, hand_most, suspects, settling_count;
+    uint64_t settle_ref; /* of store_ask; 0: none is open */
+    uint64_t fetch_monitor;
+    uint64_t hold_until;   /* nothing is begun before then */
+    uint64_t settle_until; /* nor settled */
+    uint64_t scan_after;
+    uint64_t timer, alarm; /* of the next look, and when that is */
+    uint64_t next_due_us;  /* steady; of what was seen in this look */
+    uint32_t next_lane;    /* where a look begins */
+};
+
+/* ---- looks ---- */
+
+static void look_at(struct outbound *o, uint64_t deadline)
+{
+    if (o->timer && o->alarm <= deadline)
+        return;
+    if (o->timer)
+        (void)actor_timer_cancel(o->timer, NULL);
+    o->alarm = deadline;
+    o->timer = actor_timer(deadline, OUTBOUND_LOOK, deadline);
+}
+
+/* Something may have changed for any lane; looks are rationed. */
+static void look_soon(struct outbound *o)
+{
+    uint64_t now = actor_now();
+    look_at(o, o->scan_after > now ? o->scan_after : now);
+}
+
+static void trouble(struct outbound *o, uint64_t *until)
+{
+    *until = actor_deadline_ms(OUTBOUND_TROUBLE_MS);
+    look_at(o, *until);
+}
+
+/* ---- lanes ---- */
+
+static uint16_t lane_place(struct outbound *o, uint16_t number)
+{
+    uint16_t oldest = 0;
+    uint64_t oldest_ns = UINT64_MAX;
+    for (uint16_t i = 0; i < OUTBOUND_LANES_KEPT; i++) {
+        struct lane *l = &o->t->lanes[i];
+        if (l->used && l->number == number)
+            return i;
+        uint64_t since = l->used ? l->used_ns : 0;
+        if (l->busy == 0 && since < oldest_ns) {
+            oldest = i;
+            oldest_ns = since;
+        }
+    }
+    o->t->lanes[oldest] =
+        (struct lane){.used = true, .number = number, .window = OUTBOUND_LANE_FIRST, .used_ns = actor_now()};
+    return oldest;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How many more may be begun in it. */
+static uint32_t lane_room(const struct outbound *o, const struct lane *l)
+{
+    uint32_t most = l->strikes ? 1 : l->window;
+    uint32_t room = l->hand < most ? most - l->hand : 0;
+    if (l->strikes)
+        room = smaller(room, OUTBOUND_SUSPECTS_MAX - smaller(o->suspects, OUTBOUND_SUSPECTS_MAX));
+    return smaller(room, o->hand_most - smaller(o->hand, o->hand_most));
+}
+
+/* What an attempt says of the host. */
+static void lane_learn(struct lane *l, uint8_t error, uint64_t took_ns, uint64_t timeout_ns)
+{
+    if (error == DELIVERY_TIMEOUT || error == DELIVERY_UNREACHABLE) {
+        l->strikes = (uint8_t)(l->strikes + (l->strikes < UINT8_MAX));
+        l->window = OUTBOUND_LANE_FIRST;
+        return;
+    }
+    l->strikes = 0;
+    if (took_ns <= timeout_ns / OUTBOUND_QUICK_PART)
+        l->window = (uint16_t)smaller(l->window + 1u, OUTBOUND_LANE_MAX);
+    else if (took_ns > timeout_ns / OUTBOUND_QUICK_PART * 2)
+        l->window = OUTBOUND_LANE_FIRST;
+}
+
+/* ---- flights ---- */
+
+static struct flight *flight_new(struct outbound *o)
+{
+    for (uint32_t i = 0; i < OUTBOUND_FLIGHTS; i++)
+        if (o->t->flights[i].stage == FREE)
+            return &o->t->flights[i];
+    return NULL;
+}
+
+static struct flight *flight_by_ref(struct outbound *o, uint64_t ref)
+{
+    for (uint32_t i = 0; o->t && i < OUTBOUND_FLIGHTS; i++)
+        if (o->t->flights[i].stage == IN_HAND && o->t->flights[i].ref == ref)
+            return &o->t->flights[i];
+    return NULL;
+}
+
+static bool is_busy(const struct outbound *o, const struct uuid *id)
+{
+    for (uint32_t i = 0; i < OUTBOUND_FLIGHTS; i++)
+        if (o->t->flights[i].stage != FREE && uuid_equal(&o->t->flights[i].result.id, id))
+            return true;
+    return false;
+}
+
+static struct lane *lane_of(struct outbound *o, const struct flight *f)
+{
+    return &o->t->lanes[f->lane];
+}
+
+static void flight_free(struct outbound *o, struct flight *f)
+{
+    lane_of(o, f)->busy--;
+    f->stage = FREE;
+}
+
+/* It has come back from fetch, or was lost there. */
+static void flight_lands(struct outbound *o, struct flight *f)
+{
+    lane_of(o, f)->hand--;
+    o->hand--;
+    o->suspects -= f->suspect;
+    f->ref = 0;
+}
+
+/* ---- what came of one ---- */
+
+static void end_without(struct flight *f, enum delivery_outcome outcome, enum delivery_error error)
+{
+    f->result.attempt--; /* none was made */
+    f->result.outcome = (uint8_t)outcome;
+    f->result.error = (uint8_t)error;
+    f->made = false;
+    f->stage = RESULT;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t retry_time(const struct flight *f, uint32_t retry_after_s,
+                           const struct webhooks_settings *settings)
+{
+    uint64_t now_us = store_steady_us(store_here());
+    uint64_t told_us = (uint64_t)smaller(retry_after_s, OUTBOUND_RETRY_AFTER_MAX_S) * 1000000;
+    uint64_t backoff_us = job_backoff_us((uint16_t)(f->tries + 2u), settings->backoff_base_us,
+                                         settings->backoff_most_us, (uint32_t)actor_random());
+    return later(now_us + later(told_us, backoff_us), 1);
+}
+
+static void end_attempt(struct flight *f, enum delivery_error error, int status, uint32_t retry_after_s)
+{
+    const struct webhooks_settings settings = webhooks_settings();
+    struct delivery_result *r = &f->result;
+    bool last = f->tries + 1u > settings.retries_max || status == DELIVERY_GONE_STATUS;
+    r->status = (uint16_t)status;
+    r->error = (uint8_t)error;
+    uint64_t took_ms = (actor_now() - f->began_ns) / NS_PER_MS;
+    r->took_ms = took_ms < UINT32_MAX ? (uint32_t)took_ms : UINT32_MAX;
+    r->outcome = error == DELIVERY_NO_ERROR ? DELIVERY_SUCCEED : last ? DELIVERY_GIVE_UP : DELIVERY_RETRY;
+    if (r->outcome == DELIVERY_RETRY)
+        r->not_before_us = retry_time(f, retry_after_s, &settings);
+    f->made = true;
+    f->stage = RESULT;
+}
+
+/* ---- making a request ---- */
+
+struct request {
+    const struct delivery *delivery;
+    struct webhook webhook; /* of one that goes to a webhook */
+    struct job job;
+    struct job_definition definition;
+    struct event event;
+    const struct webhooks_settings *settings;
+    uint64_t at_us;
+};
+
+/* What it is made of. DELIVERY_NO_ERROR, or why there is nothing to be sent. */
+static enum delivery_error request_read(struct txn *txn, struct request *q)
+{
+    static const struct uuid none = {{0}};
+    const struct delivery *d = q->delivery;
+    bool hook = !uuid_equal(&d->webhook, &none);
+    enum error e = hook ? webhook_read(txn, &d->client, &d->webhook, &q->webhook) : OK;
+    if (e)
+        return DELIVERY_REMOVED;
+    if (hook && q->webhook.state != WEBHOOK_ACTIVE)
+        return DELIVERY_DISABLED;
+    e = job_read(txn, &d->job, &q->job);
+    if (!e)
+        e = job_read_definition(txn, &d->job, &q->definition);
+    if (!e)
+        e = event_read(txn, &d->job, d->event, &q->event);
+    if (e)
+        return DELIVERY_JOB_GONE;
+    if (!hook)
+        q->webhook = (struct webhook){.url = q->definition.callback};
+    const char *why;
+    if (!callback_url_check(q->webhook.url, true, &why))
+        return DELIVERY_URL;
+    return callback_url_check(q->webhook.url, q->settings->allow_private, &why) ? DELIVERY_NO_ERROR
+                                                                                : DELIVERY_ADDRESS;
+}
+
+/* The event object and two members more. 0: it doesn't fit. */
+static size_t write_body(const struct request *q, char *room, size_t size)
+{
+    const struct delivery *d = q->delivery;
+    char id[UUID_TEXT_SIZE];
+    struct json_sink sink;
+    struct json json;
+    struct span kind = job_kind_name(q->job.kind, q->definition.kind_name);
+    json_sink_init(&sink, room, size, NULL, NULL);
+    json_init(&json, &sink);
+    uuid_format(&d->id, id);
+    json_object_begin(&json);
+    if (d->topic == OUTBOX_JOB_EMITTED)
+        job_emitted_write_json(&json, store_here(), &q->job, kind, d->event, &q->event);
+    else
+        job_event_write_json(&json, store_here(), &q->job, kind, d->event, &q->event);
+    JSON_MEMBER(&json, "delivery_id", string, id);
+    JSON_MEMBER(&json, "delivery_attempt", uint, d->attempts + 1);
+    json_object_end(&json);
+    return json_end(&json) == JSON_OK ? sink.length : 0;
+}
+
+struct secret {
+    uint32_t size;
+    uint8_t bytes[WEBHOOK_SECRET_BYTES_MAX];
+};
+
+static void own_secret(const struct webhook *webhook, uint32_t number, struct secret *ret)
+{
+    ret->size = WEBHOOK_SECRET_SIZE;
+    webhook_secret(store_here(), &webhook->id, number, ret->bytes);
+}
+
+static void common_secret(const struct webhooks_settings *settings, struct secret *ret)
+{
+    ret->size = settings->secret_size;
+    memcpy(ret->bytes, settings->secret, settings->secret_size);
+}
+
+/* The webhook's own, else the server's; for a day after a rotation the one before it as well. */
+static uint32_t secrets_of(const struct request *q, struct secret secrets[SIGNATURES_MAX])
+{
+    const struct webhook *w = &q->webhook;
+    uint32_t count = 0;
+    if (w->secret)
+        own_secret(w, w->secret, &secrets[count++]);
+    if (w->secret && q->at_us >= later(w->secret_us, WEBHOOK_OVERLAP_US) &&
+        q->at_us - w->secret_us >= WEBHOOK_OVERLAP_US)
+        return count;
+    if (w->secret > 1)
+        own_secret(w, w->secret - 1, &secrets[count++]);
+    else if (q->settings->secret_size)
+        common_secret(q->settings, &secrets[count++]);
+    return count;
+}
+
+static void write_headers(const struct request *q, struct span body, char *room, size_t size)
+{
+    struct secret secrets[SIGNATURES_MAX];
+    char id[UUID_TEXT_SIZE], signature[WEBHOOK_SIGNATURE_SIZE];
+    uint64_t at_s = q->at_us / 1000000;
+    uint32_t count = secrets_of(q, secrets);
+    uuid_format(&q->delivery->id, id);
+    int used =
+        snprintf(room, size, "Content-Type: application/json\nwebhook-id: %s\nwebhook-timestamp: %llu\n", id,
+                 (unsigned long long)at_s);
+    const struct webhook_message message = {.id = span_text(id), .at_s = at_s, .body = body};
+    for (uint32_t i = 0; i < count; i++) {
+        webhook_sign(span_of(secrets[i].bytes, secrets[i].size), &message, signature);
+        used += snprintf(room + used, size - (size_t)used, "%s%s", i == 0 ? "webhook-signature: " : " ",
+                         signature);
+    }
+    if (count)
+        used += snprintf(room + used, size - (size_t)used, "\n");
+    explicit_bzero(secrets, sizeof(secrets));
+    ASSERT((size_t)used < size);
+}
+
+/* ---- sending ---- */
+
+static void note_delivery(struct flight *f, const struct delivery *d, uint64_t at_us)
+{
+    uint32_t size = d->host.size;
+    f->job = d->job;
+    f->webhook = d->webhook;
+    f->tries = d->tries;
+    f->began_ns = actor_now();
+    f->result = (struct delivery_result){.id = d->id, .attempt = d->attempts + 1, .began_us = at_us};
+    if (size)
+        memcpy(f->host, d->host.bytes, size);
+    f->host[size] = 0;
+}
+
+/* An end that needs no request. False: it is to be sent. */
+static bool ends_here(struct flight *f, enum delivery_error error)
+{
+    switch (error) {
+    case DELIVERY_NO_ERROR:
+        return false;
+    case DELIVERY_ADDRESS:
+        end_attempt(f, error, 0, 0); /* it may be reached when the setting is another one */
+        return true;
+    case DELIVERY_DISABLED:
+    case DELIVERY_TOO_LARGE:
+        end_without(f, DELIVERY_GIVE_UP, error);
+        return true;
+    default:
+        end_without(f, DELIVERY_DROP, error);
+        return true;
+    }
+}
+
+enum made { MADE_NOTHING, MADE_RESULT, MADE_REQUEST };
+
+/* Into the tables' room: the view is closed before anything is sent. */
+static enum made prepare_in(struct outbound *o, struct txn *txn, const struct uuid *id, struct flight *f,
+                            struct fetch_request *ret)
+{
+    const struct webhooks_settings settings = webhooks_settings();
+    struct texts *t = o->t->texts;
+    struct delivery d;
+    struct request q = {.delivery = &d, .settings = &settings, .at_us = store_time_us()};
+    if (delivery_read(txn, id, &d) != OK || d.state != DELIVERY_PENDING || d.not_before_us == 0)
+        return MADE_NOTHING;
+    note_delivery(f, &d, q.at_us);
+    if (ends_here(f, request_read(txn, &q)))
+        return MADE_RESULT;
+    size_t size = write_body(&q, t->body, sizeof(t->body));
+    if (size == 0 && ends_here(f, DELIVERY_TOO_LARGE))
+        return MADE_RESULT;
+    memcpy(t->url, q.webhook.url.bytes, q.webhook.url.size);
+    t->url[q.webhook.url.size] = 0;
+    write_headers(&q, span_of(t->body, size), t->headers, sizeof(t->headers));
+    f->deadline = actor_deadline_ms(settings.timeout_ms);
+    *ret = (struct fetch_request){.method = "POST",
+                                  .url = t->url,
+                                  .headers = t->headers,
+                                  .body = t->body,
+                                  .body_size = size,
+                                  .answer_max = OUTBOUND_ANSWER_MAX,
+                                  .any_address = settings.allow_private};
+    return MADE_REQUEST;
+}
+
+static enum made prepare(struct outbound *o, const struct uuid *id, struct flight *f,
+                         struct fetch_request *ret)
+{
+    struct view *view = view_open(store_here());
+    if (!view)
+        return MADE_NOTHING;
+    enum made made = prepare_in(o, &view->txn, id, f, ret);
+    view_close(view);
+    return made;
+}
+
+static void hold(struct outbound *o)
+{
+    o->hand_most = (o->hand_most + 1) / 2;
+    trouble(o, &o->hold_until);
+}
+
+static void watch_fetch(struct outbound *o)
+{
+    if (!o->fetch_monitor && !o->args.begin)
+        o->fetch_monitor = actor_monitor_name(FETCH_NAME, 0);
+}
+
+/* False: no more can be begun just now. */
+static bool send_one(struct outbound *o, uint16_t place, const struct uuid *id)
+{
+    struct fetch_request request;
+    struct flight *f = flight_new(o);
+    if (!f)
+        return false;
+    struct lane *l = &o->t->lanes[place];
+    enum made made = prepare(o, id, f, &request);
+    if (made == MADE_NOTHING)
+        return true;
+    f->lane = place;
+    l->busy++;
+    if (made == MADE_RESULT)
+        return true;
+    watch_fetch(o);
+    enum error e = (o->args.begin ? o->args.begin : fetch_begin)(&request, &f->ref, f->deadline);
+    if (e == ERR_INVALID) {
+        end_without(f, DELIVERY_DROP, DELIVERY_URL);
+        return true;
+    }
+    if (e) {
+        flight_free(o, f);
+        hold(o);
+        return false;
+    }
+    f->stage = IN_HAND;
+    f->suspect = l->strikes > 0;
+    o->suspects += f->suspect;
+    o->hand++;
+    l->hand++;
+    return true;
+}
+
+/* One that is due, or whose time was given by a clock that was wrong. */
+static bool is_due(struct outbound *o, uint64_t due_us, uint64_t now_us)
+{
+    if (due_us <= now_us || due_us > now_us + OUTBOUND_FAR_US)
+        return true;
+    if (due_us < o->next_due_us)
+        o->next_due_us = due_us;
+    return false;
+}
+
+/* Those of a lane that may be begun now, to the front of the tables' entries. */
+static uint32_t lane_choose(struct outbound *o, const struct lane *l)
+{
+    uint32_t room = lane_room(o, l), found = 0, chosen = 0;
+    uint64_t now_us = store_steady_us(store_here());
+    struct due_entry *entries = o->t->entries;
+    if (room == 0)
+        return 0;
+    struct view *view = view_open(store_here());
+    if (!view)
+        return 0;
+    if (due_scan(&view->txn, DUE_DELIVERY, l->number, UINT64_MAX, entries, l->busy + room, &found) != OK)
+        found = 0; /* damaged: check tells */
+    view_close(view);
+    for (uint32_t i = 0; i < found && chosen < room; i++)
+        if (!is_busy(o, &entries[i].id) && is_due(o, entries[i].due_us, now_us))
+            entries[chosen++] = entries[i];
+    return chosen;
+}
+
+/* False: no more can be begun just now. */
+static bool lane_send(struct outbound *o, uint16_t place)
+{
+    struct lane *l = &o->t->lanes[place];
+    l->used_ns = actor_now();
+    uint32_t count = lane_choose(o, l);
+    bool on = true;
+    for (uint32_t i = 0; i < count && on; i++)
+        on = send_one(o, place, &o->t->entries[i].id);
+    return on;
+}
+
+static enum error next_lane(const struct outbound *o, uint32_t from, struct due_entry *ret)
+{
+    struct view *view = view_open(store_here());
+    if (!view)
+        return ERR_UNAVAILABLE;
+    enum error e = delivery_next_lane(&view->txn, (uint16_t)o->args.partition, from, ret);
+    view_close(view);
+    return e;
+}
+
+static void get_ready(struct outbound *o)
+{
+    if (o->t)
+        return;
+    struct hosts *hosts = actor_alloc(sizeof(*hosts));
+    struct tables *t = actor_alloc(sizeof(*t));
+    memset(t, 0, sizeof(*t));
+    t->texts = actor_alloc(sizeof(*t->texts));
+    for (uint32_t i = 0; i < OUTBOUND_FLIGHTS; i++)
+        t->flights[i].host = hosts->text[i];
+    o->t = t;
+}
+
+/* All lanes that have something, each time from another one on. */
+static void send_all(struct outbound *o)
+{
+    uint32_t begin = o->next_lane, lane = begin;
+    struct due_entry entry;
+    for (int part = 0; part < 2; part++) { /* up to the last lane, then from the first one */
+        for (;;) {
+            enum error e = next_lane(o, lane, &entry);
+            uint32_t at = entry.shard % DELIVERY_LANES_EACH;
+            if (e || (part == 1 && at >= begin))
+                break;
+            get_ready(o);
+            lane = at + 1;
+            if (o->hand >= o->hand_most || !lane_send(o, lane_place(o, entry.shard))) {
+                o->next_lane = lane % DELIVERY_LANES_EACH;
+                return;
+            }
+        }
+        lane = 0;
+    }
+    o->next_lane = 0;
+}
+
+/* ---- settling ---- */
+
+static uint32_t gather_results(struct outbound *o)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < OUTBOUND_FLIGHTS && count < DELIVERY_RESULTS_MAX; i++) {
+        struct flight *f = &o->t->flights[i];
+        if (f->stage != RESULT)
+            continue;
+        size_t size = record_encode(&delivery_result_record, &f->result,
+                                    o->t->results + count * DELIVERY_RESULT_SIZE, DELIVERY_RESULT_SIZE);
+        ASSERT(size == DELIVERY_RESULT_SIZE);
+        o->t->settling[count++] = (uint8_t)i;
+    }
+    return count;
+}
+STATIC_ASSERT(OUTBOUND_FLIGHTS <= UINT8_MAX + 1, "a flight's number fits into a byte");
+
+static void settle(struct outbound *o)
+{
+    if (!o->t || o->settle_ref || actor_now() < o->settle_until)
+        return;
+    uint32_t count = gather_results(o);
+    if (count == 0)
+        return;
+    const struct webhooks_settings settings = webhooks_settings();
+    const struct delivery_settle c = {.steady_us = store_steady_us(store_here()),
+                                      .kept_us = settings.kept_us,
+                                      .disable_after_us = settings.disable_after_us,
+                                      .results = span_of(o->t->results, count * DELIVERY_RESULT_SIZE)};
+    if (store_ask(&delivery_settle_class, &c, &o->settle_ref) != OK) {
+        o->settle_ref = 0;
+        trouble(o, &o->settle_until);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        o->t->flights[o->t->settling[i]].stage = SETTLING;
+    o->settling_count = count;
+    look_at(o, actor_deadline_ms(OUTBOUND_SETTLE_LOOK_MS));
+}
+
+static void tell(const struct flight *f, uint8_t settled)
+{
+    if (settled != DELIVERY_STALE)
+        webhooks_tell(&(struct webhook_told){.result = &f->result,
+                                             .job = f->job,
+                                             .webhook = f->webhook,
+                                             .host = f->host,
+                                             .made = f->made,
+                                             .disabled = settled == DELIVERY_WEBHOOK_DISABLED});
+}
+
+/* What the store has said to the results, if it has. */
+static void hear_store(struct outbound *o)
+{
+    uint8_t settled[DELIVERY_RESULTS_MAX];
+    size_t size = 0;
+    if (!o->settle_ref)
+        return;
+    enum error e = store_hear(o->settle_ref, settled, sizeof(settled), &size, actor_now());
+    if (e == ERR_TIMEOUT) {
+        look_at(o, actor_deadline_ms(OUTBOUND_SETTLE_LOOK_MS));
+        return;
+    }
+    ASSERT(e != ERR_INVALID);
+    bool done = e == OK && size == o->settling_count;
+    o->settle_ref = 0;
+    for (uint32_t i = 0; i < o->settling_count; i++) {
+        struct flight *f = &o->t->flights[o->t->settling[i]];
+        f->stage = RESULT; /* told again, if it wasn't taken: by its number it counts once */
+        if (!done)
+            continue;
+        tell(f, settled[i]);
+        flight_free(o, f);
+    }
+    if (!done)
+        trouble(o, &o->settle_until);
+}
+
+/* ---- what fetch says ---- */
+
+static enum delivery_error error_of(const struct fetch_answer *a)
+{
+    switch (a->error) {
+    case OK:
+        return a->status >= 200 && a->status < 300 ? DELIVERY_NO_ERROR : DELIVERY_STATUS;
+    case ERR_TIMEOUT:
+        return DELIVERY_TIMEOUT;
+    case ERR_LIMIT:
+        return DELIVERY_ANSWER;
+    case ERR_FORBIDDEN:
+        return DELIVERY_ADDRESS;
+    case ERR_INVALID:
+        return DELIVERY_URL;
+    default:
+        return DELIVERY_UNREACHABLE;
+    }
+}
+
+/* Trouble of our own: it says nothing of the receiver. */
+static bool is_ours(enum error e)
+{
+    return e == ERR_SHED || e == ERR_UNAVAILABLE || e == ERR_MEMORY;
+}
+
+static void on_done(struct outbound *o, const struct message *m)
+{
+    struct fetch_answer a;
+    if (m->size < sizeof(a))
+        return;
+    memcpy(&a, m->payload, sizeof(a));
+    struct flight *f = flight_by_ref(o, a.ref);
+    if (!f)
+        return; /* one that was taken for lost */
+    uint16_t place = f->lane;
+    flight_lands(o, f);
+    if (is_ours(a.error)) {
+        flight_free(o, f);
+        hold(o);
+        return;
+    }
+    enum delivery_error error = error_of(&a);
+    uint64_t timeout_ns = f->deadline - f->began_ns;
+    lane_learn(&o->t->lanes[place], (uint8_t)error, actor_now() - f->began_ns, timeout_ns);
+    if (error == DELIVERY_NO_ERROR)
+        o->hand_most = smaller(o->hand_most + 1, OUTBOUND_HAND_MAX);
+    end_attempt(f, error, a.status, a.retry_after_s);
+    settle(o);
+    if (actor_now() >= o->hold_until)
+        (void)lane_send(o, place);
+    look_soon(o); /* for lanes that had to wait for a place in our hands */
+}
+
+/* What was in its hands has an end that nobody knows: a failed attempt, so that no delivery can end fetch for ever. */
+static void on_fetch_down(struct outbound *o)
+{
+    o->fetch_monitor = 0;
+    for (uint32_t i = 0; o->t && i < OUTBOUND_FLIGHTS; i++) {
+        struct flight *f = &o->t->flights[i];
+        if (f->stage != IN_HAND)
+            continue;
+        flight_lands(o, f);
+        end_attempt(f, DELIVERY_STOPPED, 0, 0);
+    }
+    settle(o);
+    trouble(o, &o->hold_until);
+}
+
+/* A full mailbox doesn't take fetch's message. */
+static void find_lost(struct outbound *o)
+{
+    uint64_t now = actor_now();
+    for (uint32_t i = 0; o->t && i < OUTBOUND_FLIGHTS; i++) {
+        struct flight *f = &o->t->flights[i];
+        if (f->stage != IN_HAND || now < f->deadline + OUTBOUND_GRACE_MS * NS_PER_MS)
+            continue;
+        flight_lands(o, f);
+        end_attempt(f, DELIVERY_STOPPED, 0, 0);
+    }
+}
+
+/* ---- the actor ---- */
+
+static void look(struct outbound *o)
+{
+    uint64_t began = actor_clock();
+    o->timer = 0;
+    o->next_due_us = UINT64_MAX;
+    hear_store(o);
+    find_lost(o);
+    settle(o);
+    if (actor_now() >= o->scan_after && actor_now() >= o->hold_until) {
+        send_all(o);
+        settle(o); /* what came to an end without a request */
+        uint64_t ended = actor_clock();
+        o->scan_after = ended + (ended - began) * SCAN_SHARE;
+    }
+    uint64_t now_us = store_steady_us(store_here());
+    uint64_t wait_ns = OUTBOUND_LOOK_MS * NS_PER_MS;
+    if (o->next_due_us != UINT64_MAX && (o->next_due_us - now_us) * NS_PER_US < wait_ns)
+        wait_ns = (o->next_due_us - now_us) * NS_PER_US;
+    look_at(o, later(actor_now() + wait_ns, o->scan_after));
+}
+
+static enum actor_step outbound_init(void *state, const void *args, size_t args_size)
+{
+    struct outbound *o = state;
+    char group[STORE_GROUP_SIZE];
+    ASSERT(args_size == sizeof(o->args) || args_size == sizeof(o->args.partition));
+    memcpy(&o->args, args, args_size);
+    if (!store_here() || o->args.partition >= DELIVERY_PARTITIONS)
+        actor_refuse(reason_error(ERR_UNAVAILABLE));
+    store_group(STORE_TOPIC(TOPIC_DELIVERIES, o->args.partition), group);
+    if (actor_join(group) != OK || actor_join(JOBS_CLOCK_GROUP) != OK)
+        actor_refuse(reason_error(ERR_LIMIT));
+    o->hand_most = OUTBOUND_HAND_MAX;
+    look_at(o, actor_now()); /* not here: the tree must not wait for the disk */
+    return ACTOR_CONTINUE;
+}
+
+static enum actor_step outbound_handle(void *state, struct message *m)
+{
+    struct outbound *o = state;
+    const uint64_t *alarm;
+    switch (m->type) {
+    case OUTBOUND_LOOK:
+        alarm = message_body(m, sizeof(*alarm));
+        if (alarm && *alarm == o->alarm)
+            look(o);
+        break;
+    case STORE_WAKE:
+        hear_store(o); /* its answer came before the wake */
+        settle(o);
+        look_soon(o);
+        break;
+    case JOBS_CLOCK:
+        look_soon(o);
+        break;
+    case FETCH_DONE:
+        hear_store(o);
+        on_done(o, m);
+        break;
+    case MESSAGE_DOWN:
+        on_fetch_down(o);
+        break;
+    default:
+        actor_unknown(m);
+    }
+    return ACTOR_CONTINUE;
+}
+
+const struct actor_class outbound_class = {
+    .name = "outbound",
+    .state_size = sizeof(struct outbound),
+    .init = outbound_init,
+    .handle = outbound_handle,
+    .stack_size = 256u << 10, /* a scan of due entries and the JSON of an event */
+};

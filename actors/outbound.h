@@ -1,0 +1,62 @@
+/* Outbound: each of these actors makes the attempts of the deliveries in one partition's lanes (store/delivery.h).
+ *
+ *     due index --> a request, signed --> fetch --> result --> delivery.settle
+ *
+ * Nothing here waits for a receiver: requests are begun (actors/fetch.h), and their ends are messages. Results are settled while
+ * others are under way, all that came meanwhile in one command; until its settlement is committed nobody sends a delivery again, nor
+ * the next one of its job and receiver.
+ *
+ * Receivers are kept apart by lanes, which are hosts. A lane begins with OUTBOUND_LANE_FIRST requests in hand, one more for each quick
+ * answer, up to OUTBOUND_LANE_MAX, and back to the first when answers get slow. One that hasn't answered in time, or can't be
+ * reached, gets one at a time until it answers, and all of those together OUTBOUND_SUSPECTS_MAX: so receivers that hang leave room
+ * for the others, however many they are.
+ *
+ *     in hand   OUTBOUND_HAND_MAX x DELIVERY_PARTITIONS (16) = 1,024, which is less than fetch takes (64 + 1,024)
+ *     suspects  OUTBOUND_SUSPECTS_MAX x 16 = 32 of the 64 connections that fetch has at a time
+ *
+ * What came of an attempt: 2xx, delivered. Anything else is a failure, redirects included, and is tried again after a time that
+ * doubles (webhooks.backoff_*), not before Retry-After (up to OUTBOUND_RETRY_AFTER_MAX_S), and 1 + webhooks.max_retries times at most.
+ * 410 ends it at once and disables the webhook. Trouble of our own, such as a full queue, is no attempt.
+ *
+ * It keeps nothing: one that dies is started again and finds in the store what there is to do. What was in its hands is sent again,
+ * with the same id and, but for its signature's time, the same bytes.
+ */
+#ifndef COPPICE_ACTORS_OUTBOUND_H
+#define COPPICE_ACTORS_OUTBOUND_H
+
+#include "actors/fetch.h"
+#include "store/delivery.h"
+
+#define OUTBOUND_HAND_MAX          64u  /* requests of a partition that fetch has */
+#define OUTBOUND_FLIGHTS           192u /* and results that are being settled */
+#define OUTBOUND_LANE_FIRST        2u
+#define OUTBOUND_LANE_MAX          32u
+#define OUTBOUND_SUSPECTS_MAX      2u
+#define OUTBOUND_LANES_KEPT        256u   /* of which something is remembered: more than there are flights */
+#define OUTBOUND_ANSWER_MAX        16000u /* bytes of an answer's body; more is a failure */
+#define OUTBOUND_RETRY_AFTER_MAX_S 86400u
+#define OUTBOUND_QUICK_PART \
+    8u /* of the time that an answer may take: quicker is quick, slower than twice that is slow */
+#define OUTBOUND_LOOK_MS        2000u
+#define OUTBOUND_SETTLE_LOOK_MS 20u /* for an answer of the store that nobody has told of */
+#define OUTBOUND_TROUBLE_MS     1000u
+#define OUTBOUND_GRACE_MS       5000u /* beyond its deadline: then fetch's message is taken for lost */
+#define OUTBOUND_FAR_US         (UINT64_C(2) * 86400 * 1000000) /* nothing waits that long: a clock was wrong */
+STATIC_ASSERT(OUTBOUND_HAND_MAX *DELIVERY_PARTITIONS <= FETCH_MAX + FETCH_QUEUE_MAX - 64u,
+              "what is in hand doesn't fill fetch's queue");
+STATIC_ASSERT(OUTBOUND_SUSPECTS_MAX *DELIVERY_PARTITIONS * 2 <= FETCH_MAX,
+              "half of the connections are for the others");
+STATIC_ASSERT(OUTBOUND_LANES_KEPT > OUTBOUND_FLIGHTS, "one that nobody needs can be forgotten");
+STATIC_ASSERT(OUTBOUND_FLIGHTS - OUTBOUND_HAND_MAX >= DELIVERY_RESULTS_MAX,
+              "a whole command of results beside them");
+
+struct outbound_args {
+    uint32_t partition;
+    /* How requests are begun; NULL: fetch_begin. It must be followed by FETCH_DONE, as there. */
+    enum error (*begin)(const struct fetch_request *request, uint64_t *ret_ref, uint64_t deadline);
+};
+
+/* args: its partition, u32; or a struct outbound_args. */
+extern const struct actor_class outbound_class;
+
+#endif

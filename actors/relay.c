@@ -1,0 +1,168 @@
+#include "actors/relay.h"
+
+#include "actors/webhooks.h"
+#include "store/delivery_relay.h"
+#include "store/view.h"
+
+enum { RELAY_LOOK = 1, PAGE = 128 };
+
+struct relay {
+    uint32_t partition;
+    uint64_t fence;        /* 0: not claimed */
+    uint64_t after;        /* where it has been: the number of a row */
+    uint64_t again;        /* when it begins at the front */
+    uint64_t timer, alarm; /* of the next look, and when that is */
+};
+
+/* ---- what there is ---- */
+
+struct found {
+    uint64_t rows[DELIVERY_RELAY_ROWS_MAX];
+    uint32_t count;
+    uint64_t behind; /* all up to here is found, or somebody else's */
+    bool more;
+};
+
+/* A page of rows; false: there are no more, or `found` is full. */
+static bool look_through(const struct outbox_row *rows, uint32_t count, struct found *f)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (delivery_relays(rows[i].row.topic)) {
+            if (f->count == DELIVERY_RELAY_ROWS_MAX) {
+                f->more = true;
+                return false;
+            }
+            f->rows[f->count++] = rows[i].seq;
+        }
+        f->behind = rows[i].seq;
+    }
+    return count == PAGE;
+}
+
+static enum error find(const struct relay *r, struct found *f)
+{
+    struct outbox_row *rows = actor_alloc(PAGE * sizeof(*rows));
+    *f = (struct found){.behind = r->after};
+    struct view *view = view_open(store_here());
+    if (!view)
+        return ERR_UNAVAILABLE;
+    enum error e = OK;
+    uint32_t looked = 0, count = 0;
+    bool on = true;
+    while (!e && on && looked < RELAY_SCAN_MAX) {
+        e = outbox_scan(&view->txn, (uint16_t)r->partition, f->behind, rows, PAGE, &count);
+        on = !e && look_through(rows, count, f);
+        looked += PAGE;
+    }
+    view_close(view);
+    f->more = f->more || on;
+    return e;
+}
+
+/* ---- what is done ---- */
+
+static enum error submit(const struct command_class *class, const void *command, void *ret, size_t room)
+{
+    size_t size = 0;
+    enum error e = store_submit(class, command, ret, room, &size, actor_deadline_ms(RELAY_PATIENCE_MS));
+    return e == OK && size != room ? ERR_UNANSWERED : e;
+}
+
+static enum error claim(struct relay *r)
+{
+    const struct outbox_claim_command c = {.partition = (uint16_t)r->partition, .holder = actor_self()};
+    r->after = 0;
+    return submit(&outbox_claim_class, &c, &r->fence, sizeof(r->fence));
+}
+
+static enum error hand_on(struct relay *r, const struct found *f)
+{
+    struct delivery_relayed relayed;
+    const struct delivery_relay c = {.partition = (uint16_t)r->partition,
+                                     .fence = r->fence,
+                                     .steady_us = store_steady_us(store_here()),
+                                     .kept_us = webhooks_settings().kept_us,
+                                     .rows = span_of(f->rows, f->count * sizeof(f->rows[0]))};
+    enum error e = submit(&delivery_relay_class, &c, &relayed, sizeof(relayed));
+    if (e == ERR_FENCED)
+        r->fence = 0; /* somebody else is at it; whoever claims last goes on */
+    return e;
+}
+
+/* ---- the actor ---- */
+
+static void sleep_until(struct relay *r, uint64_t deadline)
+{
+    if (r->timer)
+        (void)actor_timer_cancel(r->timer, NULL);
+    r->alarm = deadline;
+    r->timer = actor_timer(deadline, RELAY_LOOK, deadline);
+}
+
+static void look(struct relay *r)
+{
+    struct arena_mark mark = actor_arena_mark();
+    struct found f = {.more = true};
+    if (actor_now() >= r->again) {
+        r->after = 0;
+        r->again = actor_deadline_ms(RELAY_AGAIN_MS);
+    }
+    enum error e = r->fence ? OK : claim(r);
+    for (uint32_t round = 0; !e && f.more && round < RELAY_ROUNDS_MAX; round++) {
+        e = find(r, &f);
+        if (!e && f.count > 0)
+            e = hand_on(r, &f);
+        if (!e)
+            r->after = f.behind;
+        actor_arena_reset(mark);
+    }
+    if (e)
+        sleep_until(r, actor_deadline_ms(RELAY_TROUBLE_MS));
+    else
+        sleep_until(r, f.more ? actor_now() : actor_deadline_ms(RELAY_LOOK_MS));
+}
+
+static enum actor_step relay_init(void *state, const void *args, size_t args_size)
+{
+    struct relay *r = state;
+    char group[STORE_GROUP_SIZE];
+    ASSERT(args_size == sizeof(r->partition));
+    memcpy(&r->partition, args, sizeof(r->partition));
+    if (!store_here() || r->partition >= OUTBOX_PARTITIONS)
+        actor_refuse(reason_error(ERR_UNAVAILABLE));
+    store_group(STORE_TOPIC(TOPIC_OUTBOX, r->partition), group);
+    if (actor_join(group) != OK)
+        actor_refuse(reason_error(ERR_LIMIT));
+    sleep_until(r, actor_now()); /* not here: the tree must not wait for the disk */
+    return ACTOR_CONTINUE;
+}
+
+static enum actor_step relay_handle(void *state, struct message *m)
+{
+    struct relay *r = state;
+    const uint64_t *alarm;
+    switch (m->type) {
+    case RELAY_LOOK:
+        alarm = message_body(m, sizeof(*alarm));
+        if (!alarm || *alarm != r->alarm)
+            break; /* one that was set before it was set anew */
+        r->timer = 0;
+        look(r);
+        break;
+    case STORE_WAKE:
+        sleep_until(r, actor_now()); /* many at once are one look */
+        break;
+    default:
+        actor_unknown(m);
+    }
+    return ACTOR_CONTINUE;
+}
+
+const struct actor_class relay_class = {
+    .name = "relay",
+    .state_size = sizeof(struct relay),
+    .init = relay_init,
+    .handle = relay_handle,
+    .mailbox_capacity = 64,
+    .mailbox_policy = MAILBOX_DROP_OLDEST,
+};

@@ -36,13 +36,14 @@ void failing_begin(enum failing_kind kind, uint64_t n)
 
 bool failing_end(void)
 {
-    failing->armed = false;
-    return failing->failed;
+    if (failing)
+        failing->armed = false;
+    return failing && failing->failed;
 }
 
 const char *failing_name(void)
 {
-    return failing->name;
+    return failing ? failing->name : "nothing";
 }
 
 int64_t failing_live(void)

@@ -3,6 +3,7 @@
 #include "actors/worker.h"
 #include "store/job_bulk.h"
 #include "store/job_pause.h"
+#include "store/job_schedule.h"
 #include "store/view.h"
 
 enum { QUEUES_LOOK = 1 };
@@ -10,6 +11,21 @@ enum { QUEUES_LOOK = 1 };
 struct queues {
     uint64_t timer, alarm; /* of the next look, and when that is */
 };
+
+struct schedule_fire queues_fire(void)
+{
+    const struct jobs_settings s = jobs_settings();
+    struct uuid_source source;
+    uuid_source_init(&source, store_here()->env);
+    return (struct schedule_fire){.job = uuid_v7(&source),
+                                  .wall_us = store_time_us(),
+                                  .kept_us = s.kept_us,
+                                  .should_fail_ppm = s.should_fail_ppm,
+                                  .runtime_max_ms = s.runtime_max_ms,
+                                  .payload_max = s.payload_max,
+                                  .queue_max = s.queue_max,
+                                  .active_max = s.active_queues ? 0 : s.active_max};
+}
 
 /* ---- what is done when it is due ---- */
 
@@ -63,6 +79,38 @@ static enum error step_bulk(void)
     return e;
 }
 
+void queues_tell_fired(const struct schedule_fired *f)
+{
+    static const struct uuid nobody = {{0}};
+    struct job_told told = {
+        .id = f->job, .client = f->client, .event = JOB_CREATE, .kind = f->kind, .attempt = 1};
+    if (!uuid_equal(&f->job, &nobody)) {
+        jobs_tell(&told);
+        told.event = JOB_ENQUEUE;
+        told.to = JOB_QUEUED;
+        jobs_tell(&told);
+    }
+    if (!uuid_equal(&f->canceled, &nobody))
+        jobs_tell(&(struct job_told){.id = f->canceled,
+                                     .client = f->client,
+                                     .event = JOB_CANCEL,
+                                     .from = f->canceled_from,
+                                     .to = JOB_CANCELED,
+                                     .kind = f->canceled_kind,
+                                     .attempt = f->canceled_attempt});
+}
+
+static enum error fire_schedule(void)
+{
+    struct schedule_fire c = queues_fire();
+    struct schedule_fired fired;
+    size_t size = 0;
+    enum error e = submit(&schedule_fire_class, &c, &fired, sizeof(fired), &size);
+    if (!e && size == sizeof(fired))
+        queues_tell_fired(&fired);
+    return e;
+}
+
 /* All of them go by wall time and have one shard. */
 static const struct chore {
     uint8_t queue;
@@ -71,6 +119,7 @@ static const struct chore {
 } chores[] = {
     {DUE_JOB_PAUSE, PAUSE_SHARD, unpark},
     {DUE_JOB_BULK, BULK_SHARD, step_bulk},
+    {DUE_SCHEDULE, SCHEDULE_SHARD, fire_schedule},
 };
 #define CHORES (sizeof(chores) / sizeof(*chores))
 

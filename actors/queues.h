@@ -3,6 +3,7 @@
  *     queue of the due index   command       what it does
  *     DUE_JOB_PAUSE            job.unpark    ends pauses whose time is over, and brings back what was set aside (store/job_pause.h)
  *     DUE_JOB_BULK             job.bulk_step takes the first bulk action that is due a step further (store/job_bulk.h)
+ *     DUE_SCHEDULE             schedule.fire deals with the first time that is due (store/job_schedule.h)
  *
  * One actor: none of this is in the way of a job, and each command is short. It sleeps until something is due, is woken when
  * something new may be, and comes by every QUEUES_LOOK_MS in any case. It keeps nothing, so one that dies is started again and
@@ -13,6 +14,7 @@
 
 #include "actors/jobs.h"
 #include "runtime/actor.h"
+#include "store/job_schedule.h"
 
 #define QUEUES_NAME        "queues"
 #define QUEUES_LOOK_MS     5000u
@@ -21,5 +23,10 @@
 #define QUEUES_PATIENCE_MS 30000u
 
 extern const struct actor_class queues_class; /* no args */
+
+/* The command that makes a job of a schedule, with a new id and the limits as they are set; whose and which is the caller's. From an
+ * actor. */
+struct schedule_fire queues_fire(void);
+void queues_tell_fired(const struct schedule_fired *fired); /* what came of it, as jobs_tell */
 
 #endif

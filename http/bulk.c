@@ -185,7 +185,7 @@ static void write_filter(struct json *json, const struct bulk *b)
     write_id(json, "client", &b->client);
     json_key(json, "states");
     json_array_begin(json);
-    for (uint8_t i = 0; i < JOB_STATE_COUNT; i++)
+    for (uint8_t i = 0; i < (uint8_t)JOB_STATE_COUNT; i++)
         if (b->states & 1u << i)
             json_string(json, job_state_name(i));
     json_array_end(json);

@@ -53,9 +53,9 @@ static const char *take_what(const struct request *q, struct what *w)
 {
     struct span scope = member(q, "scope"), kind = member(q, "kind"), client = member(q, "client");
     *w = (struct what){.scope = PAUSE_SCOPE_COUNT};
-    for (uint8_t i = 0; i < PAUSE_SCOPE_COUNT; i++)
-        if (span_equal(scope, span_text(pause_scope_name(i))))
-            w->scope = i;
+    for (w->scope = 0; w->scope < (uint8_t)PAUSE_SCOPE_COUNT; w->scope++)
+        if (span_equal(scope, span_text(pause_scope_name(w->scope))))
+            break;
     if (w->scope == PAUSE_SCOPE_COUNT)
         return "scope must be all, kind or client";
     if ((kind.bytes != NULL) != (w->scope == PAUSE_WORK) ||

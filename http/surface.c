@@ -13,6 +13,7 @@
 #include "http/pauses.h"
 #include "http/principals.h"
 #include "http/probe.h"
+#include "http/schedules.h"
 #include "http/tokens.h"
 #include "http/work.h"
 #include "http/work_kinds.h"
@@ -49,6 +50,7 @@ struct surface_tables surface_tables(enum listening listening)
         add(&t, job_routes, job_routes_count);
         add(&t, work_kind_routes, work_kind_routes_count);
         add(&t, bulk_routes, bulk_routes_count);
+        add(&t, schedule_routes, schedule_routes_count);
         add(&t, work_routes, work_routes_count);
         add(&t, control_routes, control_routes_count);
         add(&t, grant_routes, grant_routes_count);

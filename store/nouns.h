@@ -17,6 +17,7 @@
 #include "store/job_lease.h"
 #include "store/job_pause.h"
 #include "store/job_queue.h"
+#include "store/job_schedule.h"
 #include "store/job_submit.h"
 #include "store/ledger.h"
 #include "store/meta.h"

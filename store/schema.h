@@ -42,6 +42,7 @@ struct txn;
     X(REPORTS, "reports", report)                         /* what attempts came to */                   \
     X(PAUSES, "pauses", pause)                            /* what may not be claimed now */             \
     X(BULKS, "bulks", bulk)                               /* bulk actions */                            \
+    X(SCHEDULES, "schedules", schedule)                   /* what is submitted again and again */       \
     X(DELIVERIES, "deliveries", delivery)                 /* of events to receivers */                  \
     X(DELIVERY_INDEX, "delivery_index", delivery_index)   /* the ways to them */
 
@@ -95,6 +96,10 @@ enum table {
     X(job_bulk)            \
     X(job_bulk_abort)      \
     X(job_bulk_step)       \
+    X(schedule_put)        \
+    X(schedule_remove)     \
+    X(schedule_switch)     \
+    X(schedule_fire)       \
     X(delivery_relay)      \
     X(delivery_settle)     \
     X(delivery_resend)

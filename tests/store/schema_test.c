@@ -114,16 +114,18 @@ static void test_schema_stored_numbers_are_what_they_were(void)
         {207, "job.fire", COMMAND_HIGH, false},           {208, "job.reap", COMMAND_HIGH, false},
         {220, "job.pause", COMMAND_HIGH, false},          {221, "job.resume", COMMAND_HIGH, false},
         {244, "delivery.relay", COMMAND_HIGH, false},     {245, "delivery.settle", COMMAND_HIGH, true},
-        {246, "delivery.resend", COMMAND_NORMAL, false},  {224, "job.bulk", COMMAND_NORMAL, false},
+        {246, "delivery.resend", COMMAND_NORMAL, false},  {230, "schedule.put", COMMAND_NORMAL, false},
+        {231, "schedule.remove", COMMAND_NORMAL, true},   {232, "schedule.switch", COMMAND_NORMAL, false},
+        {233, "schedule.fire", COMMAND_NORMAL, false},    {224, "job.bulk", COMMAND_NORMAL, false},
         {225, "job.bulk_abort", COMMAND_HIGH, false},     {226, "job.bulk_step", COMMAND_NORMAL, false},
         {222, "job.unpark", COMMAND_NORMAL, false},       {223, "job.run", COMMAND_NORMAL, false},
     };
     static const char *const tables[] = {
-        "meta",     "audits",      "events",   "ledger",          "due",           "outbox",
-        "claims",   "dead",        "counters", "signing_keys",    "revocations",   "seen_tokens",
-        "clients",  "client_keys", "api_keys", "api_key_hashes",  "rate_windows",  "principals",
-        "webhooks", "webhook_ids", "jobs",     "job_definitions", "job_queue",     "client_jobs",
-        "reports",  "pauses",      "bulks",    "deliveries",      "delivery_index"};
+        "meta",     "audits",      "events",   "ledger",          "due",          "outbox",
+        "claims",   "dead",        "counters", "signing_keys",    "revocations",  "seen_tokens",
+        "clients",  "client_keys", "api_keys", "api_key_hashes",  "rate_windows", "principals",
+        "webhooks", "webhook_ids", "jobs",     "job_definitions", "job_queue",    "client_jobs",
+        "reports",  "pauses",      "bulks",    "schedules",       "deliveries",   "delivery_index"};
     TEST_CHECK(store_schema.commands_count == sizeof(commands) / sizeof(commands[0]));
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         const struct command_class *command = schema_command(&store_schema, commands[i].code);
@@ -145,7 +147,7 @@ static void test_schema_stored_numbers_are_what_they_were(void)
                COUNTER_JOBS_ASIDE == 204 && COUNTER_BULKS == 205 && COUNTER_JOBS_COUNTED == 206 &&
                COUNTER_WEBHOOKS == 210 && COUNTER_DELIVERIES == 211 && COUNTER_DELIVERIES_PENDING == 212);
     TEST_CHECK(DUE_JOB_TIME == 2 && DUE_JOB_LEASE == 3 && DUE_JOB_BACKOFF == 4 && DUE_JOB_PAUSE == 5 &&
-               DUE_JOB_BULK == 6 && RETENTION_BULK == 32 && RETENTION_JOB == 31);
+               DUE_JOB_BULK == 6 && DUE_SCHEDULE == 7 && RETENTION_BULK == 32 && RETENTION_JOB == 31);
     TEST_CHECK(JOB_DOMAIN == 2 && OUTBOX_JOB == 2 && OUTBOX_JOB_EMITTED == 3);
     TEST_CHECK(JOB_CREATED == 0 && JOB_QUEUED == 1 && JOB_ASSIGNED == 2 && JOB_RUNNING == 3 &&
                JOB_SUCCEEDED == 4 && JOB_FAILED == 5 && JOB_CANCELED == 6);

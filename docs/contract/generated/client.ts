@@ -194,6 +194,13 @@ export const workOperations = {
     bulkJobs: { method: "POST", path: "/v1/jobs:bulk" },
     getOperation: { method: "GET", path: "/v1/operations/{operation_id}" },
     abortOperation: { method: "POST", path: "/v1/operations/{operation_id}:abort" },
+    listSchedules: { method: "GET", path: "/v1/schedules" },
+    createSchedule: { method: "POST", path: "/v1/schedules" },
+    getSchedule: { method: "GET", path: "/v1/schedules/{schedule_id}" },
+    deleteSchedule: { method: "DELETE", path: "/v1/schedules/{schedule_id}" },
+    runSchedule: { method: "POST", path: "/v1/schedules/{schedule_id}:run" },
+    pauseSchedule: { method: "POST", path: "/v1/schedules/{schedule_id}:pause" },
+    resumeSchedule: { method: "POST", path: "/v1/schedules/{schedule_id}:resume" },
 } as const;
 export type WorkClient = Client<Pick<WorkOperations, keyof typeof workOperations>>;
 export function workClient(options: ClientOptions): WorkClient {

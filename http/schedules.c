@@ -1,0 +1,415 @@
+#include "http/schedules.h"
+
+#include "actors/queues.h"
+#include "http/commit.h"
+#include "http/json_text.h"
+#include "http/new_id.h"
+#include "store/view.h"
+
+enum { ID_TRIES = 3 };
+
+/* ---- what the store said ---- */
+
+static void refuse(struct response *r, enum error e)
+{
+    enum error_code code = ERROR_RFA_STORAGE_UNAVAILABLE;
+    const char *what = "";
+    switch (e) {
+    case ERR_NOT_FOUND:
+        code = ERROR_RFA_JOB_NOT_FOUND;
+        what = "there is no such schedule";
+        break;
+    case ERR_FORBIDDEN:
+        code = ERROR_RFA_AUTH_FORBIDDEN;
+        what = "this schedule is another client's";
+        break;
+    case ERR_LIMIT:
+        code = ERROR_RFA_JOB_CONFLICT;
+        what = "as many schedules are kept as may be, or nothing more can be told now";
+        break;
+    case ERR_QUEUE_FULL:
+    case ERR_ACTIVE:
+        code = ERROR_RFA_EXEC_QUEUE_FULL;
+        what = "as many jobs wait or are active as may be";
+        response_header(r, "Retry-After", "2");
+        break;
+    case ERR_INVALID:
+        code = ERROR_RFA_JOB_VALIDATION_FAILED;
+        what = "this can't be submitted within this server's limits";
+        break;
+    case ERR_NO_SPACE:
+    case ERR_DAMAGED:
+    case ERR_NEWER:
+    case ERR_IO:
+        code = ERROR_RFA_STORAGE_DB_ERROR;
+        break;
+    default:
+        break;
+    }
+    response_error(r, code, "%s", what);
+}
+
+static enum error submit(const struct request *q, const struct command_class *class, const void *command)
+{
+    return commit_submit(q, class, command, NULL, 0, NULL, commit_deadline(q));
+}
+
+/* ---- what was asked for ---- */
+
+static const struct json_node *member(const struct request *q, const char *name)
+{
+    const struct json_node *root = q->json ? json_root(q->json) : NULL;
+    return root && root->kind == JSON_OBJECT ? json_member(q->json, root, name) : NULL;
+}
+
+static struct span text(const struct request *q, const char *name)
+{
+    const struct json_node *node = member(q, name);
+    struct span given = {NULL, 0};
+    if (!node || node->kind != JSON_STRING ||
+        !json_string_of(q->json, node, actor_alloc(node->length), node->length, &given))
+        return span_of(NULL, 0);
+    return given;
+}
+
+static uint64_t number_or(const struct request *q, const char *name, uint64_t otherwise)
+{
+    const struct json_node *node = member(q, name);
+    uint64_t value = otherwise;
+    return node && json_uint64_of(q->json, node, &value) ? value : otherwise;
+}
+
+/* Its number among the names; the first when nothing is said. */
+static bool take_word(const struct request *q, const char *member_name, const char *(*name_of)(uint8_t),
+                      uint8_t *ret)
+{
+    struct span given = text(q, member_name);
+    *ret = 0;
+    if (!given.bytes)
+        return true;
+    for (; name_of(*ret); ++*ret)
+        if (span_equal(given, span_text(name_of(*ret))))
+            return true;
+    return false;
+}
+
+static bool take_kind(const struct request *q, struct schedule_put *c)
+{
+    struct span name = text(q, "work_kind");
+    const struct json_node *payload = member(q, "payload");
+    c->kind = WORK_KIND_NONE;
+    if (name.bytes) {
+        c->kind = work_kind_of(name);
+        if (c->kind == WORK_KIND_PAYLOAD_INVALID)
+            return false;
+        if (c->kind == WORK_KIND_NONE) {
+            c->kind = WORK_KIND_USER;
+            c->kind_name = name;
+            if (!work_kind_user(name))
+                return false;
+        }
+    }
+    if (payload)
+        c->payload = json_raw_of(q->json, payload);
+    return !payload || c->kind == WORK_KIND_USER;
+}
+
+/* False: answered. */
+static bool take_wish(const struct request *q, struct response *r, struct schedule_put *c)
+{
+    char why[256] = "";
+    struct cron cron;
+    c->cron = text(q, "cron");
+    c->name = text(q, "name");
+    if (!c->cron.bytes || c->cron.size > CRON_TEXT_MAX) {
+        response_error_field(r, ERROR_RFA_JOB_VALIDATION_FAILED, "cron",
+                             "must be an expression of five fields");
+        return false;
+    }
+    if (!cron_parse(c->cron, &cron, why, sizeof(why))) {
+        response_error(r, ERROR_RFA_JOB_VALIDATION_FAILED, "cron: %s", why);
+        return false;
+    }
+    if (c->name.size > SCHEDULE_NAME_MAX) {
+        response_error_field(r, ERROR_RFA_JOB_VALIDATION_FAILED, "name", "must have at most 64 bytes");
+        return false;
+    }
+    if (!take_kind(q, c) || c->payload.size > SCHEDULE_PAYLOAD_MAX) {
+        response_error(
+            r, ERROR_RFA_JOB_VALIDATION_FAILED,
+            "work_kind must be one of the catalogue, or one that begins with x., which may have a payload of "
+            "up to %u bytes",
+            SCHEDULE_PAYLOAD_MAX);
+        return false;
+    }
+    if (!take_word(q, "overlap", schedule_overlap_name, &c->overlap) ||
+        !take_word(q, "missed", schedule_missed_name, &c->missed)) {
+        response_error(r, ERROR_RFA_JOB_VALIDATION_FAILED,
+                       "overlap must be skip, allow or cancel_old; missed must be skip, run_once or run_all");
+        return false;
+    }
+    c->grace_us = number_or(q, "grace_s", SCHEDULES_GRACE_US / 1000000) * 1000000;
+    c->priority = 0;
+    return true;
+}
+
+/* ---- what is told ---- */
+
+static void write_id(struct json *json, const char *name, const struct uuid *id)
+{
+    static const struct uuid nobody = {{0}};
+    char given[UUID_TEXT_SIZE];
+    uuid_format(id, given);
+    JSON_MEMBER(json, name, string, uuid_equal(id, &nobody) ? NULL : given);
+}
+
+static void write_time(struct json *json, const char *name, uint64_t us)
+{
+    char at[TIME_TEXT_SIZE];
+    job_time_format(us, at);
+    JSON_MEMBER(json, name, string, us ? at : NULL);
+}
+
+static void write_text(struct json *json, const char *name, struct span given)
+{
+    json_key(json, name);
+    if (given.size > 0)
+        json_string_n(json, given.bytes, given.size);
+    else
+        json_null(json);
+}
+
+static void write_next(struct json *json, const struct schedule *s)
+{
+    struct cron cron;
+    char why[8];
+    uint64_t at = s->next_us;
+    bool good = cron_parse(s->cron, &cron, why, sizeof(why));
+    json_key(json, "next_runs");
+    json_array_begin(json);
+    for (uint32_t i = 0; i < SCHEDULES_NEXT_SHOWN && at && good; i++, at = cron_next_us(&cron, at)) {
+        char given[TIME_TEXT_SIZE];
+        job_time_format(at, given);
+        json_string(json, given);
+    }
+    json_array_end(json);
+}
+
+static void write_history(struct json *json, const struct schedule *s)
+{
+    struct schedule_entry entries[SCHEDULE_HISTORY_MAX];
+    uint32_t count = schedule_history(s, entries);
+    json_key(json, "history");
+    json_array_begin(json);
+    for (uint32_t i = 0; i < count; i++) {
+        json_object_begin(json);
+        write_time(json, "at", entries[i].at_us);
+        JSON_MEMBER(json, "outcome", string, schedule_outcome_name(entries[i].outcome));
+        write_id(json, "job_id", &entries[i].job);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void write_schedule(struct json *json, const struct schedule *s, bool whole)
+{
+    json_object_begin(json);
+    write_id(json, "schedule_id", &s->id);
+    write_text(json, "name", s->name);
+    write_text(json, "cron", s->cron);
+    write_text(json, "work_kind", job_kind_name(s->kind, s->kind_name));
+    JSON_MEMBER(json, "state", string, s->paused ? "paused" : "active");
+    JSON_MEMBER(json, "overlap", string, schedule_overlap_name(s->overlap));
+    JSON_MEMBER(json, "missed", string, schedule_missed_name(s->missed));
+    JSON_MEMBER(json, "grace_s", uint, s->grace_us / 1000000);
+    write_time(json, "created_at", s->created_us);
+    write_time(json, "last_run_at", s->last_us);
+    write_id(json, "last_job_id", &s->last_job);
+    JSON_MEMBER(json, "submitted", uint, s->submitted);
+    JSON_MEMBER(json, "skipped", uint, s->skipped);
+    write_next(json, s);
+    if (whole)
+        write_history(json, s);
+    json_object_end(json);
+}
+
+enum { ONE_BYTES = 12288 }; /* one of the largest: its name and expression escaped, 16 entries of history */
+
+/* Written while the view is open, sent when it has been closed. */
+static enum error render(const struct request *q, const struct uuid *id, bool whole, struct span *ret)
+{
+    char *room = actor_alloc(ONE_BYTES);
+    struct json_sink sink;
+    struct schedule s;
+    struct json json;
+    struct view *view = store_here() ? view_open(store_here()) : NULL;
+    if (!view)
+        return ERR_UNAVAILABLE;
+    enum error e = schedule_read(&view->txn, id, &s);
+    if (!e && !uuid_equal(&s.client, &q->identity.client))
+        e = ERR_FORBIDDEN;
+    if (!e) {
+        json_sink_init(&sink, room, ONE_BYTES, NULL, NULL);
+        json_init(&json, &sink);
+        write_schedule(&json, &s, whole);
+        *ret = span_of(room, sink.length);
+        e = json_end(&json) == JSON_OK ? OK : ERR_UNANSWERED;
+    }
+    view_close(view);
+    return e;
+}
+
+static void answer(const struct request *q, struct response *r, const struct uuid *id, int status)
+{
+    char given[UUID_TEXT_SIZE];
+    struct span body;
+    struct json json;
+    enum error e = render(q, id, true, &body);
+    if (e) {
+        refuse(r, e);
+        return;
+    }
+    uuid_format(id, given);
+    response_begin(r, status, RESPONSE_JSON);
+    if (status == 201)
+        response_header(r, "Location", "/v1/schedules/%s", given);
+    json_init(&json, &r->sink);
+    json_raw(&json, body.bytes, body.size);
+}
+
+/* ---- handlers ---- */
+
+static void serve_create(const struct request *q, struct response *r)
+{
+    struct schedule_put c = {.client = q->identity.client};
+    enum error e = ERR_EXISTS;
+    if (!take_wish(q, r, &c))
+        return;
+    for (int i = 0; i < ID_TRIES && e == ERR_EXISTS; i++) {
+        c.id = new_id();
+        e = submit(q, &schedule_put_class, &c);
+    }
+    if (e)
+        refuse(r, e);
+    else
+        answer(q, r, &c.id, 201);
+}
+
+static void serve_list(const struct request *q, struct response *r)
+{
+    struct uuid ids[SCHEDULES_MAX];
+    uint32_t count = 0;
+    struct json json;
+    struct view *view = store_here() ? view_open(store_here()) : NULL;
+    enum error e = view ? schedule_list(&view->txn, &q->identity.client, NULL, ids, SCHEDULES_MAX, &count)
+                        : ERR_UNAVAILABLE;
+    if (view)
+        view_close(view);
+    if (e) {
+        refuse(r, e);
+        return;
+    }
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    json_key(&json, "items");
+    json_array_begin(&json);
+    for (uint32_t i = 0; i < count; i++) {
+        struct arena_mark mark = actor_arena_mark();
+        struct span body;
+        if (render(q, &ids[i], false, &body) == OK) /* one that has been removed meanwhile isn't listed */
+            json_raw(&json, body.bytes, body.size);
+        actor_arena_reset(mark);
+    }
+    json_array_end(&json);
+    json_object_end(&json);
+}
+
+static bool take_id(const struct request *q, struct response *r, struct uuid *ret_id)
+{
+    if (uuid_parse(q->params[0].bytes, q->params[0].size, ret_id))
+        return true;
+    refuse(r, ERR_NOT_FOUND);
+    return false;
+}
+
+static void serve_one(const struct request *q, struct response *r)
+{
+    struct uuid id;
+    if (take_id(q, r, &id))
+        answer(q, r, &id, 200);
+}
+
+static void serve_remove(const struct request *q, struct response *r)
+{
+    struct schedule_remove c = {.client = q->identity.client};
+    if (!take_id(q, r, &c.id))
+        return;
+    enum error e = submit(q, &schedule_remove_class, &c);
+    if (e)
+        refuse(r, e);
+    else
+        response_begin(r, 204, NULL);
+}
+
+static void turn(const struct request *q, struct response *r, uint8_t paused)
+{
+    struct schedule_switch c = {.client = q->identity.client, .paused = paused};
+    if (!take_id(q, r, &c.id))
+        return;
+    enum error e = submit(q, &schedule_switch_class, &c);
+    if (e)
+        refuse(r, e);
+    else
+        answer(q, r, &c.id, 200);
+}
+
+static void serve_pause(const struct request *q, struct response *r)
+{
+    turn(q, r, 1);
+}
+
+static void serve_resume(const struct request *q, struct response *r)
+{
+    turn(q, r, 0);
+}
+
+static void serve_run(const struct request *q, struct response *r)
+{
+    struct schedule_fire c = queues_fire();
+    struct schedule_fired fired;
+    size_t size = 0;
+    c.client = q->identity.client;
+    if (!take_id(q, r, &c.id))
+        return;
+    enum error e =
+        commit_submit(q, &schedule_fire_class, &c, &fired, sizeof(fired), &size, commit_deadline(q));
+    if (!e && size == sizeof(fired))
+        queues_tell_fired(&fired);
+    if (e)
+        refuse(r, e);
+    else
+        answer(q, r, &c.id, 200);
+}
+
+/* ---- the table ---- */
+
+#define OWN(verb, text_, size, handler, ...)                                                 \
+    {                                                                                        \
+        .method = METHOD_##verb, .path = (text_), .surface = SURFACE_JOBS, .auth = AUTH_KEY, \
+        .limit = LIMIT_CLIENT, .body_max = (size), .changes = METHOD_##verb != METHOD_GET,   \
+        .serve = (handler), __VA_ARGS__                                                      \
+    }
+#define ONE "/v1/schedules/{schedule_id}"
+const struct route schedule_routes[] = {
+    OWN(POST, "/v1/schedules", SCHEDULES_BODY_MAX, serve_create, .action = "schedule"),
+    OWN(GET, "/v1/schedules", 0, serve_list, .action = "schedules"),
+    OWN(GET, ONE, 0, serve_one, .action = "schedule"),
+    OWN(DELETE, ONE, 0, serve_remove, .action = "unschedule"),
+    OWN(POST, ONE ":run", SCHEDULES_BODY_MAX, serve_run, .body_optional = true, .action = "schedule_run"),
+    OWN(POST, ONE ":pause", SCHEDULES_BODY_MAX, serve_pause, .body_optional = true,
+        .action = "schedule_pause"),
+    OWN(POST, ONE ":resume", SCHEDULES_BODY_MAX, serve_resume, .body_optional = true,
+        .action = "schedule_resume"),
+};
+const size_t schedule_routes_count = sizeof(schedule_routes) / sizeof(*schedule_routes);

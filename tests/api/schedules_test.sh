@@ -1,0 +1,75 @@
+#!/bin/sh
+# Schedules from outside: jobs come at their times, on a clock that is moved; what is left out says why.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/api/server.sh
+
+# ask STATUS METHOD PATH KEY BODY: the answer stays in $tmp/body
+ask() {
+    is "$(curl -s -m 20 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' -X "$2" -H "$4" -H 'Content-Type: application/json' \
+        ${5:+--data-binary "$5"} "http://$client$3")" "$1"
+}
+answer() {
+    has "$(cat "$tmp/body")" "$1"
+}
+join() {
+    id=$(curl -s -X POST "http://$client/v1/clients" | sed 's/.*"client_id":"\([^"]*\)".*/\1/')
+    key="Authorization: Bearer $(curl -s -X POST "http://$client/v1/clients/$id/keys" | sed 's/.*"api_key":"\([^"]*\)".*/\1/')"
+}
+advance() {
+    "$COPPICE" clock advance "$1" --url "http://$at" --token-file "$tmp/store/operator.token" >"$tmp/stdout" 2>&1
+}
+# shows TEXT: asks for the schedule until it says so; each answer is a round trip
+shows() {
+    for _ in $(seq 500); do
+        ask 200 GET "$one" "$mine" || return 1
+        grep -q "$1" "$tmp/body" && return 0
+    done
+    answer "$1"
+}
+
+check "a server without workers" start --schedulers 2 --workers-count 0
+join
+mine=$key
+join
+other=$key
+check "a schedule" ask 201 POST /v1/schedules "$mine" '{"cron":"0 0 * * *","name":"nightly","work_kind":"SUCCESS_FAST","grace_s":86400}'
+one=/v1/schedules/$(member schedule_id "$(cat "$tmp/body")")
+check "it says where" grep -qi "^location: $one" "$tmp/head"
+check "and when" answer 'T00:00:00.000Z"],"history":[]'
+check "it is listed" ask 200 GET /v1/schedules "$mine"
+check "by its name" answer '"name":"nightly"'
+check "nothing was submitted yet" answer '"last_job_id":null,"submitted":0,"skipped":0'
+check "the other client sees none" ask 200 GET /v1/schedules "$other"
+check "none" is "$(cat "$tmp/body")" '{"items":[]}'
+check "nor this one" ask 403 GET "$one" "$other"
+
+check "a day passes" advance 24h
+check "it was submitted" shows '"submitted":1,"skipped":0'
+check "and says which" answer '"outcome":"submitted","job_id":"'
+job=$(member last_job_id "$(cat "$tmp/body")")
+check "the job is there" ask 200 GET "/v1/jobs/$job" "$mine"
+check "and waits" answer '"state":"QUEUED"'
+check "another day" advance 24h
+check "it overlaps, and is left out" shows '"submitted":1,"skipped":1'
+check "that is why" answer '"outcome":"overlap","job_id":null'
+check "by hand" ask 200 POST "$one:run" "$mine" '{}'
+check "at once" answer '"outcome":"by_hand"'
+check "it rests" ask 200 POST "$one:pause" "$mine"
+check "without times" answer '"next_runs":[]'
+check "days pass" advance 72h
+check "nothing is made up for" ask 200 POST "$one:resume" "$mine"
+check "it goes on" answer '"submitted":2,"skipped":1'
+check "another's hands off" ask 403 DELETE "$one" "$other"
+check "it ends" ask 204 DELETE "$one" "$mine"
+check "it is gone" ask 404 GET "$one" "$mine"
+
+check "an expression that can't be" ask 400 POST /v1/schedules "$mine" '{"cron":"0 25 * * *"}'
+check "says where" answer "the hour is '25'; it must be made of 0 to 23"
+check "too few fields" ask 400 POST /v1/schedules "$mine" '{"cron":"* * *"}'
+check "no expression" ask 400 POST /v1/schedules "$mine" '{}'
+check "no such kind" ask 400 POST /v1/schedules "$mine" '{"cron":"* * * * *","work_kind":"NOPE"}'
+check "a payload without a kind" ask 400 POST /v1/schedules "$mine" '{"cron":"* * * * *","payload":{}}'
+check "no such policy" ask 400 POST /v1/schedules "$mine" '{"cron":"* * * * *","overlap":"queue"}'
+check "nobody died" nobody_died
+check "the end" stop_unharmed
+finish

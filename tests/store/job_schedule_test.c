@@ -1,0 +1,282 @@
+/* Schedules: a job at each time, never early, never twice; what is left out is noted with its reason. */
+#include "acutest.h"
+
+#include "store/client.h"
+#include "store/job_change.h"
+#include "store/job_schedule.h"
+#include "tests/store/fresh.h"
+
+#define MINUTE_US UINT64_C(60000000)
+#define AT_US     (UINT64_C(28333333) * MINUTE_US) /* a whole minute: 2023-11-14T22:13:00Z */
+
+static const struct uuid nobody = {{0}};
+
+static struct uuid join(struct fresh *fresh)
+{
+    struct client_create c = {.id = fresh_uuid(), .from = span_text("192.0.2.1")};
+    TEST_ASSERT(batch_one(fresh->store, &client_create_class, AT_US, &c, NULL) == OK);
+    return c.id;
+}
+
+static struct schedule_put each_minute(const struct uuid *client)
+{
+    return (struct schedule_put){.id = fresh_uuid(),
+                                 .client = *client,
+                                 .kind = WORK_KIND_SUCCESS_FAST,
+                                 .overlap = OVERLAP_ALLOW,
+                                 .grace_us = MINUTE_US / 2,
+                                 .name = span_text("each minute"),
+                                 .cron = span_text("* * * * *")};
+}
+
+static enum error put(struct fresh *fresh, const struct schedule_put *c)
+{
+    return batch_one(fresh->store, &schedule_put_class, AT_US, c, NULL);
+}
+
+/* False: nothing was due. */
+static bool fire_with(struct fresh *fresh, uint64_t at_us, uint32_t queue_max, struct schedule_fired *ret)
+{
+    struct answer answer;
+    struct schedule_fire c = {.job = fresh_uuid(),
+                              .wall_us = at_us,
+                              .kept_us = MINUTE_US,
+                              .runtime_max_ms = 120000,
+                              .payload_max = 262144,
+                              .queue_max = queue_max};
+    TEST_ASSERT(batch_one(fresh->store, &schedule_fire_class, at_us, &c, &answer) == OK);
+    if (answer.size == 0)
+        return false;
+    TEST_ASSERT(answer.size == sizeof(*ret));
+    memcpy(ret, answer.bytes, sizeof(*ret));
+    return true;
+}
+
+static bool fire(struct fresh *fresh, uint64_t at_us, struct schedule_fired *ret)
+{
+    return fire_with(fresh, at_us, 100000, ret);
+}
+
+/* Everything that is due: how many were submitted. */
+static uint32_t fire_all(struct fresh *fresh, uint64_t at_us)
+{
+    struct schedule_fired fired;
+    uint32_t submitted = 0;
+    while (fire(fresh, at_us, &fired))
+        submitted += fired.outcome == OUTCOME_SUBMITTED;
+    return submitted;
+}
+
+static struct schedule look(struct fresh *fresh, const struct uuid *id,
+                            struct schedule_entry entries[SCHEDULE_HISTORY_MAX], uint32_t *ret_count)
+{
+    struct schedule s = {.next_us = 1};
+    struct view *view = view_open_outside(fresh->store, 0);
+    TEST_CHECK(schedule_read(&view->txn, id, &s) == OK);
+    uint32_t count = schedule_history(&s, entries);
+    view_close(view);
+    if (ret_count)
+        *ret_count = count;
+    return s;
+}
+
+static uint8_t state_of(struct fresh *fresh, const struct uuid *id)
+{
+    struct job job = {.state = JOB_STATE_COUNT};
+    struct view *view = view_open_outside(fresh->store, 0);
+    TEST_CHECK(job_read(&view->txn, id, &job) == OK);
+    view_close(view);
+    return job.state;
+}
+
+static void test_schedule_submits_at_each_time_and_never_early(void)
+{
+    struct fresh fresh;
+    struct schedule_fired fired;
+    struct schedule_entry entries[SCHEDULE_HISTORY_MAX];
+    uint32_t count = 0;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct schedule_put c = each_minute(&client);
+    TEST_CHECK(put(&fresh, &c) == OK && put(&fresh, &c) == ERR_EXISTS);
+    TEST_CHECK(!fire(&fresh, AT_US + MINUTE_US - 1, &fired));
+    TEST_CHECK(fire(&fresh, AT_US + MINUTE_US, &fired) && fired.outcome == OUTCOME_SUBMITTED);
+    TEST_CHECK(state_of(&fresh, &fired.job) == JOB_QUEUED && fired.kind == WORK_KIND_SUCCESS_FAST);
+    TEST_CHECK(!fire(&fresh, AT_US + MINUTE_US, &fired)); /* not twice */
+    fresh_reopen(&fresh);
+    for (uint32_t i = 2; i <= 20; i++)
+        TEST_CHECK(fire_all(&fresh, AT_US + i * MINUTE_US) == 1);
+    struct schedule s = look(&fresh, &c.id, entries, &count);
+    TEST_CHECK(s.submitted == 20 && s.skipped == 0 && s.next_us == AT_US + 21 * MINUTE_US);
+    TEST_CHECK(count == SCHEDULE_HISTORY_MAX && entries[0].at_us == AT_US + 20 * MINUTE_US);
+    TEST_CHECK(uuid_equal(&entries[0].job, &s.last_job) && entries[15].at_us == AT_US + 5 * MINUTE_US);
+    fresh_close(&fresh);
+}
+
+static void test_schedule_overlap_policies(void)
+{
+    struct fresh fresh;
+    struct schedule_fired first, second;
+    struct schedule_entry entries[SCHEDULE_HISTORY_MAX];
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct schedule_put c = each_minute(&client);
+    c.overlap = OVERLAP_SKIP;
+    TEST_CHECK(put(&fresh, &c) == OK && fire(&fresh, AT_US + MINUTE_US, &first));
+    TEST_CHECK(fire(&fresh, AT_US + 2 * MINUTE_US, &second) && second.outcome == OUTCOME_OVERLAP);
+    TEST_CHECK(uuid_equal(&second.job, &nobody) && state_of(&fresh, &first.job) == JOB_QUEUED);
+    look(&fresh, &c.id, entries, NULL);
+    TEST_CHECK(entries[0].outcome == OUTCOME_OVERLAP && entries[1].outcome == OUTCOME_SUBMITTED);
+    struct job_cancel cancel = {.id = first.job, .kept_us = MINUTE_US};
+    TEST_CHECK(batch_one(fresh.store, &job_cancel_class, AT_US + 2 * MINUTE_US, &cancel, NULL) == OK);
+    TEST_CHECK(fire(&fresh, AT_US + 3 * MINUTE_US, &second) && second.outcome == OUTCOME_SUBMITTED);
+    struct schedule_remove gone = {.id = c.id, .client = client};
+    TEST_CHECK(batch_one(fresh.store, &schedule_remove_class, AT_US, &gone, NULL) == OK);
+    c = each_minute(&client);
+    c.overlap = OVERLAP_CANCEL;
+    TEST_CHECK(put(&fresh, &c) == OK && fire(&fresh, AT_US + MINUTE_US, &first));
+    TEST_CHECK(fire(&fresh, AT_US + 2 * MINUTE_US, &second) && second.outcome == OUTCOME_SUBMITTED);
+    TEST_CHECK(uuid_equal(&second.canceled, &first.job) && second.canceled_from == JOB_QUEUED);
+    TEST_CHECK(state_of(&fresh, &first.job) == JOB_CANCELED && state_of(&fresh, &second.job) == JOB_QUEUED);
+    fresh_close(&fresh);
+}
+
+static void test_schedule_missed_policies(void)
+{
+    struct fresh fresh;
+    struct schedule_entry entries[SCHEDULE_HISTORY_MAX];
+    struct schedule s;
+    uint32_t count = 0;
+    uint64_t back = AT_US + 10 * MINUTE_US + MINUTE_US / 4; /* the tenth time is within its grace */
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct schedule_put skip = each_minute(&client), once = each_minute(&client), all = each_minute(&client);
+    skip.missed = MISSED_SKIP;
+    once.missed = MISSED_RUN_ONCE;
+    all.missed = MISSED_RUN_ALL;
+    TEST_CHECK(put(&fresh, &skip) == OK && fire_all(&fresh, back) == 1);
+    s = look(&fresh, &skip.id, entries, &count);
+    TEST_CHECK(s.submitted == 1 && s.skipped == 9 && count == 10 && s.last_us == AT_US + 10 * MINUTE_US);
+    TEST_CHECK(entries[0].outcome == OUTCOME_SUBMITTED && entries[1].outcome == OUTCOME_MISSED &&
+               entries[1].at_us == AT_US + 9 * MINUTE_US);
+    TEST_CHECK(put(&fresh, &once) == OK && fire_all(&fresh, back) == 1);
+    s = look(&fresh, &once.id, entries, &count);
+    TEST_CHECK(s.submitted == 1 && s.next_us == AT_US + 11 * MINUTE_US);
+    TEST_CHECK(put(&fresh, &all) == OK && fire_all(&fresh, back) == 10);
+    TEST_CHECK(look(&fresh, &all.id, entries, &count).next_us == AT_US + 11 * MINUTE_US);
+    fresh_close(&fresh);
+}
+
+static void test_schedule_catches_up_a_day_and_no_more(void)
+{
+    struct fresh fresh;
+    struct schedule_entry entries[SCHEDULE_HISTORY_MAX];
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct schedule_put c = each_minute(&client);
+    c.missed = MISSED_RUN_ALL;
+    c.cron = span_text("0 * * * *");
+    TEST_CHECK(put(&fresh, &c) == OK);
+    uint64_t back = AT_US + 300 * 1440 * MINUTE_US;
+    TEST_CHECK(fire_all(&fresh, back) == 24);
+    struct schedule s = look(&fresh, &c.id, entries, NULL);
+    TEST_CHECK(s.submitted == 24 && s.skipped == SCHEDULE_MISSED_MAX && s.next_us > back);
+    fresh_close(&fresh);
+}
+
+static void test_schedule_full_queue_is_noted_and_it_goes_on(void)
+{
+    struct fresh fresh;
+    struct schedule_fired fired;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct schedule_put c = each_minute(&client);
+    TEST_CHECK(put(&fresh, &c) == OK);
+    TEST_CHECK(fire_with(&fresh, AT_US + MINUTE_US, 0, &fired) && fired.outcome == OUTCOME_FULL);
+    TEST_CHECK(!fire(&fresh, AT_US + MINUTE_US, &fired));
+    TEST_CHECK(fire(&fresh, AT_US + 2 * MINUTE_US, &fired) && fired.outcome == OUTCOME_SUBMITTED);
+    fresh_close(&fresh);
+}
+
+static void test_schedule_pause_resume_and_run_by_hand(void)
+{
+    struct fresh fresh;
+    struct answer answer;
+    struct schedule_fired fired;
+    struct schedule_entry entries[SCHEDULE_HISTORY_MAX];
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh);
+    struct schedule_put c = each_minute(&client);
+    TEST_CHECK(put(&fresh, &c) == OK);
+    struct schedule_switch change = {.id = c.id, .client = client, .paused = 1};
+    TEST_CHECK(batch_one(fresh.store, &schedule_switch_class, AT_US, &change, NULL) == OK);
+    TEST_CHECK(batch_one(fresh.store, &schedule_switch_class, AT_US, &change, NULL) == OK);
+    TEST_CHECK(!fire(&fresh, AT_US + 5 * MINUTE_US, &fired));
+    struct schedule_fire now = {.id = c.id,
+                                .client = client,
+                                .job = fresh_uuid(),
+                                .wall_us = AT_US,
+                                .runtime_max_ms = 120000,
+                                .payload_max = 262144,
+                                .queue_max = 1};
+    TEST_CHECK(batch_one(fresh.store, &schedule_fire_class, AT_US, &now, &answer) == OK);
+    TEST_CHECK(state_of(&fresh, &now.job) == JOB_QUEUED);
+    struct schedule s = look(&fresh, &c.id, entries, NULL);
+    TEST_CHECK(entries[0].outcome == OUTCOME_BY_HAND && s.next_us == 0);
+    now.job = fresh_uuid();
+    TEST_CHECK(batch_one(fresh.store, &schedule_fire_class, AT_US, &now, &answer) == ERR_QUEUE_FULL);
+    now.client = change.client = other;
+    TEST_CHECK(batch_one(fresh.store, &schedule_fire_class, AT_US, &now, &answer) == ERR_FORBIDDEN);
+    TEST_CHECK(batch_one(fresh.store, &schedule_switch_class, AT_US, &change, NULL) == ERR_FORBIDDEN);
+    change = (struct schedule_switch){.id = c.id, .client = client};
+    TEST_CHECK(batch_one(fresh.store, &schedule_switch_class, AT_US + 5 * MINUTE_US, &change, NULL) == OK);
+    TEST_CHECK(look(&fresh, &c.id, entries, NULL).next_us ==
+               AT_US + 6 * MINUTE_US); /* nothing is made up for */
+    fresh_close(&fresh);
+}
+
+static void test_schedule_refusals_and_lists(void)
+{
+    struct fresh fresh;
+    struct uuid ids[SCHEDULES_MAX];
+    uint32_t count = 0;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh), stranger = fresh_uuid();
+    struct schedule_put c = each_minute(&client);
+    c.cron = span_text("61 * * * *");
+    TEST_CHECK(put(&fresh, &c) == ERR_INVALID);
+    c = each_minute(&client);
+    c.kind = WORK_KIND_USER;
+    c.kind_name = span_text("mail");
+    TEST_CHECK(put(&fresh, &c) == ERR_INVALID);
+    c = each_minute(&stranger);
+    TEST_CHECK(put(&fresh, &c) == ERR_NOT_FOUND);
+    struct schedule_put never = each_minute(&other);
+    never.cron = span_text("0 0 30 2 *");
+    TEST_CHECK(put(&fresh, &never) == OK);
+    for (uint32_t i = 0; i < SCHEDULES_MAX; i++) {
+        c = each_minute(&client);
+        TEST_ASSERT(put(&fresh, &c) == OK);
+    }
+    c = each_minute(&client);
+    TEST_CHECK(put(&fresh, &c) == ERR_LIMIT);
+    struct view *view = view_open_outside(fresh.store, 0);
+    TEST_CHECK(schedule_list(&view->txn, &client, NULL, ids, SCHEDULES_MAX, &count) == OK);
+    TEST_CHECK(count == SCHEDULES_MAX);
+    TEST_CHECK(schedule_list(&view->txn, &client, &ids[98], ids, SCHEDULES_MAX, &count) == OK && count == 1);
+    TEST_CHECK(schedule_list(&view->txn, &other, NULL, ids, SCHEDULES_MAX, &count) == OK && count == 1);
+    view_close(view);
+    fresh_close(&fresh);
+}
+
+TEST_LIST
+= {
+    {"schedule submits at each time, never early", test_schedule_submits_at_each_time_and_never_early},
+    {"schedule: overlap policies", test_schedule_overlap_policies},
+    {"schedule: missed policies", test_schedule_missed_policies},
+    {"schedule catches up a day and no more", test_schedule_catches_up_a_day_and_no_more},
+    {"schedule: a full queue is noted, and it goes on", test_schedule_full_queue_is_noted_and_it_goes_on},
+    {"schedule: pause, resume, run by hand", test_schedule_pause_resume_and_run_by_hand},
+    {"schedule: refusals and lists", test_schedule_refusals_and_lists},
+    {NULL, NULL},
+};

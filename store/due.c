@@ -50,11 +50,20 @@ void due_set(struct txn *txn, const struct due_entry *entry)
     txn_wake(txn, STORE_TOPIC(TOPIC_DUE, entry->queue));
 }
 
-void due_clear(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t due_us, const struct uuid *id)
+enum error due_try_clear(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t due_us,
+                         const struct uuid *id)
 {
     struct key key = due_key(queue, shard, due_us, id);
-    txn_remove(txn, TABLE_DUE, key_span(&key));
-    count(txn, queue, -1);
+    enum error e = txn_try_remove(txn, TABLE_DUE, key_span(&key));
+    if (!e)
+        count(txn, queue, -1);
+    return e;
+}
+
+void due_clear(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t due_us, const struct uuid *id)
+{
+    enum error e = due_try_clear(txn, queue, shard, due_us, id);
+    ASSERT(e == OK);
 }
 
 static struct scan shard_scan(struct txn *txn, uint8_t queue, uint16_t shard)

@@ -48,7 +48,9 @@ struct due_entry {
 struct key due_key(uint8_t queue, uint16_t shard, uint64_t due_us, const struct uuid *id);
 /* One that isn't there: the same thing at the same time twice is a bug. Wakes STORE_TOPIC(TOPIC_DUE, queue). */
 void due_set(struct txn *txn, const struct due_entry *entry);
-/* One that was set; it must be there. */
+/* One that was set; it must be there. Or one that a row of its owner says was: ERR_NOT_FOUND when it isn't there any more. */
+enum error due_try_clear(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t due_us,
+                         const struct uuid *id);
 void due_clear(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t due_us, const struct uuid *id);
 /* Up to `most` entries due at until_us or before, oldest first. Returns OK and *ret_count. */
 enum error due_scan(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t until_us,

@@ -364,9 +364,7 @@ void job_due_clear(struct txn *txn, struct job *job)
         return;
     bool timed = job_due_queue(job->state, &queue);
     ASSERT(timed); /* job_open has seen to it */
-    struct key key = due_key((uint8_t)queue, job_shard(&job->id), job->due_us, &job->id);
-    if (there(txn, TABLE_DUE, &key))
-        due_clear(txn, (uint8_t)queue, job_shard(&job->id), job->due_us, &job->id);
+    (void)due_try_clear(txn, (uint8_t)queue, job_shard(&job->id), job->due_us, &job->id);
     job->due_us = 0;
 }
 
@@ -597,21 +595,15 @@ static enum error untell(struct txn *txn, struct job *job)
     return e ? e : ERR_LIMIT;
 }
 
-static void remove_if_there(struct txn *txn, uint32_t table, const struct key *key)
-{
-    if (there(txn, table, key))
-        txn_remove(txn, table, key_span(key));
-}
-
 static void remove_all(struct txn *txn, const struct job *job)
 {
     struct key key = key_of_uuid(&job->id), by_client = client_job_key(&job->client, job->seq);
     for (uint32_t attempt = 1; attempt <= job->attempt; attempt++) {
         struct key report = report_key(&job->id, (uint16_t)attempt);
-        remove_if_there(txn, TABLE_REPORTS, &report);
+        (void)txn_try_remove(txn, TABLE_REPORTS, key_span(&report)); /* not every attempt has come to one */
     }
-    remove_if_there(txn, TABLE_JOB_DEFINITIONS, &key);
-    remove_if_there(txn, TABLE_CLIENT_JOBS, &by_client);
+    (void)txn_try_remove(txn, TABLE_JOB_DEFINITIONS, key_span(&key));
+    (void)txn_try_remove(txn, TABLE_CLIENT_JOBS, key_span(&by_client));
     if (job->ledger)
         ledger_forget(txn, LEDGER_KEPT, job->ledger - 1);
     txn_remove(txn, TABLE_JOBS, key_span(&key));

@@ -104,12 +104,8 @@ void job_queue_take(struct txn *txn, struct job *job)
     if (job->lane == LANE_NONE)
         return;
     struct key key = job_queue_key(job);
-    struct span bytes;
-    uint8_t version;
-    if (txn_get(txn, TABLE_JOB_QUEUE, key_span(&key), &version, &bytes) != ERR_NOT_FOUND) {
-        txn_remove(txn, TABLE_JOB_QUEUE, key_span(&key)); /* one that has gone needn't be taken away */
-        count_aside(txn, job, -1);
-    }
+    if (txn_try_remove(txn, TABLE_JOB_QUEUE, key_span(&key)) == OK)
+        count_aside(txn, job, -1); /* one that has gone isn't counted either */
     job->lane = LANE_NONE;
 }
 

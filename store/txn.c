@@ -381,19 +381,29 @@ enum error txn_try_add(struct txn *txn, uint32_t table, struct span key, const v
     return ERR_EXISTS;
 }
 
-void txn_remove(struct txn *txn, uint32_t table, struct span key)
+enum error txn_try_remove(struct txn *txn, uint32_t table, struct span key)
 {
     MDB_val k = val_of(key);
     table_of(txn, table);
     ASSERT(txn->writing);
     txn->writes++;
     if (txn->error)
-        return;
+        return OK;
     append_no_more(txn, table);
     int code = mdb_del(txn->mdb, txn->store->environment.tables[table], &k, NULL);
-    ASSERT(code != MDB_NOTFOUND);
+    if (code == MDB_NOTFOUND) {
+        txn->writes--;
+        return ERR_NOT_FOUND;
+    }
     if (code)
         failed(txn, code);
+    return OK;
+}
+
+void txn_remove(struct txn *txn, uint32_t table, struct span key)
+{
+    enum error e = txn_try_remove(txn, table, key);
+    ASSERT(e == OK);
 }
 
 void txn_wake(struct txn *txn, uint32_t topic)

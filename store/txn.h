@@ -104,7 +104,8 @@ void txn_add(struct txn *txn, uint32_t table, struct span key, const void *recor
 /* One that another row says can't be there, by whoever hasn't looked: ERR_EXISTS when it is all the same, and then nothing is
  * written. */
 enum error txn_try_add(struct txn *txn, uint32_t table, struct span key, const void *record);
-/* A key that must be there. */
+/* A key that must be there; or one that another row says is there: ERR_NOT_FOUND when it isn't, and then nothing is written. */
+enum error txn_try_remove(struct txn *txn, uint32_t table, struct span key);
 void txn_remove(struct txn *txn, uint32_t table, struct span key);
 
 /* After the commit, whoever watches this topic is woken. */

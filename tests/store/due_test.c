@@ -261,6 +261,65 @@ static void test_due_the_first_shard_that_has_something(void)
     fresh_close(&fresh);
 }
 
+/* The row's last byte; the same again, and it is whole. */
+static enum error flip(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct due_entry *entry = context;
+    struct key key = due_key(entry->queue, entry->shard, entry->due_us, &entry->id);
+    MDB_dbi dbi = txn->store->environment.tables[TABLE_DUE];
+    MDB_val k = {key.size, key.bytes}, v;
+    uint8_t bytes[64];
+    (void)at_us;
+    TEST_ASSERT(mdb_get(txn->mdb, dbi, &k, &v) == 0 && v.mv_size <= sizeof(bytes));
+    memcpy(bytes, v.mv_data, v.mv_size);
+    bytes[v.mv_size - 1] ^= 1;
+    v.mv_data = bytes;
+    TEST_ASSERT(mdb_put(txn->mdb, dbi, &k, &v, 0) == 0);
+    txn->writes++;
+    return OK;
+}
+
+/* Each set of damaged rows, each number of entries wanted, each time: by their keys as if nothing were wrong. */
+static void test_due_keys_are_read_whatever_their_rows_say(void)
+{
+    enum { COUNT = 5 };
+    struct fresh fresh;
+    struct due_entry all[COUNT], found[COUNT];
+    uint32_t count;
+    uint64_t at;
+    fresh_open(&fresh);
+    for (uint8_t i = 0; i < COUNT; i++) {
+        all[i] = entry_of(QUEUE, 1, 10u + i / 2, i);
+        TEST_CHECK(fresh_do(&fresh, 1, set, &all[i]) == OK);
+    }
+    for (uint32_t set_of = 0; set_of < 1u << COUNT; set_of++) {
+        for (uint32_t i = 0; i < COUNT; i++)
+            if (set_of & 1u << i)
+                TEST_CHECK(fresh_do(&fresh, 1, flip, &all[i]) == OK);
+        struct view *view = view_open_outside(fresh.store, 0);
+        for (uint32_t most = 1; most <= COUNT; most++)
+            for (uint64_t until = 9; until < 14; until++) {
+                uint32_t due = until < 10 ? 0 : until < 12 ? 2 * (uint32_t)(until - 9) : COUNT;
+                TEST_CHECK(due_scan_keys(&view->txn, QUEUE, 1, until, found, most, &count) == OK);
+                TEST_CHECK(count == (due < most ? due : most));
+                for (uint32_t i = 0; i < count; i++)
+                    TEST_CHECK(found[i].due_us == all[i].due_us && uuid_equal(&found[i].id, &all[i].id) &&
+                               found[i].queue == QUEUE && found[i].shard == 1);
+            }
+        TEST_CHECK(due_next(&view->txn, QUEUE, 1, &at) == OK && at == 10);
+        TEST_CHECK(due_scan(&view->txn, QUEUE, 1, 20, found, COUNT, &count) ==
+                   (set_of ? ERR_DAMAGED : OK)); /* whoever needs the row isn't given another one */
+        TEST_CHECK(due_scan_keys(&view->txn, QUEUE, 0, 20, found, COUNT, &count) == OK && count == 0);
+        view_close(view);
+        for (uint32_t i = 0; i < COUNT; i++)
+            if (set_of & 1u << i)
+                TEST_CHECK(fresh_do(&fresh, 1, flip, &all[i]) == OK);
+    }
+    for (uint32_t i = 0; i < COUNT; i++)
+        TEST_CHECK(fresh_do(&fresh, 1, clear, &all[i]) == OK);
+    fresh_close(&fresh);
+}
+
 TEST_LIST
 = {
     {"due: never early, never late, also after opening again", test_due_never_early_and_never_late},
@@ -268,5 +327,6 @@ TEST_LIST
     {"due: seen where it is set, wakes who waits", test_due_seen_in_the_transaction_that_sets_it_and_wakes},
     {"due: random entries against an array", test_due_random_against_an_array},
     {"due: the first shard that has something", test_due_the_first_shard_that_has_something},
+    {"due: keys are read whatever their rows say", test_due_keys_are_read_whatever_their_rows_say},
     {NULL, NULL},
 };

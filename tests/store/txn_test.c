@@ -319,6 +319,38 @@ static void test_damage(void)
     fresh_close(&fresh);
 }
 
+/* Added and removed by whoever believes another row; and taken back, so that nothing is left. */
+static enum error try_both(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct key key = row_key(1, 7), last = row_key(9, 1);
+    struct counter row;
+    (void)at_us;
+    (void)context;
+    TEST_CHECK(txn_try_remove(txn, TABLE_COUNTERS, key_span(&key)) == ERR_NOT_FOUND && txn->writes == 0);
+    for (int round = 0; round < 2; round++) { /* at the end of the table, and within it */
+        TEST_CHECK(txn_try_add(txn, TABLE_COUNTERS, key_span(&last), &(struct counter){.value = 5}) == OK);
+        uint32_t writes = txn->writes;
+        TEST_CHECK(txn_try_add(txn, TABLE_COUNTERS, key_span(&last), &(struct counter){.value = 6}) ==
+                   ERR_EXISTS);
+        TEST_CHECK(txn->writes == writes && txn->error == OK);
+        TEST_CHECK(txn_read(txn, TABLE_COUNTERS, key_span(&last), &row) == OK && row.value == 5);
+        TEST_CHECK(txn_try_remove(txn, TABLE_COUNTERS, key_span(&last)) == OK && txn->writes == writes + 1);
+        TEST_CHECK(txn_read(txn, TABLE_COUNTERS, key_span(&last), &row) == ERR_NOT_FOUND);
+        last = row_key(1, 7);
+    }
+    return OK;
+}
+
+static void test_tries(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    TEST_CHECK(fresh_do(&fresh, 1, fill, NULL) == OK);
+    TEST_CHECK(fresh_do(&fresh, 1, try_both, NULL) == OK);
+    TEST_CHECK(fresh_do(&fresh, 1, empty, NULL) == OK);
+    fresh_close(&fresh);
+}
+
 static void test_words(void)
 {
     TEST_CHECK(txn_error_of(0) == OK && txn_error_of(MDB_NOTFOUND) == ERR_NOT_FOUND);
@@ -339,6 +371,7 @@ TEST_LIST
     {"written over, and read in the same transaction", test_overwritten},
     {"the first error of a write sticks", test_errors_stick},
     {"a damaged row says so, and its neighbours are sound", test_damage},
+    {"keys that another row says are there, or aren't", test_tries},
     {"LMDB's words in ours", test_words},
     {NULL, NULL},
 };

@@ -62,9 +62,9 @@ enum schedule_outcome {
 #undef X
         OUTCOME_COUNT
 };
-const char *schedule_overlap_name(uint8_t overlap); /* NULL: there is none; so the others */
-const char *schedule_missed_name(uint8_t missed);
-const char *schedule_outcome_name(uint8_t outcome);
+const char *schedule_overlap_name(uint8_t number); /* NULL: there is none; so the others */
+const char *schedule_missed_name(uint8_t number);
+const char *schedule_outcome_name(uint8_t number);
 
 /* What a client says of one. */
 #define SCHEDULE_WISH_FIELDS(X)                                 \

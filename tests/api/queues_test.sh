@@ -43,7 +43,7 @@ check "the audit log has it" has "$(get /stats/audits)" '"verb":"jobs.pause","ta
 check "a restart keeps them" stop
 check "the same store" start --schedulers 2
 check "they are there" listed '"kind":"x.mail"'
-check "resumed" runs 0 resume x.mail --reason done --json
+check "resumed" runs 0 resume x.mail --reason over --json
 check "says that it goes on" has "$(cat "$tmp/stdout")" '"state":"running","set_aside":0'
 check "resumed twice" runs 1 resume x.mail
 check "says why not" has "$(cat "$tmp/stderr")" "OPS_404_NOT_FOUND"

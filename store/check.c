@@ -20,7 +20,6 @@ enum {
     FINDING_SIZE = 256,
     KEY_TEXT_SIZE = 2 * 40 + 4, /* the first 40 bytes of a key in hexadecimal */
     SUMS_FIRST = 1024, /* room for counters and names to begin with; doubles while three quarters are used */
-    IMAGE_TRIES = 100, /* a living writer must commit twice between two lines of code to use one up */
 };
 
 /* ---- what a check knows ---- */
@@ -365,25 +364,6 @@ static void add_finding(struct apart *apart, const char *finding)
     keep(apart, finding);
 }
 
-/* The pages of the state that the guest holds open. */
-static enum error image_of(struct guest *guest, struct image_report *ret_report, char *ret_text,
-                           size_t text_size)
-{
-    int fd = guest->store.environment.data_fd;
-    for (unsigned i = 0; i < IMAGE_TRIES; i++) {
-        enum error e = image_check(fd, txn_number(&guest->txn), ret_report, ret_text, text_size);
-        if (e != ERR_NOT_FOUND)
-            return e;
-        e = guest_renew(guest);
-        if (e) {
-            snprintf(ret_text, text_size, "the newest state can't be opened: %s", error_name(e));
-            return e;
-        }
-    }
-    snprintf(ret_text, text_size, "the server commits faster than one can look; try again later");
-    return ERR_UNAVAILABLE;
-}
-
 static enum error look_at_rows(struct looking *looking, struct guest *guest, uint64_t pages)
 {
     struct apart *apart = looking->apart;
@@ -402,7 +382,7 @@ static enum error look_at_store(struct looking *looking, struct guest *guest, ch
 {
     struct image_report image = {0};
     char why[FINDING_SIZE] = "";
-    enum error e = image_of(guest, &image, why, sizeof(why));
+    enum error e = guest_look(guest, &image, why, sizeof(why));
     if (e == ERR_DAMAGED && image.damaged == 0) {
         add_finding(looking->apart, why); /* and nobody walks through that */
         return OK;

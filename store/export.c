@@ -108,11 +108,26 @@ static enum error write_table(struct export *x)
     return OK;
 }
 
+/* A damaged value ends the export when its turn comes. */
+static enum error look(struct guest *guest, char *ret_text, size_t text_size)
+{
+    struct image_report image = {.damaged = 0};
+    char why[256] = "";
+    enum error e = guest_look(guest, &image, why, sizeof(why));
+    if (e == OK || (e == ERR_DAMAGED && image.damaged > 0))
+        return OK;
+    snprintf(ret_text, text_size, "%s; nothing was exported", why);
+    return e;
+}
+
 enum error export_jsonl(struct guest *guest, struct json_sink *sink, struct export_report *ret_report,
                         char *ret_text, size_t text_size)
 {
     struct export x = {
         .guest = guest, .sink = sink, .report.states = 1, .text = ret_text, .text_size = text_size};
+    enum error damaged = look(guest, ret_text, text_size);
+    if (damaged)
+        return damaged;
     for (x.table = 0; x.table < guest->store.schema->tables_count; x.table++) {
         enum error e = write_table(&x);
         if (e)

@@ -11,7 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NICE = 10 };
+enum {
+    NICE = 10,
+    LOOK_TRIES = 100, /* a living writer must commit twice between two lines of code to use one up */
+};
 
 /* ---- one state ---- */
 
@@ -96,6 +99,23 @@ enum error guest_renew(struct guest *guest)
 {
     guest_end(guest);
     return guest_begin(guest);
+}
+
+enum error guest_look(struct guest *guest, struct image_report *ret_report, char *ret_text, size_t text_size)
+{
+    int fd = guest->store.environment.data_fd;
+    for (unsigned i = 0; i < LOOK_TRIES; i++) {
+        enum error e = image_check(fd, txn_number(&guest->txn), ret_report, ret_text, text_size);
+        if (e != ERR_NOT_FOUND)
+            return e;
+        e = guest_renew(guest);
+        if (e) {
+            snprintf(ret_text, text_size, "the newest state can't be opened: %s", error_name(e));
+            return e;
+        }
+    }
+    snprintf(ret_text, text_size, "the server commits faster than one can look; try again later");
+    return ERR_UNAVAILABLE;
 }
 
 void guest_close(struct guest *guest)

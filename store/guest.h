@@ -16,6 +16,7 @@
 
 #include <sys/types.h>
 
+#include "store/image.h"
 #include "store/meta.h"
 #include "store/store.h"
 
@@ -33,6 +34,9 @@ enum error guest_open(const char *dir, const struct schema *schema, struct guest
                       size_t text_size);
 /* Goes on to the newest state; what was read before is gone. After an error the guest can only be closed. */
 enum error guest_renew(struct guest *guest);
+/* Every page of the state that is held, without LMDB (image_check): where a tree is damaged rows would only be missing. Goes on
+ * to the newest state when the server has committed too often meanwhile. As image_check; ERR_UNAVAILABLE: it always had. */
+enum error guest_look(struct guest *guest, struct image_report *ret_report, char *ret_text, size_t text_size);
 void guest_close(struct guest *guest);
 
 /* Work of a child: may read and change *shared (which is copied there and back), ends with an error and, unless it is

@@ -122,6 +122,10 @@
     X(RFA_WEBHOOK_NOT_FOUND, 404, false, "", "Webhook does not exist.", "Verify webhook ID.", JOBS, true)    \
     X(RFA_WEBHOOK_CONFLICT, 409, false, "", "Same URL and event set already registered by this client.",     \
       "Use the existing webhook.", JOBS, true)                                                               \
+    X(RFA_WEBHOOK_DELIVERY_NOT_FOUND, 404, false, "", "Delivery does not exist.", "Verify delivery ID.",     \
+      JOBS, true)                                                                                            \
+    X(RFA_WEBHOOK_DELIVERY_CONFLICT, 409, false, "", "Delivery cannot be sent again as it is.",              \
+      "Enable the webhook, or leave it.", JOBS, true)                                                        \
     X(RFA_REQUEST_TIMEOUT, 408, true, "", "The request did not arrive in time.", "Retry; send it faster.",   \
       JOBS, true)                                                                                            \
     X(RFA_REQUEST_TARGET_TOO_LONG, 414, false, "", "The request line is too long.",                          \

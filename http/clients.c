@@ -12,7 +12,7 @@
 #include "store/counter.h"
 #include "store/view.h"
 
-enum { ID_TRIES = 3, KEYS_BODY_MAX = 4096, NO_DOMAIN_RETRY_S = 60 };
+enum { ID_TRIES = 3, KEYS_BODY_MAX = 4096 };
 
 #define DAY_S UINT64_C(86400)
 
@@ -438,21 +438,6 @@ static void serve_client(const struct request *q, struct response *r)
     write_picture(&json, p);
 }
 
-/* ---- webhooks, of which there are none ---- */
-
-static void serve_no_webhook(const struct request *q, struct response *r)
-{
-    (void)q;
-    response_error(r, ERROR_RFA_WEBHOOK_NOT_FOUND, "there is no such webhook");
-}
-
-static void serve_no_domain(const struct request *q, struct response *r)
-{
-    (void)q;
-    response_header(r, "Retry-After", "%d", NO_DOMAIN_RETRY_S);
-    response_error(r, ERROR_RFA_STORAGE_UNAVAILABLE, "this server takes no webhooks; nothing was stored");
-}
-
 /* ---- routes ---- */
 
 #define JOBS_ROUTE(verb, text, who, bucket, size, optional, modifies, handler)                           \
@@ -488,8 +473,6 @@ const struct route client_routes[] = {
                serve_renew_key),
     JOBS_ROUTE(POST, "/v1/clients/{client_id}/keys/revoke", KEY, CLIENT, KEYS_BODY_MAX, false, true,
                serve_revoke_key),
-    JOBS_ROUTE(POST, "/v1/webhooks", KEY, CLIENT, FRONT_BODY_MAX, false, true, serve_no_domain),
-    JOBS_ROUTE(DELETE, "/v1/webhooks/{webhook_id}", KEY, CLIENT, 0, false, true, serve_no_webhook),
 };
 const size_t client_routes_count = sizeof(client_routes) / sizeof(*client_routes);
 

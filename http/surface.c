@@ -5,6 +5,7 @@
 #include "http/bulk.h"
 #include "http/clients.h"
 #include "http/control.h"
+#include "http/deliveries.h"
 #include "http/documents.h"
 #include "http/grants.h"
 #include "http/job_inspect.h"
@@ -17,6 +18,7 @@
 #include "http/tokens.h"
 #include "http/work.h"
 #include "http/work_kinds.h"
+#include "http/webhooks.h"
 
 static void add(struct surface_tables *t, const struct route *routes, size_t count)
 {
@@ -52,6 +54,8 @@ struct surface_tables surface_tables(enum listening listening)
         add(&t, bulk_routes, bulk_routes_count);
         add(&t, schedule_routes, schedule_routes_count);
         add(&t, work_routes, work_routes_count);
+        add(&t, webhook_routes, webhook_routes_count);
+        add(&t, delivery_routes, delivery_routes_count);
         add(&t, control_routes, control_routes_count);
         add(&t, grant_routes, grant_routes_count);
     }

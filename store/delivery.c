@@ -8,9 +8,9 @@
 #include "store/retention.h"
 #include "store/store.h"
 
-#define CHAIN_SIZE                               33u /* kind:1 job:16 webhook:16 */
-#define ORDER_SIZE                               43u /* and event:8 topic:2 */
-#define LIST_SIZE                                33u /* kind:1 client:16 id:16 */
+#define CHAIN_SIZE                               33u                    /* kind:1 job:16 webhook:16 */
+#define ORDER_SIZE                               DELIVERY_KEY_OF_JOB    /* and event:8 topic:2 */
+#define LIST_SIZE                                DELIVERY_KEY_OF_CLIENT /* kind:1 client:16 id:16 */
 
 #define delivery_FIELD(name, TYPE, limit, since) RECORD_FIELD(delivery, name, TYPE, limit, since)
 RECORD_CLASS(delivery, DELIVERY_FIELDS, 1);

@@ -207,6 +207,8 @@ enum delivery_list {
     DELIVERY_LIST_FAILED = 3,
     DELIVERY_LIST_JOB = 1 /* of a job, by receiver, in order of events */
 };
+#define DELIVERY_KEY_OF_CLIENT 33u /* bytes of such a key */
+#define DELIVERY_KEY_OF_JOB    43u
 struct delivery_scan {
     struct scan scan;
     struct key after;

@@ -8,7 +8,7 @@
 #include "http/catalogue.h"
 
 enum { COLUMNS = 7, LINE = 1024 };
-enum { JOBS_OWN = 4 }; /* extensions of the jobs surface that its specification does not have */
+enum { JOBS_OWN = 6 }; /* extensions of the jobs surface that its specification does not have */
 
 struct table {
     FILE *file;

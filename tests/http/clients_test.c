@@ -478,22 +478,6 @@ static void test_operators_help_who_lost_the_only_key_AMB_J_26(void)
     run(operator_body);
 }
 
-/* ---- what comes with the domain ---- */
-
-static void rest_body(void)
-{
-    static const char id[] = "00000000-0000-4000-8000-000000000000";
-    (void)stage_writer();
-    struct party p = join();
-    struct given with = {.key = p.key};
-    EXPECT(refused(ask(METHOD_DELETE, "/v1/webhooks/{webhook_id}", id, with), 404, "RFA_WEBHOOK_NOT_FOUND"));
-}
-
-static void test_a_server_without_webhooks_says_so(void)
-{
-    run(rest_body);
-}
-
 TEST_LIST
 = {
     {"clients: create (JOB-101, JOB-103, AMB-J-56)", test_create_client_JOB_101_JOB_103_AMB_J_56},
@@ -516,6 +500,5 @@ TEST_LIST
      test_anonymous_requests_are_limited_by_address_AMB_J_22},
     {"clients: operators help who lost the only key (AMB-J-26)",
      test_operators_help_who_lost_the_only_key_AMB_J_26},
-    {"clients: a server without webhooks says so", test_a_server_without_webhooks_says_so},
     {NULL, NULL},
 };

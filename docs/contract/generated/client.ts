@@ -201,6 +201,14 @@ export const workOperations = {
     runSchedule: { method: "POST", path: "/v1/schedules/{schedule_id}:run" },
     pauseSchedule: { method: "POST", path: "/v1/schedules/{schedule_id}:pause" },
     resumeSchedule: { method: "POST", path: "/v1/schedules/{schedule_id}:resume" },
+    listWebhooks: { method: "GET", path: "/v1/webhooks" },
+    getWebhook: { method: "GET", path: "/v1/webhooks/{webhook_id}" },
+    enableWebhook: { method: "POST", path: "/v1/webhooks/{webhook_id}:enable" },
+    disableWebhook: { method: "POST", path: "/v1/webhooks/{webhook_id}:disable" },
+    rotateWebhookSecret: { method: "POST", path: "/v1/webhooks/{webhook_id}:rotate" },
+    listDeliveries: { method: "GET", path: "/v1/deliveries" },
+    getDelivery: { method: "GET", path: "/v1/deliveries/{delivery_id}" },
+    resendDelivery: { method: "POST", path: "/v1/deliveries/{delivery_id}:resend" },
 } as const;
 export type WorkClient = Client<Pick<WorkOperations, keyof typeof workOperations>>;
 export function workClient(options: ClientOptions): WorkClient {

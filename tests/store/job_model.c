@@ -1,0 +1,548 @@
+#include "tests/store/job_model.h"
+
+#include "runtime/assert.h"
+#include "store/checksum.h"
+
+#define MS_US 1000u
+
+/* ---- jobs ---- */
+
+struct model_job *model_find(struct model *m, const struct uuid *id)
+{
+    for (uint32_t i = 0; i < MODEL_JOBS; i++)
+        if (m->jobs[i].there && uuid_equal(&m->jobs[i].id, id))
+            return &m->jobs[i];
+    return NULL;
+}
+
+uint32_t model_count(const struct model *m, uint8_t state)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < MODEL_JOBS; i++)
+        count += m->jobs[i].there && m->jobs[i].state == state;
+    return count;
+}
+
+uint32_t model_room(const struct model *m)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < MODEL_JOBS; i++)
+        count += !m->jobs[i].there;
+    return count;
+}
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static void say(struct model_answer *answer, const void *bytes, size_t size)
+{
+    ASSERT(answer->size + size <= sizeof(answer->bytes));
+    memcpy(answer->bytes + answer->size, bytes, size);
+    answer->size += (uint32_t)size;
+}
+
+/* Each change is one event, later than the one before. */
+static void move(struct model_job *job, uint8_t to, uint64_t at_us)
+{
+    uint64_t ms = at_us / MS_US * MS_US;
+    job->updated_us = job->events && ms <= job->updated_us ? job->updated_us + MS_US : ms;
+    job->events++;
+    job->state = to;
+    job->due_us = 0;
+}
+
+static bool final(const struct model_job *job)
+{
+    return job->state == JOB_SUCCEEDED || job->state == JOB_FAILED || job->state == JOB_CANCELED;
+}
+
+static bool is_nobody(const struct uuid *id)
+{
+    static const struct uuid nobody = {{0}};
+    return uuid_equal(id, &nobody);
+}
+
+static void end(struct model_job *job, uint64_t kept_us, const struct job_finish *said)
+{
+    struct model_report *report = &job->reports[job->attempt];
+    job->lease_us = job->owner = 0;
+    job->finished_us = job->updated_us;
+    job->retire_us = plus(job->finished_us, kept_us);
+    *report = (struct model_report){.there = true,
+                                    .outcome = job->state,
+                                    .fence = job->fence,
+                                    .started_us = job->started_us,
+                                    .finished_us = job->finished_us};
+    if (said) {
+        report->said = *said;
+        report->texts = checksum(checksum(0, said->message.bytes, said->message.size), said->result.bytes,
+                                 said->result.size);
+    }
+}
+
+/* ---- submit ---- */
+
+static void say_submitted(struct model_answer *answer, const struct model_job *job, bool made)
+{
+    struct job_submitted submitted = {
+        .id = job->id, .created_us = job->created_us, .state = job->state, .made = made, .kind = job->kind};
+    uint8_t bytes[JOB_SUBMITTED_SIZE];
+    say(answer, bytes, record_encode(&job_submitted_record, &submitted, bytes, sizeof(bytes)));
+}
+
+static bool repeats(struct model *m, const struct job_submit *c, struct model_answer *answer)
+{
+    for (uint32_t i = 0; i < MODEL_JOBS && c->key.size > 0; i++) {
+        struct model_job *job = &m->jobs[i];
+        if (!job->there || !uuid_equal(&job->client, &c->client) || strlen(job->key) != c->key.size ||
+            memcmp(job->key, c->key.bytes, c->key.size) != 0)
+            continue;
+        if (job->body != c->digest.bytes[0])
+            answer->error = ERR_KEY_REUSED;
+        else
+            say_submitted(answer, job, false);
+        return true;
+    }
+    return false;
+}
+
+static enum error refusal(struct model *m, const struct job_submit *c, uint64_t at_us)
+{
+    uint32_t queued = model_count(m, JOB_QUEUED);
+    if (c->type == JOB_DEFERRED && c->execution_us + 1000000 <= at_us)
+        return ERR_INVALID;
+    if (model_find(m, &c->id))
+        return ERR_EXISTS;
+    if (c->execution_us <= at_us && queued >= c->queue_max)
+        return ERR_QUEUE_FULL;
+    return queued + model_count(m, JOB_ASSIGNED) + model_count(m, JOB_RUNNING) >= c->active_max ? ERR_ACTIVE
+                                                                                                : OK;
+}
+
+static void submit(struct model *m, const struct job_submit *c, uint64_t at_us, struct model_answer *answer)
+{
+    struct model_job *job = m->jobs;
+    if (repeats(m, c, answer))
+        return;
+    answer->error = refusal(m, c, at_us);
+    if (answer->error)
+        return;
+    while (job->there)
+        job++;
+    ASSERT(job < m->jobs + MODEL_JOBS);
+    uint64_t created = at_us / MS_US * MS_US;
+    m->newest_us = created > m->newest_us ? created : m->newest_us;
+    *job = (struct model_job){.there = true,
+                              .id = c->id,
+                              .client = c->client,
+                              .type = c->type,
+                              .kind = c->kind,
+                              .priority = c->priority,
+                              .attempt = 1,
+                              .seq = ++m->seq,
+                              .created_us = m->newest_us,
+                              .body = c->digest.bytes[0]};
+    memcpy(job->key, c->key.bytes, c->key.size);
+    move(job, JOB_CREATED, job->created_us);
+    job->execution_us = c->execution_us;
+    if (c->execution_us > at_us) {
+        job->execution_us = (c->execution_us + 999999) / 1000000 * 1000000;
+        job->due_us = job->execution_us;
+    } else {
+        move(job, JOB_QUEUED, job->created_us);
+        job->queued_us = job->updated_us;
+    }
+    say_submitted(answer, job, true);
+}
+
+/* ---- leases ---- */
+
+/* The first of those that may be claimed, and that this claim wants: by priority, then in the order of creation. */
+static struct model_job *next(struct model *m, const struct job_claim *c)
+{
+    struct model_job *first = NULL;
+    for (uint32_t i = 0; i < MODEL_JOBS; i++) {
+        struct model_job *job = &m->jobs[i];
+        bool outside = job->kind == WORK_KIND_USER;
+        if (!job->there || job->state != JOB_QUEUED || job->due_us || outside != (c->lane == LANE_OUTSIDE) ||
+            (outside && !uuid_equal(&job->client, &c->client)))
+            continue;
+        if (!first || job->priority > first->priority ||
+            (job->priority == first->priority && job->seq < first->seq))
+            first = job;
+    }
+    return first;
+}
+
+static void claim(struct model *m, const struct job_claim *c, uint64_t at_us, struct model_answer *answer)
+{
+    struct model_job *job;
+    answer->error = ERR_NOT_FOUND;
+    for (uint32_t i = 0; i < c->most && (job = next(m, c)) != NULL; i++) {
+        if (c->running_max && model_count(m, JOB_ASSIGNED) + model_count(m, JOB_RUNNING) >= c->running_max)
+            break;
+        struct job_claimed claimed = {
+            .id = job->id, .client = job->client, .queued_us = job->queued_us, .attempt = job->attempt};
+        move(job, JOB_ASSIGNED, at_us);
+        claimed.claimed_us = job->updated_us;
+        if (c->running) {
+            move(job, JOB_RUNNING, at_us);
+            job->started_us = job->updated_us;
+        }
+        job->fence = claimed.fence = ++m->fence;
+        job->owner = c->owner;
+        job->progress = 0;
+        job->lease_us = job->due_us = claimed.lease_us = plus(c->steady_us, c->lease_us);
+        claimed.kind = job->kind;
+        say(answer, &claimed, sizeof(claimed));
+        answer->error = OK;
+    }
+}
+
+static enum error held(const struct model_job *job, uint64_t fence, uint64_t steady_us)
+{
+    if (!job)
+        return ERR_NOT_FOUND;
+    if (job->fence != fence)
+        return ERR_FENCED;
+    if (job->state == JOB_CANCELED)
+        return ERR_CONFLICT;
+    if (job->state != JOB_ASSIGNED && job->state != JOB_RUNNING)
+        return ERR_FENCED;
+    return steady_us >= job->lease_us ? ERR_EXPIRED : OK;
+}
+
+static void extend(struct model_job *job, uint64_t until_us)
+{
+    job->lease_us = until_us > job->lease_us ? until_us : job->lease_us;
+}
+
+static void start(struct model *m, const struct job_start *c, uint64_t at_us, struct model_answer *answer)
+{
+    struct model_job *job = model_find(m, &c->id);
+    answer->error = held(job, c->fence, c->steady_us);
+    if (answer->error)
+        return;
+    if (job->state == JOB_ASSIGNED) {
+        uint64_t due_us = job->due_us;
+        move(job, JOB_RUNNING, at_us);
+        job->due_us = due_us; /* of the lease, which goes on */
+        job->started_us = job->updated_us;
+        extend(job, plus(c->steady_us, c->lease_us));
+    }
+    say(answer, &job->started_us, sizeof(job->started_us));
+}
+
+static void heartbeat(struct model *m, const struct job_heartbeat *c, struct model_answer *answer)
+{
+    struct model_job *job = model_find(m, &c->id);
+    if (job && !is_nobody(&c->client) && !uuid_equal(&c->client, &job->client))
+        job = NULL;
+    answer->error = held(job, c->fence, c->steady_us);
+    if (answer->error)
+        return;
+    extend(job, plus(c->steady_us, c->lease_us));
+    job->progress = c->progress <= 1000 ? c->progress : job->progress;
+    say(answer, &job->lease_us, sizeof(job->lease_us));
+}
+
+/* ---- ends ---- */
+
+static void retry(struct model_job *job, uint64_t at_us, uint64_t until_us)
+{
+    move(job, JOB_QUEUED, at_us);
+    job->attempt++;
+    job->started_us = job->finished_us = job->retire_us = 0;
+    job->failure = JOB_NO_FAILURE;
+    job->retryable = 0;
+    job->progress = 0;
+    job->queued_us = job->updated_us;
+    job->due_us = until_us;
+}
+
+static bool same_word(const struct model_report *report, const struct job_finish *c)
+{
+    const struct job_finish *s = &report->said;
+    return report->outcome != JOB_CANCELED && s->event == c->event && s->failure == c->failure &&
+           s->retryable == c->retryable && s->progress == c->progress && s->outputs == c->outputs &&
+           s->outputs_bytes == c->outputs_bytes &&
+           report->texts ==
+               checksum(checksum(0, c->message.bytes, c->message.size), c->result.bytes, c->result.size);
+}
+
+static void say_finished(struct model_answer *answer, const struct model_job *job,
+                         const struct model_report *report, uint16_t attempt, uint16_t retry_max, bool made)
+{
+    struct job_finished finished = {.client = job->client,
+                                    .started_us = report->started_us,
+                                    .finished_us = report->finished_us,
+                                    .state = report->outcome,
+                                    .made = made,
+                                    .kind = job->kind,
+                                    .attempt_last = attempt > retry_max,
+                                    .attempt = attempt};
+    say(answer, &finished, sizeof(finished));
+}
+
+/* Said before, and counted: answered as it was. */
+static enum error again(const struct model_job *job, const struct job_finish *c, struct model_answer *answer)
+{
+    enum error e = ERR_FENCED;
+    for (uint16_t attempt = MODEL_ATTEMPTS; attempt > 0; attempt--) {
+        const struct model_report *report = &job->reports[attempt];
+        if (!report->there || report->fence != c->fence)
+            continue;
+        if (report->outcome != JOB_CANCELED && report->said.fence && same_word(report, c)) {
+            say_finished(answer, job, report, attempt, c->retry_max, false);
+            return OK;
+        }
+        if (report->outcome == JOB_CANCELED)
+            e = ERR_CONFLICT;
+    }
+    return e;
+}
+
+static void finish(struct model *m, const struct job_finish *c, uint64_t at_us, struct model_answer *answer)
+{
+    struct model_job *job = model_find(m, &c->id);
+    if (job && !is_nobody(&c->client) && !uuid_equal(&c->client, &job->client))
+        job = NULL;
+    enum error e = held(job, c->fence, c->steady_us);
+    if (!e && job->state != JOB_RUNNING)
+        e = ERR_FENCED;
+    if (e == ERR_FENCED || e == ERR_CONFLICT)
+        e = again(job, c, answer);
+    else if (!e) {
+        move(job, c->event == JOB_SUCCEED ? JOB_SUCCEEDED : JOB_FAILED, at_us);
+        job->failure = c->failure;
+        job->retryable = c->retryable;
+        job->progress = c->event == JOB_SUCCEED ? 1000 : c->progress ? c->progress : job->progress;
+        end(job, c->kept_us, c);
+        say_finished(answer, job, &job->reports[job->attempt], job->attempt, c->retry_max, true);
+        if (c->event != JOB_SUCCEED && c->auto_retry && c->retryable && job->attempt <= c->retry_max)
+            retry(job, at_us, c->backoff_us ? plus(c->steady_us, c->backoff_us) : 0);
+    }
+    answer->error = e;
+}
+
+static void lose(struct model_job *job, uint64_t at_us, uint64_t kept_us)
+{
+    move(job, JOB_FAILED, at_us);
+    job->failure = JOB_RUNNER_LOST;
+    job->retryable = 1;
+    end(job, kept_us, NULL);
+}
+
+/* ---- what clients change ---- */
+
+static void say_changed(struct model_answer *answer, const struct model_job *job, uint8_t from, bool made)
+{
+    struct job_changed changed = {.updated_us = job->updated_us,
+                                  .waited_us = from == JOB_QUEUED && job->updated_us > job->queued_us
+                                                   ? job->updated_us - job->queued_us
+                                                   : 0,
+                                  .attempt = job->attempt,
+                                  .state = job->state,
+                                  .from = from,
+                                  .made = made,
+                                  .kind = job->kind,
+                                  .failure = job->failure,
+                                  .job_client = job->client};
+    if (from == JOB_ASSIGNED || from == JOB_RUNNING)
+        memcpy(changed.worker, "w", 1);
+    say(answer, &changed, sizeof(changed));
+}
+
+static void cancel(struct model *m, const struct job_cancel *c, uint64_t at_us, struct model_answer *answer)
+{
+    struct model_job *job = model_find(m, &c->id);
+    answer->error = !job                                                            ? ERR_NOT_FOUND
+                    : is_nobody(&c->client) || uuid_equal(&c->client, &job->client) ? OK
+                                                                                    : ERR_FORBIDDEN;
+    if (answer->error)
+        return;
+    uint8_t from = job->state;
+    bool made = !final(job);
+    if (made) {
+        move(job, JOB_CANCELED, at_us);
+        end(job, c->kept_us, NULL);
+    }
+    say_changed(answer, job, from, made);
+}
+
+static void retry_one(struct model *m, const struct job_retry *c, uint64_t at_us, struct model_answer *answer)
+{
+    struct model_job *job = model_find(m, &c->id);
+    answer->error = !job                                                            ? ERR_NOT_FOUND
+                    : is_nobody(&c->client) || uuid_equal(&c->client, &job->client) ? OK
+                                                                                    : ERR_FORBIDDEN;
+    if (answer->error)
+        return;
+    uint8_t from = job->state;
+    if (from == JOB_FAILED) {
+        answer->error = job->attempt > c->retry_max                  ? ERR_CONFLICT
+                        : model_count(m, JOB_QUEUED) >= c->queue_max ? ERR_QUEUE_FULL
+                                                                     : OK;
+        if (answer->error)
+            return;
+        uint64_t wait = job_backoff_us((uint16_t)(job->attempt + 1), c->base_us, c->most_us, c->chance);
+        retry(job, at_us, wait ? plus(c->steady_us, wait) : 0);
+    }
+    say_changed(answer, job, from, from == JOB_FAILED);
+}
+
+/* ---- what happens by itself ---- */
+
+static bool in_queue(const struct model_job *job, uint8_t queue)
+{
+    switch (queue) {
+    case DUE_JOB_TIME:
+        return job->state == JOB_CREATED;
+    case DUE_JOB_BACKOFF:
+        return job->state == JOB_QUEUED;
+    default:
+        return job->state == JOB_ASSIGNED || job->state == JOB_RUNNING;
+    }
+}
+
+static struct model_job *first_due(struct model *m, uint8_t queue, uint16_t shard, uint64_t until_us)
+{
+    struct model_job *first = NULL;
+    for (uint32_t i = 0; i < MODEL_JOBS; i++) {
+        struct model_job *job = &m->jobs[i];
+        if (!job->there || !job->due_us || job->due_us > until_us || job_shard(&job->id) != shard ||
+            !in_queue(job, queue))
+            continue;
+        if (!first || job->due_us < first->due_us ||
+            (job->due_us == first->due_us && memcmp(&job->id, &first->id, sizeof(job->id)) < 0))
+            first = job;
+    }
+    return first;
+}
+
+static void requeue(struct model_job *job, uint64_t at_us)
+{
+    move(job, JOB_QUEUED, at_us);
+    job->owner = job->lease_us = 0;
+    job->progress = 0;
+    job->queued_us = job->updated_us;
+}
+
+static void fire_one(struct model *m, struct model_job *job, const struct job_fire *c, uint64_t at_us,
+                     struct job_fired *fired)
+{
+    uint64_t until = job->owner == 0 && job->lease_us < c->grace_us ? c->grace_us : job->lease_us;
+    switch (job->state) {
+    case JOB_CREATED:
+        if (model_count(m, JOB_QUEUED) >= c->queue_max) {
+            fired->postponed = 1;
+            job->due_us = plus(c->wall_us, JOB_FIRE_AGAIN_US);
+            return;
+        }
+        move(job, JOB_QUEUED, at_us > job->execution_us ? at_us : job->execution_us);
+        job->queued_us = job->updated_us;
+        fired->event = JOB_ENQUEUE;
+        return;
+    case JOB_QUEUED:
+        job->due_us = 0;
+        return;
+    default:
+        if (c->steady_us < until) {
+            job->lease_us = job->due_us = until;
+        } else if (job->state == JOB_ASSIGNED) {
+            fired->event = JOB_REQUEUE;
+            requeue(job, at_us);
+        } else {
+            fired->event = JOB_FAIL;
+            lose(job, at_us, c->kept_us);
+        }
+    }
+}
+
+static struct job_fired fired_of(const struct model_job *job)
+{
+    return (struct job_fired){.id = job->id,
+                              .client = job->client,
+                              .event = JOB_EVENT_COUNT,
+                              .from = job->state,
+                              .kind = job->kind,
+                              .attempt = job->attempt};
+}
+
+static void fire(struct model *m, const struct job_fire *c, uint64_t at_us, struct model_answer *answer)
+{
+    static const uint8_t queues[] = {DUE_JOB_LEASE, DUE_JOB_BACKOFF, DUE_JOB_TIME};
+    uint32_t left = c->most;
+    for (size_t i = 0; i < sizeof(queues); i++) {
+        uint64_t now = queues[i] == DUE_JOB_TIME ? c->wall_us : c->steady_us;
+        struct model_job *job;
+        while (left > 0 && (job = first_due(m, queues[i], c->shard, now)) != NULL) {
+            struct job_fired fired = fired_of(job);
+            fired.late_us = now - job->due_us;
+            fire_one(m, job, c, at_us, &fired);
+            say(answer, &fired, sizeof(fired));
+            left--;
+        }
+    }
+}
+
+static void reap(struct model *m, const struct job_reap *c, uint64_t at_us, struct model_answer *answer)
+{
+    for (uint32_t at = 0; at < c->ids.size; at += sizeof(struct uuid)) {
+        struct uuid id;
+        memcpy(&id, (const uint8_t *)c->ids.bytes + at, sizeof(id));
+        struct model_job *job = model_find(m, &id);
+        if (!job || (job->state != JOB_ASSIGNED && job->state != JOB_RUNNING) || job->owner == 0 ||
+            job->owner == c->start)
+            continue;
+        struct job_fired fired = fired_of(job);
+        fired.event = job->state == JOB_RUNNING ? JOB_FAIL : JOB_REQUEUE;
+        if (job->state == JOB_RUNNING)
+            lose(job, at_us, c->kept_us);
+        else
+            requeue(job, at_us);
+        say(answer, &fired, sizeof(fired));
+    }
+}
+
+static void sweep(struct model *m, uint64_t at_us, struct model_answer *answer)
+{
+    uint32_t said[2] = {0, 0};
+    for (uint32_t i = 0; i < MODEL_JOBS; i++) {
+        struct model_job *job = &m->jobs[i];
+        if (!job->there || !final(job) || job->retire_us > at_us)
+            continue;
+        job->there = false;
+        said[0]++;
+    }
+    say(answer, said, sizeof(said));
+}
+
+void model_apply(struct model *m, const struct command_class *class, const void *command, uint64_t at_us,
+                 struct model_answer *ret)
+{
+    ret->error = OK;
+    ret->size = 0;
+    if (class == &job_submit_class)
+        submit(m, command, at_us, ret);
+    else if (class == &job_claim_class)
+        claim(m, command, at_us, ret);
+    else if (class == &job_start_class)
+        start(m, command, at_us, ret);
+    else if (class == &job_heartbeat_class)
+        heartbeat(m, command, ret);
+    else if (class == &job_finish_class)
+        finish(m, command, at_us, ret);
+    else if (class == &job_cancel_class)
+        cancel(m, command, at_us, ret);
+    else if (class == &job_retry_class)
+        retry_one(m, command, at_us, ret);
+    else if (class == &job_fire_class)
+        fire(m, command, at_us, ret);
+    else if (class == &job_reap_class)
+        reap(m, command, at_us, ret);
+    else
+        sweep(m, at_us, ret);
+}

@@ -13,6 +13,7 @@
 #include "http/process.h"
 #include "http/store_figures.h"
 #include "http/tls.h"
+#include "http/webhook_metrics.h"
 #include "runtime/runtime.h"
 #include "store/view.h"
 
@@ -474,6 +475,7 @@ void metrics_serve(const struct request *q, struct response *r)
     write_quantiles(&t);
     write_routing(&t);
     job_metrics_write(&t);
+    webhook_metrics_write(&t);
     telemetry_write_metrics(runtime_telemetry(runtime_self()), t.sink,
                             t.open ? TELEMETRY_OPENMETRICS : TELEMETRY_PROMETHEUS);
     if (t.open)

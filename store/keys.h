@@ -19,6 +19,11 @@
  *     signing_keys  id:16                                                 UUIDv7
  *     revocations   id:16                                                 named id of kind, issuer, value
  *     seen_tokens   id:16                                                 named id of issuer, jti
+ *     jobs        id:16                                                   UUIDv7
+ *     job_definitions  id:16                                              the same
+ *     job_queue   lane:1  what the lane goes by...  rank:1  place:8       store/job_queue.h: the next one is the first
+ *     client_jobs client:16  seq:8                                        a client's in their order
+ *     reports     id:16  attempt:2                                        of one job together
  *     webhooks    client:16  id:16                                        a client's stand together; UUIDv7
  *     webhook_ids id:16                                                   the way from an id to its client
  *     deliveries  id:16                                                   UUIDv7 of the event's time

@@ -4,7 +4,9 @@
  *     "secret"   16 bytes of chance                 tokens and partitions are made with it
  *     "commit"   u64                                the transaction that wrote it, which is every one
  *
- * The stamp is how a start notices that LMDB's newest meta page was lost: the state before it is sound by itself.
+ * The stamp says of which commit the rows are: a start that finds them under a meta page with another number refuses. That
+ * the number itself is damaged, so that the newest commit looks like an older one, is seen by the lists of free pages
+ * (store/image.h); a meta page that was put back as a whole to what it was two commits before isn't seen at all.
  * Used by environment.c and store.c, over LMDB's transactions, before there is a store.
  */
 #ifndef COPPICE_STORE_META_H

@@ -9,10 +9,11 @@
 #define STARTS        3u /* of a server that is started again and again: whose claims are whose */
 
 const struct command_class *const workload_job_classes[WORKLOAD_JOB_CLASSES] = {
-    &job_submit_class, &job_claim_class,  &job_start_class,      &job_heartbeat_class,
-    &job_finish_class, &job_cancel_class, &job_retry_class,      &job_fire_class,
-    &job_reap_class,   &job_pause_class,  &job_resume_class,     &job_unpark_class,
-    &job_run_class,    &job_bulk_class,   &job_bulk_abort_class, &job_bulk_step_class,
+    &job_submit_class,   &job_claim_class,       &job_start_class,       &job_heartbeat_class,
+    &job_finish_class,   &job_cancel_class,      &job_retry_class,       &job_fire_class,
+    &job_reap_class,     &job_pause_class,       &job_resume_class,      &job_unpark_class,
+    &job_run_class,      &job_bulk_class,        &job_bulk_abort_class,  &job_bulk_step_class,
+    &schedule_put_class, &schedule_remove_class, &schedule_switch_class, &schedule_fire_class,
 };
 
 /* Few clients, so that their keys and queues meet. */
@@ -286,6 +287,60 @@ static bool draw_bulk(struct workload *w, struct txn *txn, struct batch_item *it
     return true;
 }
 
+/* ---- schedules ---- */
+
+static struct schedule some_schedule(struct workload *w, struct txn *txn)
+{
+    struct schedule schedule = {.id = workload_uuid(w), .client = some_client(w)};
+    struct key from;
+    from.size = 0;
+    key_add_u8(&from, 0);
+    struct scan scan = txn_scan(txn, TABLE_SCHEDULES, key_span(&from), 1, SCAN_UP);
+    for (uint32_t skip = dice_below(&w->dice, 3); scan_next(&scan) && skip > 0; skip--)
+        ;
+    (void)scan_read(&scan, &schedule);
+    scan_end(&scan);
+    return schedule;
+}
+
+static bool draw_schedule(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
+{
+    const struct schedule there = some_schedule(w, txn);
+    const bool known = dice_chance(&w->dice, 900);
+    const struct schedule_put put = {.id = workload_uuid(w),
+                                     .client = known ? workload_id(w, txn, TABLE_CLIENTS) : workload_uuid(w),
+                                     .overlap = (uint8_t)dice_below(&w->dice, OVERLAP_COUNT),
+                                     .missed = (uint8_t)dice_below(&w->dice, MISSED_COUNT),
+                                     .kind = WORK_KIND_SUCCESS_FAST,
+                                     .grace_us = 60 * SECOND_US,
+                                     .name = span_text("hourly"),
+                                     .cron = span_text("7 * * * *"),
+                                     .payload = span_text("")};
+    const struct schedule_remove removal = {.id = there.id, .client = there.client};
+    const struct schedule_switch turn = {
+        .id = there.id, .client = there.client, .paused = (uint8_t)dice_below(&w->dice, 2)};
+    const struct schedule_fire fire = {.id = known ? there.id : (struct uuid){{0}},
+                                       .client = known ? there.client : (struct uuid){{0}},
+                                       .job = workload_uuid(w),
+                                       .wall_us = w->at_us,
+                                       .kept_us = KEPT_US,
+                                       .runtime_max_ms = 120000,
+                                       .payload_max = 262144,
+                                       .queue_max = 500,
+                                       .active_max = 600};
+    if (code == schedule_put_class.code)
+        workload_encode(w, item, &schedule_put_class, &put);
+    else if (code == schedule_remove_class.code)
+        workload_encode(w, item, &schedule_remove_class, &removal);
+    else if (code == schedule_switch_class.code)
+        workload_encode(w, item, &schedule_switch_class, &turn);
+    else if (code == schedule_fire_class.code)
+        workload_encode(w, item, &schedule_fire_class, &fire);
+    else
+        return false;
+    return true;
+}
+
 bool workload_draw_job(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
 {
     if (code == job_submit_class.code) {
@@ -313,7 +368,8 @@ bool workload_draw_job(struct workload *w, struct txn *txn, struct batch_item *i
     } else if (code == job_reap_class.code) {
         draw_reap(w, txn, item);
     } else {
-        return draw_pause(w, txn, item, code) || draw_bulk(w, txn, item, code);
+        return draw_pause(w, txn, item, code) || draw_bulk(w, txn, item, code) ||
+               draw_schedule(w, txn, item, code);
     }
     return true;
 }

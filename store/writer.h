@@ -9,7 +9,8 @@
  * Its mailbox is the queue: STORE_QUEUE_MAX commands, refused beyond (ERR_FULL); from pressure level degraded on
  * commands of low priority are refused, at shed those of normal priority too (ERR_SHED).
  *
- * A command that is looked at only when its submitter waits no longer is refused, ERR_TIMEOUT, and has no effect.
+ * A command that is looked at only when its submitter waits no longer is refused, ERR_TIMEOUT, and has no effect; but one of high
+ * priority is done: a revocation that comes late is better than none.
  *
  * A commit that fails ends the process with status 74 (EX_IOERR) after one line that says why; nobody is answered.
  */

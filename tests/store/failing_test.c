@@ -14,6 +14,7 @@
 #include "store/check.h"
 #include "store/checksum.h"
 #include "store/delivery_relay.h"
+#include "store/job_schedule.h"
 #include "store/outbox.h"
 #include "store/principal.h"
 #include "store/retention.h"
@@ -97,6 +98,8 @@ static const struct command_class *const makers[] = {
     &webhook_put_class,        &outbox_claim_class,  &job_submit_class,    &delivery_relay_class,
     &delivery_settle_class,    &job_submit_class,    &job_claim_class,     &outbox_bury_class,
     &job_finish_class,         &job_pause_class,     &job_submit_class,    &job_bulk_class,
+    &schedule_put_class,       &job_resume_class,    &job_submit_class,    &job_claim_class,
+    &job_finish_class,         &job_finish_class,
 };
 
 static void draw_several(struct workload *w, struct store *store, const struct command_class *class,
@@ -108,6 +111,30 @@ static void draw_several(struct workload *w, struct store *store, const struct c
     }
 }
 
+static int64_t failed_jobs(struct store *store)
+{
+    int64_t count = 0;
+    struct view *view = view_open_outside(store, 2);
+    TEST_ASSERT(view && job_count(&view->txn, JOB_FAILED, &count) == OK);
+    view_close(view);
+    return count;
+}
+
+/* Some that failed, so that there is something to retry; nothing may be paused meanwhile. */
+static void fail_some(struct workload *w, struct store *store)
+{
+    static const struct command_class *const way[] = {&job_resume_class, &job_submit_class, &job_claim_class,
+                                                      &job_start_class, &job_finish_class};
+    for (uint32_t round = 0; round < 100 && failed_jobs(store) < TEMPLATE_THINGS; round++)
+        for (size_t i = 0; i < sizeof(way) / sizeof(*way); i++)
+            draw_several(w, store, way[i], 2);
+    draw_several(w, store, &job_submit_class, 4 * TEMPLATE_THINGS); /* some of them are set aside ... */
+    draw_several(w, store, &job_pause_class, 3);
+    draw_several(w, store, &job_claim_class,
+                 2 * TEMPLATE_THINGS); /* ... by these, the others wait or are claimed */
+    draw_several(w, store, &job_submit_class, 4 * TEMPLATE_THINGS);
+}
+
 static void begin(void)
 {
     struct workload w;
@@ -115,7 +142,7 @@ static void begin(void)
     place_make(place);
     snprintf(template, sizeof(template), "%s/template", place);
     snprintf(work, sizeof(work), "%s/work", place);
-    TEST_ASSERT(workload_create(&w, 1));
+    TEST_ASSERT(workload_create(&w, 2));
     struct store *store = open_sound(template);
     for (int i = 0; i < TEMPLATE_BATCHES; i++)
         TEST_ASSERT(batch_run(store, w.items, workload_draw(&w, store)) == OK);
@@ -124,6 +151,7 @@ static void begin(void)
     for (size_t i = 0; i < sizeof(makers) / sizeof(*makers);
          i++) /* so that there is something of each kind */
         draw_several(&w, store, makers[i], TEMPLATE_THINGS);
+    fail_some(&w, store);
     store_close(store);
     template_us = w.at_us;
     workload_destroy(&w);

@@ -191,7 +191,8 @@ void check_count_least(struct check *check, uint16_t counter, struct span label,
 static bool never_goes_back(uint16_t counter)
 {
     return counter == COUNTER_OUTBOX_NEXT || counter == COUNTER_LEDGER_NEXT || counter == COUNTER_RETAINED ||
-           counter == COUNTER_JOB_SEQ || counter == COUNTER_JOB_NEWEST || counter == COUNTER_JOB_FENCE;
+           counter == COUNTER_STEADY || counter == COUNTER_JOB_SEQ || counter == COUNTER_JOB_NEWEST ||
+           counter == COUNTER_JOB_FENCE;
 }
 
 static void counter_compare(struct check *check, const struct sum *sum, int64_t value, const char *key)

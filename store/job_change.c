@@ -5,6 +5,7 @@
 #include "store/job_queue.h"
 #include "store/job_submit.h"
 #include "store/retention.h"
+#include "store/steady.h"
 
 #define job_cancel_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_cancel, name, TYPE, limit, since)
 RECORD_CLASS(job_cancel, JOB_CANCEL_FIELDS, 1);
@@ -118,6 +119,7 @@ enum error job_retry_now(struct txn *txn, struct job *job, uint64_t at_us, uint6
         job_due_set(txn, job, job_later(steady_us, backoff_us));
     else
         job_queue_put(txn, job);
+    steady_note(txn, steady_us);
     return OK;
 }
 

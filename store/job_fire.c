@@ -3,6 +3,7 @@
 #include "store/job_lease.h"
 #include "store/job_queue.h"
 #include "store/job_submit.h"
+#include "store/steady.h"
 
 #define job_fire_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_fire, name, TYPE, limit, since)
 RECORD_CLASS(job_fire, JOB_FIRE_FIELDS, 1);
@@ -78,6 +79,7 @@ static enum error fire_lease(struct txn *txn, struct job *job, uint64_t at_us, c
 {
     uint64_t until = job->owner == 0 && job->lease_us < c->grace_us ? c->grace_us : job->lease_us;
     enum error e = OK;
+    steady_note(txn, c->steady_us);
     if (c->steady_us < until) {
         job->lease_us = until;
         defer_again(txn, job, until);

@@ -6,6 +6,7 @@
 #include "store/job_pause.h"
 #include "store/job_queue.h"
 #include "store/job_submit.h"
+#include "store/steady.h"
 
 #define job_claim_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_claim, name, TYPE, limit, since)
 RECORD_CLASS(job_claim, JOB_CLAIM_FIELDS, 1);
@@ -156,6 +157,7 @@ static void lease(struct txn *txn, struct job *job, const struct job_claim *c)
 {
     count(txn, job, c);
     counter_add(txn, COUNTER_JOB_FENCE, nothing, 1);
+    steady_note(txn, c->steady_us);
     job->owner = c->owner;
     job->worker = c->worker;
     job->progress = 0;
@@ -313,11 +315,12 @@ static enum error held(const struct job *job, uint64_t fence, uint64_t steady_us
 }
 
 /* The entry of the due index stays where it is; whoever comes to it finds that there is more time (store/job_fire.h). */
-static void extend(struct job *job, uint64_t steady_us, uint64_t lease_us)
+static void extend(struct txn *txn, struct job *job, uint64_t steady_us, uint64_t lease_us)
 {
     uint64_t until = job_later(steady_us, lease_us);
     if (until > job->lease_us)
         job->lease_us = until;
+    steady_note(txn, steady_us);
 }
 
 /* ---- start ---- */
@@ -339,7 +342,7 @@ static enum error apply_start(struct txn *txn, uint64_t at_us, const void *comma
         if (e)
             return e;
         job.started_us = job.updated_us;
-        extend(&job, c->steady_us, c->lease_us);
+        extend(txn, &job, c->steady_us, c->lease_us);
         job_write(txn, &job);
     }
     answer_add(answer, &job.started_us, sizeof(job.started_us));
@@ -369,7 +372,7 @@ static enum error apply_heartbeat(struct txn *txn, uint64_t at_us, const void *c
         e = held(&job, c->fence, c->steady_us);
     if (e)
         return e;
-    extend(&job, c->steady_us, c->lease_us);
+    extend(txn, &job, c->steady_us, c->lease_us);
     if (c->progress <= 1000)
         job.progress = c->progress;
     if (c->stage.size > 0)

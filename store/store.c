@@ -8,6 +8,7 @@
 #include "store/journal.h"
 #include "store/ledger.h"
 #include "store/meta.h"
+#include "store/steady.h"
 #include "store/view.h"
 #include "store/writer.h"
 
@@ -140,6 +141,19 @@ enum error store_load(struct store *store)
     return e ? e : load_ledger(store);
 }
 
+/* Steady time never begins before it ended. */
+static enum error go_on(struct store *store)
+{
+    struct view *view = actor_inside() ? view_open(store) : view_open_outside(store, 0);
+    uint64_t noted = 0;
+    if (!view)
+        return ERR_MEMORY;
+    if (steady_noted(&view->txn, &noted) == OK && noted > store->opened_us)
+        store->opened_us = noted; /* one that can't be read is told of by whoever looks at all rows */
+    view_close(view);
+    return OK;
+}
+
 static enum error bring_up(struct store *store, const struct store_options *o, char *text, size_t size)
 {
     struct environment_options environment = o->environment;
@@ -162,6 +176,9 @@ static enum error bring_up(struct store *store, const struct store_options *o, c
     e = migrate(store, &store->environment.format);
     if (e)
         return say(e, dir, "holds a store of an older format that could not be brought forward", text, size);
+    e = go_on(store);
+    if (e)
+        return say(e, dir, "can't be opened: no memory", text, size);
     store->ledger_max = o->ledger_max ? o->ledger_max : LEDGER_MAX;
     if (o->record && o->record[0])
         e = journal_create(o->record, store, &store->journal);

@@ -71,7 +71,7 @@ struct store {
     struct calendar calendar;     /* the keeper's */
     _Atomic uint64_t retained_us; /* its time at the keeper's last look; 0: there was none yet */
     uint64_t view_age_ns;
-    uint64_t opened_us, opened_elapsed_us; /* wall and elapsed time of the opening */
+    uint64_t opened_us, opened_elapsed_us; /* steady time (store/steady.h) and elapsed time of the opening */
     uint64_t start;                        /* names this opening: whose leases are whose; never 0 */
     struct uuid identity;
     uint8_t secret[16];
@@ -103,8 +103,8 @@ enum error store_submit(const struct command_class *class, const void *command, 
 enum error store_ask(const struct command_class *class, const void *command, uint64_t *ret_ref);
 enum error store_hear(uint64_t ref, void *ret_bytes, size_t room, size_t *ret_size, uint64_t deadline);
 uint64_t store_time_us(void); /* the wall clock as commands want it */
-/* Steady time: the wall clock when the store was opened, and what has elapsed since. A wall clock that leaps changes nothing in it,
- * so durable deadlines that are a duration from now go by it. */
+/* Steady time: the wall clock when the store was opened, or where steady time had come to if that is later (store/steady.h), and what
+ * has elapsed since. A wall clock that leaps changes nothing in it, so durable deadlines that are a duration from now go by it. */
 uint64_t store_steady_us(const struct store *store);
 
 /* Actors that want to know of a topic join its group: a cast of STORE_WAKE (payload: u32 topic) follows each

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "store/api_key.h"
+#include "store/client_quota.h"
 #include "store/audit.h"
 #include "store/outbox.h"
 #include "store/principal.h"
@@ -290,6 +291,15 @@ static void draw_take(struct workload *w, struct batch_item *item)
     workload_encode(w, item, &rate_window_take_class, &take);
 }
 
+static void draw_quota(struct workload *w, struct txn *txn, struct batch_item *item)
+{
+    const struct client_quota_take take = {.client = workload_id(w, txn, TABLE_CLIENT_KEYS),
+                                           .quota = dice_below(&w->dice, 8),
+                                           .window_us = 60 * UINT64_C(1000000),
+                                           .want = 1 + dice_below(&w->dice, 4)};
+    workload_encode(w, item, &client_quota_take_class, &take);
+}
+
 static void draw_principal(struct workload *w, struct batch_item *item, bool end)
 {
     char name[24];
@@ -308,11 +318,12 @@ static void draw_principal(struct workload *w, struct batch_item *item, bool end
         workload_encode(w, item, &principal_put_class, &put);
 }
 
-enum { DOMAIN_CLASSES = 12 };
+enum { DOMAIN_CLASSES = 13 };
 static const struct command_class *const domain_classes[DOMAIN_CLASSES] = {
     &client_create_class,      &api_key_issue_class,      &api_key_revoke_class,     &api_key_touch_class,
     &signing_key_rotate_class, &signing_key_revoke_class, &signing_key_remove_class, &revocation_put_class,
     &seen_token_put_class,     &rate_window_take_class,   &principal_put_class,      &principal_remove_class,
+    &client_quota_take_class,
 };
 
 static void draw_of_domain(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
@@ -333,6 +344,8 @@ static void draw_of_domain(struct workload *w, struct txn *txn, struct batch_ite
         draw_revocation(w, item);
     else if (code == seen_token_put_class.code)
         draw_seen(w, item);
+    else if (code == client_quota_take_class.code)
+        draw_quota(w, txn, item);
     else if (code == principal_put_class.code || code == principal_remove_class.code)
         draw_principal(w, item, code == principal_remove_class.code);
     else if (!workload_draw_job(w, txn, item, code) && !workload_draw_hook(w, txn, item, code)) {

@@ -4,6 +4,7 @@
 
 #include "actors/jobs.h"
 #include "actors/webhooks.h"
+#include "http/client_quota.h"
 #include "http/job_request.h"
 #include "http/work_kinds.h"
 
@@ -70,6 +71,8 @@ static void configure_webhooks(const struct options *o)
 
 void domains_configure(const struct options *o)
 {
+    client_quota_configure(&(struct client_quota_settings){.requests = o->limits_client_quota_requests,
+                                                           .window_us = o->limits_client_quota_window / US});
     configure_jobs(o);
     configure_webhooks(o);
 }

@@ -8,6 +8,7 @@
 #include "http/answer_check.h"
 #include "http/api_key_auth.h"
 #include "http/body.h"
+#include "http/client_quota.h"
 #include "http/metrics.h"
 #include "http/nearest.h"
 #include "http/operator_token.h"
@@ -880,7 +881,7 @@ static bool admit(struct front *front, struct request *q, struct response *r)
     }
     bool anonymous = route->anonymous != LIMIT_NONE && q->identity.kind == IDENTITY_NONE;
     return within(front, q, r, anonymous ? route->anonymous : route->limit) &&
-           within(front, q, r, route->everybody);
+           within(front, q, r, route->everybody) && client_quota_take(q, r);
 }
 
 static void serve(struct front *front, struct request *q, struct front_plan *plan, struct response *r)

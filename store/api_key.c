@@ -201,7 +201,9 @@ static void write_new(struct txn *txn, const struct api_key_issue *c, uint64_t a
                           .expires_us = at_us + c->ttl_us,
                           .gone_us = at_us + c->ttl_us + c->kept_us,
                           .created_by = c->by};
-    struct client_keys now = {.active = c->id, .issued = keys->issued + 1};
+    struct client_keys now = *keys;
+    now.active = c->id;
+    now.issued++;
     if (keys->issued == 0)
         retention_clear(txn, client->created_us + CLIENT_UNUSED_US, &c->client);
     txn_add(txn, TABLE_API_KEYS, id_span(&c->id), &key);

@@ -8,7 +8,7 @@
 #define client_FIELD(name, TYPE, limit, since) RECORD_FIELD(client, name, TYPE, limit, since)
 RECORD_CLASS(client, CLIENT_FIELDS, 1);
 #define client_keys_FIELD(name, TYPE, limit, since) RECORD_FIELD(client_keys, name, TYPE, limit, since)
-RECORD_CLASS(client_keys, CLIENT_KEYS_FIELDS, 1);
+RECORD_CLASS(client_keys, CLIENT_KEYS_FIELDS, 2);
 #define client_create_FIELD(name, TYPE, limit, since) RECORD_FIELD(client_create, name, TYPE, limit, since)
 RECORD_CLASS(client_create, CLIENT_CREATE_FIELDS, 1);
 

@@ -20,7 +20,11 @@ RECORD_STRUCT(client, CLIENT_FIELDS);
 
 /* Key: the client's id; there once it has had a key. `active`: the one key that may be good (it can be over its time);
  * all zero: none. `issued`: how many there ever were. */
-#define CLIENT_KEYS_FIELDS(X) X(active, UUID, 0, 1) X(issued, U64, 0, 1)
+#define CLIENT_KEYS_FIELDS(X)                                                                          \
+    X(active, UUID, 0, 1)                                                                              \
+    X(issued, U64, 0, 1)                                                                               \
+    X(quota_since_us, TIME, 0, 2) /* store/client_quota.h; 0: there was no request that was counted */ \
+    X(quota_used, U64, 0, 2)
 RECORD_STRUCT(client_keys, CLIENT_KEYS_FIELDS);
 
 #define CLIENT_CREATE_FIELDS(X)                                                      \

@@ -5,6 +5,7 @@
 #include "store/api_key.h"
 #include "store/audit.h"
 #include "store/client.h"
+#include "store/client_quota.h"
 #include "store/counter.h"
 #include "store/delivery.h"
 #include "store/delivery_relay.h"

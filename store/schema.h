@@ -73,6 +73,7 @@ enum table {
     X(api_key_issue)       \
     X(api_key_revoke)      \
     X(api_key_touch)       \
+    X(client_quota_take)   \
     X(rate_window_take)    \
     X(principal_put)       \
     X(principal_remove)    \

@@ -698,7 +698,7 @@ static void simultaneous_body(void)
     actor_pid dolls[50];
     (void)stage_writer();
     for (size_t i = 0; i < 50; i++)
-        dolls[i] = stage_doll((int)(i % 2), submit_twin, (void *)(uintptr_t)i);
+        dolls[i] = stage_doll(SPAWN_ON((int)(i % 2)), submit_twin, (void *)(uintptr_t)i);
     for (size_t i = 0; i < 50; i++)
         (void)stage_ended(dolls[i]);
     for (size_t i = 1; i < 50; i++)

@@ -12,6 +12,29 @@
 
 #define REQUEST_MAX 16384
 
+/* The size of a body in chunks, with their sizes and the last one; 0: it isn't whole. */
+static size_t chunked_size(const char *body, size_t size)
+{
+    size_t at = 0, chunk;
+    do {
+        const char *line = memchr(body + at, '\n', size - at);
+        if (!line)
+            return 0;
+        chunk = strtoul(body + at, NULL, 16);
+        at = (size_t)(line - body) + 1;
+        if (size - at < chunk + 2)
+            return 0;
+        at += chunk + 2;
+    } while (chunk > 0);
+    return at;
+}
+
+static bool is_chunked(const char *answer, size_t head)
+{
+    static const char line[] = "\r\nTransfer-Encoding: chunked\r\n";
+    return memmem(answer, head, line, sizeof line - 1) != NULL;
+}
+
 size_t asker_answer(const char *bytes, size_t size, int *ret_status, size_t *ret_head)
 {
     static const char name[] = "\r\ncontent-length:";
@@ -21,57 +44,35 @@ size_t asker_answer(const char *bytes, size_t size, int *ret_status, size_t *ret
     size_t head = (size_t)(end - bytes) + 4;
     if (memcmp(bytes, "HTTP/1.1 ", 9) != 0)
         bench_fail("no answer of HTTP: %.*s", (int)head, bytes);
+    *ret_status = atoi(bytes + 9);
+    *ret_head = head;
     for (const char *at = bytes; (at = memchr(at, '\r', (size_t)(end - at))); at++) {
         if (strncasecmp(at, name, sizeof name - 1) != 0)
             continue;
         size_t whole = head + strtoul(at + sizeof name - 1, NULL, 10);
-        *ret_status = atoi(bytes + 9);
-        *ret_head = head;
         return size < whole ? 0 : whole;
     }
-    bench_fail("an answer without Content-Length: %.*s", (int)head, bytes);
+    if (!is_chunked(bytes, head))
+        bench_fail("an answer without a length: %.*s", (int)head, bytes);
+    size_t body = chunked_size(bytes + head, size - head);
+    return body ? head + body : 0;
 }
 
-/* Puts the chunks of a body together where they stand; false: they aren't whole. */
-static bool join_chunks(char *body, size_t size, size_t *ret_size)
+size_t asker_body(const char *answer, size_t whole, size_t head, char *room)
 {
-    size_t from = 0, to = 0, chunk;
-    do {
-        const char *line = memchr(body + from, '\n', size - from);
-        if (!line)
-            return false;
-        chunk = strtoul(body + from, NULL, 16);
-        from = (size_t)(line - body) + 1;
-        if (size - from < chunk + 2)
-            return false;
-        from += chunk + 2;
-    } while (chunk > 0);
-    for (from = 0; (chunk = strtoul(body + from, NULL, 16)) > 0; from += chunk + 2, to += chunk) {
-        from = (size_t)((const char *)memchr(body + from, '\n', size - from) - body) + 1;
-        memmove(body + to, body + from, chunk);
+    const char *body = answer + head;
+    size_t size = 0, chunk;
+    if (!is_chunked(answer, head)) {
+        memmove(room, body, whole - head);
+        return whole - head;
     }
-    *ret_size = to;
-    return true;
-}
-
-/* The size of the answer that has come, or 0; a chunked one is put together. */
-static size_t whole_answer(struct asker *a, size_t used, int *ret_status)
-{
-    static const char chunked[] = "\r\nTransfer-Encoding: chunked\r\n";
-    const char *end = memmem(a->room, used, "\r\n\r\n", 4);
-    if (!end)
-        return 0;
-    size_t head = (size_t)(end - a->room) + 4, body;
-    if (!memmem(a->room, head, chunked, sizeof chunked - 1)) {
-        size_t whole = asker_answer(a->room, used, ret_status, &head);
-        a->body = a->room + head;
-        return whole;
+    while ((chunk = strtoul(body, NULL, 16)) > 0) {
+        body = (const char *)memchr(body, '\n', (size_t)(answer + whole - body)) + 1;
+        memmove(room + size, body, chunk);
+        size += chunk;
+        body += chunk + 2;
     }
-    if (!join_chunks(a->room + head, used - head, &body))
-        return 0;
-    *ret_status = atoi(a->room + 9);
-    a->body = a->room + head;
-    return head + body;
+    return size;
 }
 
 void asker_open(struct asker *a, uint16_t port)
@@ -90,7 +91,7 @@ void asker_close(struct asker *a)
 int asker_ask(struct asker *a, const char *method, const char *path, const char *key, const char *body)
 {
     char request[REQUEST_MAX];
-    size_t used = 0, whole;
+    size_t used = 0, whole, head;
     int status;
     int size = snprintf(request, sizeof request, "%s %s HTTP/1.1\r\nHost: localhost\r\n%s%s%s", method, path,
                         key ? "Authorization: Bearer " : "", key ? key : "", key ? "\r\n" : "");
@@ -109,8 +110,9 @@ int asker_ask(struct asker *a, const char *method, const char *path, const char 
         if (n <= 0)
             bench_fail("%s %s: the server says nothing", method, path);
         used += (size_t)n;
-    } while (!(whole = whole_answer(a, used, &status)));
-    a->room[whole] = 0;
+    } while (!(whole = asker_answer(a->room, used, &status, &head)));
+    a->body = a->room + head;
+    a->room[head + asker_body(a->room, whole, head, a->room + head)] = 0;
     return status;
 }
 

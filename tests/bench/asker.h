@@ -21,8 +21,9 @@ int asker_ask(struct asker *asker, const char *method, const char *path, const c
 /* The text of the first member of this name in the last answer, without quotes; false: there is none. */
 bool asker_member(const struct asker *asker, const char *name, char *ret, size_t size);
 
-/* The size of an HTTP answer with Content-Length, 0 when it isn't whole; *ret_status and *ret_head, the size of its head, when
- * it is. */
+/* The size of an HTTP answer, 0 when it isn't whole; *ret_status and *ret_head, the size of its head, when it is. */
 size_t asker_answer(const char *bytes, size_t size, int *ret_status, size_t *ret_head);
+/* The body of a whole answer, chunks put together; its size. room may be where it stands. */
+size_t asker_body(const char *answer, size_t whole, size_t head, char *room);
 
 #endif

@@ -18,8 +18,6 @@
 #define SUCCEEDED "coppice_job_transitions_total{event=\"job.succeeded\"}"
 #define PATH_SIZE 4200u
 
-static bool user_kinds;
-
 /* ---- its process ---- */
 
 static void program_path(char path[PATH_SIZE])
@@ -128,17 +126,10 @@ bool jobserver_possible(void)
     jobserver_enrol(&s);
     asker_open(&a, s.daemon.port);
     bool possible = asker_ask(&a, "POST", "/v1/jobs", s.keys[0], "{\"type\":\"EXECUTE\"}") == 202;
-    user_kinds = asker_ask(&a, "POST", "/v1/jobs", s.keys[0],
-                           "{\"type\":\"EXECUTE\",\"work_kind\":\"" USER_KIND "\",\"payload\":{}}") == 202;
     asker_close(&a);
     daemon_kill(&s.daemon);
     limits_remove(folder);
     return possible;
-}
-
-bool jobserver_user_kinds(void)
-{
-    return user_kinds;
 }
 
 double jobserver_metric(const struct jobserver *s, const char *series)
@@ -177,18 +168,20 @@ static uint32_t clients_of(const struct jobserver_submits *m)
     return m->clients ? m->clients : JOBSERVER_CLIENTS;
 }
 
+/* Of a user's own kind with its payload; of the catalogue's, with the same payload in a member that nobody knows. */
 static void make_template(struct jobserver_submits *m, uint32_t number, struct jobserver_template *t)
 {
     char body[CROWD_SAY_MAX], callback[256] = "";
+    bool own = strncmp(m->work_kind, "x.", 2) == 0;
     if (m->callbacks)
         snprintf(callback, sizeof callback, "\"callback\":\"%s\",", m->callback(number));
-    snprintf(body, sizeof body, "{\"type\":\"EXECUTE\",\"work_kind\":\"%s\",%s\"payload\":\"%.*s\"}",
-             m->work_kind, callback, (int)QUEUE_BODY, queue_body(0));
+    snprintf(body, sizeof body, "{%s\"work_kind\":\"%s\",%s\"payload\":\"%.*s\"}",
+             own ? "" : "\"type\":\"EXECUTE\",", m->work_kind, callback, (int)QUEUE_BODY, queue_body(0));
     t->bytes = malloc(CROWD_SAY_MAX);
     if (!t->bytes)
         bench_fail("no memory");
-    t->size =
-        jobserver_request(m->server->keys[number % JOBSERVER_CLIENTS], "POST", "/v1/jobs", body, t->bytes);
+    t->size = jobserver_request(m->server->keys[number % clients_of(m)], "POST",
+                                own ? "/v1/work:submit" : "/v1/jobs", body, t->bytes);
     t->digits = t->size - 2 - QUEUE_BODY;
 }
 
@@ -267,7 +260,7 @@ static struct crowd *open_crowd(struct queue *q, uint32_t clients, bool works,
     struct coppice *c = q->own;
     struct jobserver_submits *m = works ? &c->through.submits : &c->submits;
     m->server = &c->server;
-    m->work_kind = works || !user_kinds ? "SUCCESS_FAST" : USER_KIND;
+    m->work_kind = works ? "SUCCESS_FAST" : USER_KIND;
     *ret_counts = &m->counts;
     return crowd_open(
         &(struct crowd_part){
@@ -350,69 +343,46 @@ const struct queue_class queue_coppice = {.name = "coppice",
 
 /* ---- workers outside: they claim a few jobs over HTTP, and say of each that it is done ---- */
 
-#define OUTSIDE     16u
-#define OUTSIDE_MAX 32u /* jobs of a claim */
-#define TOKEN_SIZE  32u
-#define CLAIM_BODY  "{\"kinds\":[\"" USER_KIND "\"],\"max\":32,\"wait_ms\":5000}"
+#define OUTSIDE    128u
+#define TOKEN_SIZE 32u
+#define CLAIM_BODY "{\"kinds\":[\"" USER_KIND "\"],\"wait_ms\":5000}"
 
 struct outside {
     struct coppice coppice;
     struct worker {
-        bool claiming;
-        uint32_t claimed,
-            completing; /* jobs that it has; of them, those of which it has said that they are done */
-        struct lease {
-            char id[40], token[TOKEN_SIZE];
-        } leases[OUTSIDE_MAX];
+        bool completing;
+        char id[40], token[TOKEN_SIZE]; /* of the job that it has; no id: none */
     } workers[OUTSIDE];
 };
 
+/* Each is of one of the clients: a client has a limit of requests about work. */
 static size_t say_work(void *arg, uint32_t who, char *room)
 {
     struct outside *o = arg;
     struct worker *w = &o->workers[who];
-    const char *key = o->coppice.server.keys[0];
+    const char *key = o->coppice.server.keys[who % JOBSERVER_CLIENTS];
     char body[128];
-    if (w->claiming || (w->claimed == 0 && w->completing > 0))
-        return 0;
-    if (w->claimed == 0) {
-        w->claiming = true;
+    w->completing = w->id[0];
+    if (!w->completing)
         return jobserver_request(key, "POST", "/v1/work:claim", CLAIM_BODY, room);
-    }
-    const struct lease *lease = &w->leases[--w->claimed];
-    w->completing++;
-    snprintf(body, sizeof body, "{\"job_id\":\"%s\",\"lease_token\":\"%s\"}", lease->id, lease->token);
+    snprintf(body, sizeof body, "{\"job_id\":\"%s\",\"lease_token\":\"%s\"}", w->id, w->token);
+    w->id[0] = 0;
     return jobserver_request(key, "POST", "/v1/work:complete", body, room);
 }
 
-/* The next value of a member, with its length in *ret_size; NULL: there is none. */
-static const char *next_value(const char *at, const char *end, const char *member, size_t *ret_size)
+/* The text of a member, if there is one. */
+static bool take_text(const char *body, size_t size, const char *member, char *ret, size_t ret_size)
 {
-    const char *found = memmem(at, (size_t)(end - at), member, strlen(member));
-    if (!found)
-        return NULL;
-    found += strlen(member);
-    const char *quote = memchr(found, '"', (size_t)(end - found));
-    if (!quote)
-        bench_fail("no end of %s", member);
-    *ret_size = (size_t)(quote - found);
-    return found;
-}
-
-static void note_leases(struct worker *w, const char *at, const char *end)
-{
-    size_t id_size, token_size;
-    while ((at = next_value(at, end, "\"job_id\":\"", &id_size))) {
-        struct lease *lease = &w->leases[w->claimed];
-        const char *token = next_value(at, end, "\"lease_token\":\"", &token_size);
-        if (!token || id_size >= sizeof lease->id || token_size >= sizeof lease->token ||
-            w->claimed == OUTSIDE_MAX)
-            bench_fail("a lease that isn't one: %.*s", (int)(end - at), at);
-        snprintf(lease->id, sizeof lease->id, "%.*s", (int)id_size, at);
-        snprintf(lease->token, sizeof lease->token, "%.*s", (int)token_size, token);
-        w->claimed++;
-        at = token;
-    }
+    const char *at = memmem(body, size, member, strlen(member));
+    if (!at)
+        return false;
+    at += strlen(member);
+    const char *end = memchr(at, '"', (size_t)(body + size - at));
+    if (!end || (size_t)(end - at) >= ret_size)
+        bench_fail("a lease that isn't one: %.*s", (int)size, body);
+    memcpy(ret, at, (size_t)(end - at));
+    ret[end - at] = 0;
+    return true;
 }
 
 static size_t hear_work(void *arg, uint32_t who, const char *bytes, size_t size, uint32_t *ret_done)
@@ -425,13 +395,11 @@ static size_t hear_work(void *arg, uint32_t who, const char *bytes, size_t size,
         return 0;
     if (status != 200)
         bench_fail("a worker: %.*s", (int)whole, bytes);
-    if (w->claiming) {
-        w->claiming = false;
-        note_leases(w, bytes + head, bytes + whole);
-    } else {
-        w->completing--;
+    if (w->completing)
         o->coppice.through.submits.counts.finished++;
-    }
+    else if (take_text(bytes + head, whole - head, "\"job_id\":\"", w->id, sizeof w->id) &&
+             !take_text(bytes + head, whole - head, "\"lease_token\":\"", w->token, sizeof w->token))
+        bench_fail("a job without a lease: %.*s", (int)whole, bytes);
     *ret_done = 1;
     return whole;
 }
@@ -443,8 +411,6 @@ static bool begin_outside(struct queue *q, const char *folder)
     struct outside *o = calloc(1, sizeof *o);
     if (!o)
         bench_fail("no memory");
-    if (!user_kinds)
-        return false;
     q->own = o; /* begins with a struct coppice */
     jobserver_begin(&o->coppice.server, folder, 0);
     return true;
@@ -457,15 +423,9 @@ static struct crowd *open_outside(struct queue *q, uint32_t clients, bool works,
     struct jobserver_submits *m = &o->coppice.through.submits;
     const struct crowd_part parts[] = {
         {.port = q->daemon.port, .connections = clients, .talk = &jobserver_submit_talk, .arg = m},
-        {.port = q->daemon.port,
-         .connections = OUTSIDE,
-         .depth = OUTSIDE_MAX,
-         .talk = &work_talk,
-         .arg = o,
-         .patient = true}};
+        {.port = q->daemon.port, .connections = OUTSIDE, .talk = &work_talk, .arg = o, .patient = true}};
     m->server = &o->coppice.server;
     m->work_kind = USER_KIND;
-    m->clients = 1;
     *ret_counts = &m->counts;
     return crowd_open(parts, works ? 2 : 1);
 }

@@ -25,8 +25,6 @@ struct jobserver {
 
 /* Does this build's program take jobs at all? It is tried. */
 bool jobserver_possible(void);
-/* Asked afterwards: and jobs of a user's own kinds, with a payload? Else it is asked for simulated ones, and keeps none. */
-bool jobserver_user_kinds(void);
 /* workers: internal ones. Its store is in "store" in this folder, and stays. */
 void jobserver_begin(struct jobserver *server, const char *folder, uint32_t workers);
 /* Until it is ready. */
@@ -60,7 +58,7 @@ struct jobserver_submits {
 /* Its argument is a struct jobserver_submits. */
 extern const struct crowd_talk jobserver_submit_talk;
 
-/* Submits, and internal workers; submits, and workers outside, who claim 32 at a time. */
+/* Submits, and internal workers; submits, and workers outside. */
 extern const struct queue_class queue_coppice, queue_outside;
 
 #endif

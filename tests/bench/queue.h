@@ -3,8 +3,8 @@
  * Durable: what is answered is on the disk, synced. A job is 1 KiB. A client is a connection that submits one job and waits
  * for its answer before the next one; BullMQ's are promises of one Node process on one connection, as it is used.
  *
- *     coppice      POST /v1/jobs, and internal workers
- *     outside      the same, and workers outside: POST /v1/work:claim and :complete
+ *     coppice      POST /v1/work:submit, a job for workers outside; through it, POST /v1/jobs and workers of the server
+ *     outside      POST /v1/work:submit, and workers outside: /v1/work:claim and :complete
  *     beanstalkd   -f0; put, then reserve and delete
  *     rabbitmq     a quorum queue; publisher confirms, then consumers that acknowledge
  *     bullmq       on Redis with appendfsync always; add, then a Worker

@@ -1,5 +1,6 @@
 #include "http/jobs.h"
 
+#include "actors/job_figures.h"
 #include "actors/jobs.h"
 #include "actors/worker.h"
 #include "http/commit.h"
@@ -120,8 +121,10 @@ static void serve_submit(const struct request *q, struct response *r)
         tell_submitted(&c, &submitted);
     else
         response_header(r, "Idempotent-Replayed", "true");
-    if (c.key.size > 0 || !submitted.made)
+    if (c.key.size > 0 || !submitted.made) {
+        job_figures_add(submitted.made ? JOB_FIGURE_KEY_NEW : JOB_FIGURE_KEY_HIT);
         TELEMETRY(IDEMPOTENCY, 1, DIM(OUTCOME, submitted.made ? "new" : "hit"));
+    }
     write_accepted(r, &submitted);
 }
 

@@ -86,6 +86,13 @@ check 'requests by endpoint and status (JOB-429)' \
 check 'heartbeats are counted (JOB-434)' sh -c '[ "$1" -ge 10 ]' - "$(metric worker_heartbeats_total)"
 check 'commands of requests are counted (JOB-435)' metric_is 'storage_errors_total{operation="write"}' 0
 
+keyed='{"type":"EXECUTE","work_kind":"PAYLOAD_SMALL","idempotency_key":"once"}'
+check 'a submit with a key' is_status 202 POST /v1/jobs "$keyed"
+check 'and the same again' is_status 202 POST /v1/jobs "$keyed"
+check 'is counted as new (JOB-433)' metric_is idempotency_new_total 1
+check 'and as known (JOB-433)' metric_is idempotency_hits_total 1
+check 'one job came of them (JOB-413)' metric_is jobs_submitted_total 4
+
 # ---- each worker is killed, and what it ran is told of (JOB-316) ----
 
 check 'a job for a worker that is killed' submit SUCCESS_SLOW

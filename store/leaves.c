@@ -46,8 +46,8 @@ enum error leaves_create(int fd, uint32_t page_size, uint64_t pages, const struc
     leaves->pages = pages;
     leaves->known_count = tables_count;
     memcpy(leaves->known, tables, tables_count * sizeof(*tables));
-    leaves->seen = calloc(words(leaves), sizeof(uint64_t));
-    leaves->doubtful = calloc(words(leaves), sizeof(uint64_t));
+    leaves->seen = calloc(words(leaves), sizeof(*leaves->seen));
+    leaves->doubtful = calloc(words(leaves), sizeof(*leaves->doubtful));
     void *file = mmap(NULL, (size_t)pages * page_size, PROT_READ, MAP_SHARED, fd, 0);
     leaves->file = file == MAP_FAILED ? NULL : file;
     atomic_init(&leaves->pending, true);
@@ -126,11 +126,18 @@ static uint32_t search(const uint8_t *branch, struct span key)
     return low;
 }
 
+/* On the way from the root to a leaf. */
+static uint32_t branches(const struct page_tree *tree)
+{
+    ASSERT(tree->depth >= 1 && tree->depth <= PAGE_DEPTH);
+    return tree->depth - 1u;
+}
+
 /* Goes on from path->pages[level]. */
 static void descend(const struct leaves *leaves, const struct page_tree *tree, struct path *path,
                     uint32_t level, enum leaves_way way, struct span key)
 {
-    for (; level + 1 < tree->depth; level++) {
+    for (; level < branches(tree); level++) {
         const uint8_t *branch = page_at(leaves, path->pages[level]);
         path->indices[level] = way == LEAVES_FIRST  ? 0
                                : way == LEAVES_LAST ? page_count(branch) - 1
@@ -143,7 +150,7 @@ static void descend(const struct leaves *leaves, const struct page_tree *tree, s
 static bool step_aside(const struct leaves *leaves, const struct page_tree *tree, struct path *path,
                        bool right)
 {
-    for (uint32_t level = tree->depth - 1u; level-- > 0;) {
+    for (uint32_t level = branches(tree); level-- > 0;) {
         const uint8_t *branch = page_at(leaves, path->pages[level]);
         uint32_t index = path->indices[level];
         if (right ? index + 1 == page_count(branch) : index == 0)
@@ -162,7 +169,7 @@ static bool step_aside(const struct leaves *leaves, const struct page_tree *tree
 static bool least_of(const struct leaves *leaves, const struct page_tree *tree, const struct path *path,
                      struct span *ret_key)
 {
-    for (uint32_t level = tree->depth - 1u; level-- > 0;)
+    for (uint32_t level = branches(tree); level-- > 0;)
         if (path->indices[level] > 0) {
             *ret_key = page_key(page_at(leaves, path->pages[level]), path->indices[level]);
             return true;
@@ -173,7 +180,7 @@ static bool least_of(const struct leaves *leaves, const struct page_tree *tree, 
 static bool limit_of(const struct leaves *leaves, const struct page_tree *tree, const struct path *path,
                      struct span *ret_key)
 {
-    for (uint32_t level = tree->depth - 1u; level-- > 0;) {
+    for (uint32_t level = branches(tree); level-- > 0;) {
         const uint8_t *branch = page_at(leaves, path->pages[level]);
         if (path->indices[level] + 1 < page_count(branch)) {
             *ret_key = page_key(branch, path->indices[level] + 1);
@@ -219,7 +226,7 @@ static bool rows_sound(const struct leaves *leaves, const struct rooted *table, 
 static enum error look_at(struct leaves *leaves, const struct rooted *table, const struct path *path,
                           enum leaves_way way)
 {
-    uint64_t number = path->pages[table->tree.depth - 1];
+    uint64_t number = path->pages[branches(&table->tree)];
     if (!bit(leaves->seen, number)) {
         const uint8_t *leaf = page_at(leaves, number);
         struct span low, high;
@@ -245,11 +252,10 @@ static enum error look_aside(struct leaves *leaves, const struct rooted *table, 
 enum error leaves_look(struct leaves *leaves, uint32_t number, enum leaves_way way, struct span key)
 {
     const struct rooted *table = &leaves->tables[number];
-    struct path path;
+    struct path path = {.pages[0] = table->tree.root};
     ASSERT(number < SCHEMA_TABLES_MAX && table->bound);
     if (table->tree.root == PAGE_NONE)
         return OK;
-    path.pages[0] = table->tree.root;
     descend(leaves, &table->tree, &path, 0, way, key);
     enum error e = look_at(leaves, table, &path, way);
     if (!e && way != LEAVES_AT)

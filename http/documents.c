@@ -84,44 +84,109 @@ static void prefix_of(const struct json_text *json, char prefix[NAME_MAX])
         prefix[0] = 0;
 }
 
-static void write_references(struct json *j, const struct json_text *json, const char *file,
-                             const char *member, const char *prefix)
+/* A document's paths or webhooks, and what stands before them here. */
+struct listed {
+    enum contract contract;
+    const struct json_text *json;
+    const struct json_node *all; /* NULL: it has none */
+    char prefix[NAME_MAX];
+};
+
+static struct listed listed_of(const struct front *front, enum contract contract, const char *member)
 {
-    const struct json_node *all = json_member(json, json_root(json), member);
-    char name[NAME_MAX], whole[2 * NAME_MAX], reference[4 * NAME_MAX];
-    if (!all || all->kind != JSON_OBJECT)
-        return;
-    for (const struct json_node *n = json_first(json, all); n; n = json_after(json, all, n)) {
-        struct json_sink to;
-        if (!text_at(json, n, name))
+    struct listed l = {.contract = contract};
+    if (contract_kind(contract) != CONTRACT_OPENAPI)
+        return l;
+    l.json = schemas_document(contracts_schemas(front->contracts, contract));
+    l.all = json_member(l.json, json_root(l.json), member);
+    if (l.all && l.all->kind != JSON_OBJECT)
+        l.all = NULL;
+    if (strcmp(member, "paths") == 0)
+        prefix_of(l.json, l.prefix);
+    return l;
+}
+
+/* Whether the document has what is called `whole` here. */
+static bool has(const struct listed *l, const char *whole)
+{
+    size_t length = strlen(l->prefix);
+    return l->all && strncmp(whole, l->prefix, length) == 0 && json_member(l->json, l->all, whole + length);
+}
+
+static void write_reference(struct json *j, const struct listed *l, const char *member, const char *whole)
+{
+    char reference[4 * NAME_MAX];
+    struct json_sink to;
+    json_sink_init(&to, reference, sizeof(reference), NULL, NULL);
+    json_sink_text(&to, "openapi/");
+    json_sink_text(&to, contract_name(l->contract));
+    json_sink_text(&to, ".json#/");
+    json_sink_text(&to, member);
+    json_sink_text(&to, "/");
+    write_pointer(&to, whole + strlen(l->prefix));
+    JSON_MEMBER(j, "$ref", string_n, reference, to.length);
+}
+
+/* A path that two documents share, with other methods each, stands with the first; the others are named beside it. */
+static void write_shared(struct json *j, const struct front *front, enum contract first, const char *member,
+                         const char *whole)
+{
+    bool any = false;
+    for (enum contract c = first + 1; c < CONTRACT_COUNT; c++) {
+        struct listed l = listed_of(front, c, member);
+        if (!has(&l, whole))
             continue;
-        snprintf(whole, sizeof(whole), "%s%s", prefix, name);
-        json_sink_init(&to, reference, sizeof(reference), NULL, NULL);
-        json_sink_text(&to, "openapi/");
-        json_sink_text(&to, file);
-        json_sink_text(&to, ".json#/");
-        json_sink_text(&to, member);
-        json_sink_text(&to, "/");
-        write_pointer(&to, name);
+        if (!any) {
+            json_key(j, "x-also");
+            json_array_begin(j);
+            any = true;
+        }
+        json_object_begin(j);
+        write_reference(j, &l, member, whole);
+        json_object_end(j);
+    }
+    if (any)
+        json_array_end(j);
+}
+
+static bool stands_before(const struct front *front, enum contract contract, const char *member,
+                          const char *whole)
+{
+    for (enum contract c = 0; c < contract; c++) {
+        struct listed l = listed_of(front, c, member);
+        if (has(&l, whole))
+            return true;
+    }
+    return false;
+}
+
+static void write_references(struct json *j, const struct front *front, const struct listed *l,
+                             const char *member)
+{
+    char name[NAME_MAX], whole[2 * NAME_MAX];
+    if (!l->all)
+        return;
+    for (const struct json_node *n = json_first(l->json, l->all); n; n = json_after(l->json, l->all, n)) {
+        if (!text_at(l->json, n, name))
+            continue;
+        snprintf(whole, sizeof(whole), "%s%s", l->prefix, name);
+        if (stands_before(front, l->contract, member, whole))
+            continue;
         json_key(j, whole);
         json_object_begin(j);
-        JSON_MEMBER(j, "$ref", string_n, reference, to.length);
+        write_reference(j, l, member, whole);
+        write_shared(j, front, l->contract, member, whole);
         json_object_end(j);
     }
 }
 
 static void write_all(struct json *j, const struct front *front, const char *member)
 {
-    char prefix[NAME_MAX] = "";
     json_key(j, member);
     json_object_begin(j);
     for (enum contract c = 0; c < CONTRACT_COUNT; c++) {
-        if (contract_kind(c) != CONTRACT_OPENAPI)
-            continue;
-        const struct json_text *json = schemas_document(contracts_schemas(front->contracts, c));
-        if (strcmp(member, "paths") == 0)
-            prefix_of(json, prefix);
-        write_references(j, json, contract_name(c), member, prefix);
+        struct listed l = listed_of(front, c, member);
+        write_references(j, front, &l, member);
     }
     json_object_end(j);
 }

@@ -550,7 +550,7 @@ static void get_ready(struct outbound *o)
 static void send_all(struct outbound *o)
 {
     uint32_t begin = o->next_lane, lane = begin;
-    struct due_entry entry;
+    struct due_entry entry = {.shard = 0};
     for (int part = 0; part < 2; part++) { /* up to the last lane, then from the first one */
         for (;;) {
             enum error e = next_lane(o, lane, &entry);

@@ -14,8 +14,9 @@ static uint8_t types_of(const char *list)
     uint8_t types = 0;
     while (*(list += strspn(list, ", "))) {
         size_t length = strcspn(list, ", ");
-        for (uint8_t type = 0; type < JOB_TYPE_COUNT; type++)
-            if (strlen(job_type_name(type)) == length && memcmp(job_type_name(type), list, length) == 0)
+        for (unsigned type = 0; type < JOB_TYPE_COUNT; type++)
+            if (strlen(job_type_name((uint8_t)type)) == length &&
+                memcmp(job_type_name((uint8_t)type), list, length) == 0)
                 types |= (uint8_t)(1u << type);
         list += length;
     }

@@ -55,8 +55,8 @@ static int ask_member(const struct options *o, const char *head, const char *tai
 static int inspect_client(const struct options *o)
 {
     struct json_sink out = output_sink();
-    struct json_text json;
-    const struct json_node *client;
+    struct json_text json = {.count = 0};
+    const struct json_node *client = NULL;
     int status = ask_member(o, "/clients/", "", "client", &json, &client);
     if (status)
         return status;
@@ -80,8 +80,8 @@ static int explain(const struct options *o)
 {
     char sentence[2048];
     struct json_sink out = output_sink();
-    struct json_text json;
-    const struct json_node *node;
+    struct json_text json = {.count = 0};
+    const struct json_node *node = NULL;
     if (as_json(o))
         return command_show(o, "/jobs/", o->argument, ":explain");
     int status = ask_member(o, "/jobs/", ":explain", "sentence", &json, &node);
@@ -161,8 +161,8 @@ static void count(struct printed *p, const struct json_text *json, const struct 
     const struct json_node *node = json_member(json, job, "state");
     if (node)
         people_text(json, node, state, sizeof(state));
-    for (uint8_t i = 0; i < JOB_STATE_COUNT; i++)
-        p->states[i] += strcmp(state, job_state_name(i)) == 0;
+    for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
+        p->states[i] += strcmp(state, job_state_name((uint8_t)i)) == 0;
     p->jobs++;
 }
 
@@ -212,10 +212,10 @@ static void tell(const struct printed *p)
 {
     const char *before = ": ";
     fprintf(stderr, "coppice: %" PRIu64 " %s", p->jobs, p->jobs == 1 ? "job" : "jobs");
-    for (uint8_t i = 0; i < JOB_STATE_COUNT; i++) {
+    for (unsigned i = 0; i < JOB_STATE_COUNT; i++) {
         if (!p->states[i])
             continue;
-        fprintf(stderr, "%s%" PRIu64 " %s", before, p->states[i], job_state_name(i));
+        fprintf(stderr, "%s%" PRIu64 " %s", before, p->states[i], job_state_name((uint8_t)i));
         before = ", ";
     }
     fprintf(stderr, "\n");

@@ -60,11 +60,11 @@ static void write_scenarios(const struct exposition *t)
     char line[192];
     exposition_family(t, "jobs_scenario", "counter", "Jobs that came to a final state, by kind and outcome.");
     for (uint32_t kind = 1; kind < JOB_FIGURES_KINDS; kind++)
-        for (uint8_t state = JOB_SUCCEEDED; state <= JOB_CANCELED; state++) {
+        for (unsigned state = JOB_SUCCEEDED; state <= JOB_CANCELED; state++) {
             snprintf(line, sizeof(line), "jobs_scenario_total{work_kind=\"%s\",outcome=\"%s\"} ",
-                     name_of(kind), job_outcome_name(state));
+                     name_of(kind), job_outcome_name((uint8_t)state));
             json_sink_text(t->sink, line);
-            json_sink_uint(t->sink, job_figures_outcome(kind, state));
+            json_sink_uint(t->sink, job_figures_outcome(kind, (uint8_t)state));
             json_sink_text(t->sink, "\n");
         }
 }
@@ -97,8 +97,8 @@ static void write_states(const struct exposition *t, const int64_t counts[JOB_ST
     char line[96];
     exposition_gauge(t, "job_queue_depth", "Jobs that are QUEUED.", (uint64_t)counts[JOB_QUEUED]);
     exposition_family(t, "coppice_jobs", "gauge", "Jobs in the store, by state.");
-    for (uint8_t state = 0; state < JOB_STATE_COUNT; state++) {
-        snprintf(line, sizeof(line), "coppice_jobs{state=\"%s\"} ", job_state_name(state));
+    for (unsigned state = 0; state < JOB_STATE_COUNT; state++) {
+        snprintf(line, sizeof(line), "coppice_jobs{state=\"%s\"} ", job_state_name((uint8_t)state));
         json_sink_text(t->sink, line);
         json_sink_int(t->sink, counts[state]);
         json_sink_text(t->sink, "\n");
@@ -118,8 +118,8 @@ static void write_now(const struct exposition *t)
     int64_t counts[JOB_STATE_COUNT] = {0};
     struct view *view = store_here() ? view_open(store_here()) : NULL;
     enum error e = view ? OK : ERR_UNAVAILABLE;
-    for (uint8_t state = 0; state < JOB_STATE_COUNT && !e; state++)
-        e = job_count(&view->txn, state, &counts[state]);
+    for (unsigned state = 0; state < JOB_STATE_COUNT && !e; state++)
+        e = job_count(&view->txn, (uint8_t)state, &counts[state]);
     if (view)
         view_close(view);
     if (!e)

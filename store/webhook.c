@@ -32,9 +32,9 @@ STATIC_ASSERT((int)JOB_EVENT_COUNT <= (int)WEBHOOK_EVENTS_MAX, "each event has i
 
 bool webhook_event_named(struct span name, uint8_t *ret_bit)
 {
-    for (uint8_t bit = 0; bit < JOB_EVENT_COUNT; bit++)
-        if (span_equal(span_text(job_event_name(bit)), name)) {
-            *ret_bit = bit;
+    for (unsigned bit = 0; bit < JOB_EVENT_COUNT; bit++)
+        if (span_equal(span_text(job_event_name((uint8_t)bit)), name)) {
+            *ret_bit = (uint8_t)bit;
             return true;
         }
     return false;

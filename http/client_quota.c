@@ -28,7 +28,8 @@ struct cell {
 struct remembered {
     _Alignas(64) struct cell sets[SETS][QUOTA_WAYS];
 };
-static struct remembered tables[RUNTIME_SCHEDULERS_MAX]; /* 3 MiB of addresses, touched as far as they are used */
+static struct remembered
+    tables[RUNTIME_SCHEDULERS_MAX]; /* 3 MiB of addresses, touched as far as they are used */
 
 static struct cell *set_of(const struct uuid *client)
 {

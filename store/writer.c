@@ -126,7 +126,9 @@ static void take(struct writer *w, struct message *m)
     }
     memcpy(&head, m->payload, sizeof(head));
     const struct command_class *class = schema_command(w->store->schema, head.code);
-    enum error e = !class ? ERR_INVALID : class->priority != COMMAND_HIGH && too_late(&head) ? ERR_TIMEOUT : admitted(class);
+    enum error e = !class                                               ? ERR_INVALID
+                   : class->priority != COMMAND_HIGH && too_late(&head) ? ERR_TIMEOUT
+                                                                        : admitted(class);
     if (e) {
         answer(m, e, NULL);
         return;

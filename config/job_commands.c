@@ -58,7 +58,7 @@ static int inspect_client(const struct options *o)
     struct json_text json = {.count = 0};
     const struct json_node *client = NULL;
     int status = ask_member(o, "/clients/", "", "client", &json, &client);
-    if (status)
+    if (status || !client)
         return status;
     if (as_json(o)) {
         struct span raw = json_raw_of(&json, client);
@@ -85,7 +85,7 @@ static int explain(const struct options *o)
     if (as_json(o))
         return command_show(o, "/jobs/", o->argument, ":explain");
     int status = ask_member(o, "/jobs/", ":explain", "sentence", &json, &node);
-    if (status)
+    if (status || !node)
         return status;
     people_text(&json, node, sentence, sizeof(sentence));
     json_sink_text(&out, sentence);

@@ -242,7 +242,7 @@ static const uint8_t lengths[(HEADER_COUNT + 7) / 8 * 8] = {
 /* HEADER_COUNT: none of ours. */
 static int find_known(struct span name)
 {
-    if (name.size > INT8_MAX)
+    if (name.size == 0 || name.size > INT8_MAX) /* behind the last known one stand lengths of 0 */
         return HEADER_COUNT;
     for (int i = 0; i < HEADER_COUNT; i += 8) {
         uint64_t word;

@@ -141,17 +141,17 @@ enum error store_load(struct store *store)
     return e ? e : load_ledger(store);
 }
 
-/* Steady time never begins before it ended. */
-static enum error go_on(struct store *store)
+/* Steady time never begins before it ended. Without memory for a look it begins with the wall clock: to refuse now would be to
+ * refuse a directory that was touched already. */
+static void go_on(struct store *store)
 {
     struct view *view = actor_inside() ? view_open(store) : view_open_outside(store, 0);
     uint64_t noted = 0;
     if (!view)
-        return ERR_MEMORY;
+        return;
     if (steady_noted(&view->txn, &noted) == OK && noted > store->opened_us)
         store->opened_us = noted; /* one that can't be read is told of by whoever looks at all rows */
     view_close(view);
-    return OK;
 }
 
 static enum error bring_up(struct store *store, const struct store_options *o, char *text, size_t size)
@@ -176,9 +176,7 @@ static enum error bring_up(struct store *store, const struct store_options *o, c
     e = migrate(store, &store->environment.format);
     if (e)
         return say(e, dir, "holds a store of an older format that could not be brought forward", text, size);
-    e = go_on(store);
-    if (e)
-        return say(e, dir, "can't be opened: no memory", text, size);
+    go_on(store);
     store->ledger_max = o->ledger_max ? o->ledger_max : LEDGER_MAX;
     if (o->record && o->record[0])
         e = journal_create(o->record, store, &store->journal);

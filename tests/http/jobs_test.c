@@ -433,8 +433,8 @@ static void schema_body(void)
         HTTP("http://example.com"),
         HTTP("https://example.com:65535/a?b=c&d=%20~!$'()*+,;:@/?"),
         HTTP("http://[2606:4700::1111]/"),
-        "{\"type\":\"EXECUTE\",\"idempotency_key\":\"~!\\\"\\\\\",\"callback\":null,"
-        "\"execution_at\":null,\"more\":null}"};
+        ("{\"type\":\"EXECUTE\",\"idempotency_key\":\"~!\\\"\\\\\",\"callback\":null,"
+         "\"execution_at\":null,\"more\":null}")};
     struct contracts *contracts = contracts_create(why, sizeof(why));
     EXPECT(contracts != NULL);
     const struct contract_operation *o = contracts ? contracts_operation(contracts, "POST", JOBS) : NULL;

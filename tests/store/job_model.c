@@ -144,7 +144,8 @@ static void submit(struct model *m, const struct job_submit *c, uint64_t at_us, 
                               .seq = ++m->seq,
                               .created_us = m->newest_us,
                               .body = c->digest.bytes[0]};
-    memcpy(job->key, c->key.bytes, c->key.size);
+    if (c->key.size > 0)
+        memcpy(job->key, c->key.bytes, c->key.size);
     move(job, JOB_CREATED, job->created_us);
     job->execution_us = c->execution_us;
     if (c->execution_us > at_us) {

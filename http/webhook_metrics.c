@@ -32,9 +32,9 @@ static void write_states(const struct exposition *t)
     if (e)
         return;
     exposition_family(t, "coppice_deliveries", "gauge", "Deliveries in the store, by state.");
-    for (uint8_t state = 0; state < DELIVERY_STATE_COUNT; state++)
-        exposition_sample(t, "coppice_deliveries", "state", lifecycle_state_name(&delivery_lifecycle, state),
-                          (uint64_t)counts[state]);
+    for (unsigned state = 0; state < DELIVERY_STATE_COUNT; state++)
+        exposition_sample(t, "coppice_deliveries", "state",
+                          lifecycle_state_name(&delivery_lifecycle, (uint8_t)state), (uint64_t)counts[state]);
 }
 
 void webhook_metrics_write(const struct exposition *t)

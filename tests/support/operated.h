@@ -35,7 +35,8 @@ void operated_grow(void);                                    /* starts "top" */
 /* One request on a connection of its own; header: more lines, each with its \r\n, or "". The status. */
 int operated_ask(const char *method, const char *path, const char *header, const char *body);
 int operated_get(const char *path);
-int operated_try(const char *path); /* 0: it ended without an answer, which is otherwise the end of the test */
+int operated_try(
+    const char *path); /* 0: it ended without an answer, which is otherwise the end of the test */
 int operated_post(const char *path, const char *body);
 bool operated_has(const char *needle); /* in the body; when not, the body is shown */
 /* The text of the first member of this name, up to the next quote, comma or brace; "" when there is none. */

@@ -401,8 +401,9 @@ static void write_running(struct json_sink *sink)
     explained(sink, "SIGUSR1", "", "the living tree and the figures of the runtime go to the log.");
     heading(sink, "SERVICE MANAGER");
     line(sink,
-         "With Type=notify the server says READY=1, RELOADING=1, STOPPING=1 and what it does. With "
-         "WatchdogSec= "
+         "With Type=notify the server says READY=1, RELOADING=1, STOPPING=1 and what it does. While it opens "
+         "a store that takes its time, EXTEND_TIMEOUT_USEC= asks for more than TimeoutStartSec=, again and "
+         "again for an hour at most. With WatchdogSec= "
          "it says WATCHDOG=1 as long as every scheduler makes progress, and only then. Descriptors of socket "
          "units are taken over: FileDescriptorName= is client or operator. Without a service manager "
          "--guardian starts the server again when it ends abnormally.");

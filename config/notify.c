@@ -15,7 +15,7 @@
 #include "config/log.h"
 #include "runtime/runtime.h"
 
-enum { MESSAGE_PULSE = 1, MESSAGE_LOOK = 2, PULSES_A_LOOK = 4 };
+enum { MESSAGE_PULSE = 1, MESSAGE_LOOK = 2, MESSAGE_WAIT = 3, PULSES_A_LOOK = 4 };
 
 static struct {
     int fd;
@@ -252,4 +252,50 @@ const struct actor_class notify_class = {
     .init = notify_init,
     .proceed = notify_proceed,
     .handle = notify_handle,
+};
+
+/* ---- the waiter: a store that takes its time ---- */
+
+struct waiter {
+    uint64_t since, every_ns;
+};
+
+static void waiter_say(const struct waiter *w)
+{
+    uint64_t waited = actor_now() - w->since;
+    if (waited > NOTIFY_WAIT_MAX_NS)
+        return;
+    notify_send("EXTEND_TIMEOUT_USEC=%llu\nSTATUS=opening the store, for %llu s%s",
+                (unsigned long long)(NOTIFY_EXTEND_NS / NS_PER_US), (unsigned long long)(waited / NS_PER_S),
+                notify_watchdog_ns() > 0 ? "\nWATCHDOG=1" : "");
+    if (!actor_timer(actor_now() + w->every_ns, MESSAGE_WAIT, 0))
+        actor_fail(1, "no timer is left");
+}
+
+static enum actor_step waiter_init(void *state, const void *args, size_t args_size)
+{
+    struct waiter *w = state;
+    uint64_t watchdog_ns = notify_watchdog_ns();
+    (void)args;
+    (void)args_size;
+    w->since = actor_now();
+    w->every_ns = watchdog_ns > 0 && watchdog_ns / 2 < NOTIFY_WAIT_NS ? watchdog_ns / 2 : NOTIFY_WAIT_NS;
+    waiter_say(w);
+    return ACTOR_CONTINUE;
+}
+
+static enum actor_step waiter_handle(void *state, struct message *m)
+{
+    if (m->type == MESSAGE_WAIT)
+        waiter_say(state);
+    else
+        actor_unknown(m);
+    return ACTOR_CONTINUE;
+}
+
+const struct actor_class notify_waiter_class = {
+    .name = "notify.waiter",
+    .state_size = sizeof(struct waiter),
+    .init = waiter_init,
+    .handle = waiter_handle,
 };

@@ -10,6 +10,12 @@
  * since the last time: on each of them an actor of its own (class "pulse", linked to it) counts. A scheduler that stands
  * still keeps the watchdog from being fed, and the service manager starts the process again. The dedicated schedulers
  * are left out: they stand still on purpose, while the disk syncs.
+ *
+ * A start waits for its store, which may take longer than the service manager's patience (TimeoutStartSec=). The waiter (a
+ * child of config/porch.h) says so at once and again every NOTIFY_WAIT_NS: STATUS= with how long it has been, and
+ * EXTEND_TIMEOUT_USEC=, by which the manager waits for so long more; WATCHDOG=1 as well, when that is asked for. It asks for
+ * NOTIFY_WAIT_MAX_NS and no longer: an opening that hasn't ended by then is the manager's to end. Being an actor, it is silent
+ * when its scheduler stands still.
  */
 #ifndef COPPICE_CONFIG_NOTIFY_H
 #define COPPICE_CONFIG_NOTIFY_H
@@ -18,8 +24,15 @@
 #include <stdint.h>
 
 #include "runtime/actor.h"
+#include "runtime/env.h"
 
 #define NOTIFY_TEXT_MAX 256u
+
+/* Each says that the next will come: three of them may be lost or late. */
+#define NOTIFY_WAIT_NS   (5 * NS_PER_S)
+#define NOTIFY_EXTEND_NS (4 * NOTIFY_WAIT_NS)
+/* The default store.map.max, 256 GiB, read whole at 100 MB/s takes 46 minutes. */
+#define NOTIFY_WAIT_MAX_NS (3600 * NS_PER_S)
 
 /* From the process's environment. False: there is nobody to notify, and everything below does nothing. A NOTIFY_SOCKET
  * that can't be meant is as good as none. */
@@ -36,6 +49,7 @@ void notify_reloading(void);
 /* For boot, before the runtime runs: `call` is called once, in the actor, when everything has started. NULL: nobody. */
 void notify_on_ready(void (*call)(const void *context), const void *context);
 
-extern const struct actor_class notify_class; /* takes no arguments */
+extern const struct actor_class notify_class;        /* takes no arguments */
+extern const struct actor_class notify_waiter_class; /* the same */
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "config/clock.h"
 #include "config/log.h"
+#include "config/notify.h"
 #include "config/opening.h"
 #include "config/signals.h"
 #include "http/listener.h"
@@ -12,7 +13,7 @@
 
 #define CONNECTIONS "porch.connections"
 
-enum { LISTENERS_MAX = 1 + SOCKETS_ADDRESSES_MAX * SOCKETS_SHARES_MAX, ID_SIZE = 16 };
+enum { OTHERS = 2, LISTENERS_MAX = 1 + SOCKETS_ADDRESSES_MAX * SOCKETS_SHARES_MAX, ID_SIZE = 16 };
 
 /* Everything that the small tree borrows; there is one porch in a process. */
 static struct porch {
@@ -21,7 +22,7 @@ static struct porch {
     unsigned char root_args[SUPERVISOR_ARGS_MAX], connections_args[SUPERVISOR_ARGS_MAX];
     struct listener_args listeners[LISTENERS_MAX];
     char ids[LISTENERS_MAX][ID_SIZE];
-    struct child_spec children[1 + LISTENERS_MAX]; /* connections, then who starts them */
+    struct child_spec children[OTHERS + LISTENERS_MAX]; /* waiter, connections, then who starts these */
     size_t listeners_count;
 } porch;
 
@@ -35,10 +36,10 @@ static void plan_listener(const struct socket_set *set, uint32_t share, struct f
                                                 .keep = true, /* the server's, which comes next */
                                                 .connections = CONNECTIONS,
                                                 .drain_ms = PORCH_DRAIN_MS};
-    porch.children[1 + n] = (struct child_spec){.id = porch.ids[n],
-                                                .class = &listener_class,
-                                                .args = &porch.listeners[n],
-                                                .args_size = sizeof(porch.listeners[n])};
+    porch.children[OTHERS + n] = (struct child_spec){.id = porch.ids[n],
+                                                     .class = &listener_class,
+                                                     .args = &porch.listeners[n],
+                                                     .args_size = sizeof(porch.listeners[n])};
 }
 
 static void plan(const struct options *o, const struct sockets *sockets, struct fronts *fronts)
@@ -57,7 +58,8 @@ static void plan(const struct options *o, const struct sockets *sockets, struct 
                                                  .intensity = 30,
                                                  .period_ms = 60000,
                                                  .max_children = PORCH_CONNECTIONS_MAX};
-    porch.children[0] =
+    porch.children[0] = (struct child_spec){.id = "waiter", .class = &notify_waiter_class};
+    porch.children[1] =
         (struct child_spec){.id = CONNECTIONS,
                             .class = &supervisor_class,
                             .type = CHILD_SUPERVISOR,
@@ -67,7 +69,7 @@ static void plan(const struct options *o, const struct sockets *sockets, struct 
                                           .intensity = 30,
                                           .period_ms = 60000,
                                           .children = porch.children,
-                                          .children_count = 1 + porch.listeners_count,
+                                          .children_count = OTHERS + porch.listeners_count,
                                           .root = true};
     (void)supervisor_args(&porch.root, porch.root_args);
 }

@@ -7,6 +7,7 @@
  * wrong without a store.
  *
  *     porch        one_for_one
+ *     ├─ waiter        tells the service manager (config/notify.h)
  *     ├─ connections   one actor per connection
  *     └─ a listener per socket
  *

@@ -87,6 +87,27 @@ asks -X POST "http://$client/v1/clients/$who/keys"
 check "and the store is the one that was opened" is "$code" 201
 check "it ends" stop
 
+# --- the service manager hears that it takes long ---
+"${CC:-cc}" -O1 -o "$tmp/manager" tests/api/manager.c || exit 1
+managed() {
+    exec 9>&-
+    rm -f "$tmp/told"
+    mkfifo "$tmp/told"
+    "$tmp/manager" 60000000 "$COPPICE" serve --operator-listen 127.0.0.1:0 --http-listen 127.0.0.1:1 --store-dir "$tmp/store" \
+        >"$tmp/told" 2>"$tmp/manager.log" 7>&- &
+    manager=$!
+    exec 9<"$tmp/told"
+    await 'pid ' && server=${line#pid } && read -r line <&9
+}
+check "the store is held up once more" hold
+check "a service manager starts the server" managed
+check "it asks for more time" is "$line" 'EXTEND_TIMEOUT_USEC=20000000|STATUS=opening the store, for 0 s|WATCHDOG=1'
+let_go
+check "the store is open" await 'READY=1|STATUS=serving'
+kill -TERM "$server"
+check "it ends" await 'ended 0'
+wait "$manager"
+
 # --- an end that is asked for meanwhile ---
 check "the store is held up again" hold
 check "a server waits for it" opens

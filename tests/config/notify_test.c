@@ -14,6 +14,7 @@
 #include "config/log.h"
 #include "config/notify.h"
 #include "runtime/runtime.h"
+#include "runtime/sim.h"
 
 /* We are the service manager: an abstract socket that waits for what comes. */
 static int manager;
@@ -87,6 +88,68 @@ static void test_another_process_s_watchdog(void)
 {
     manage("3000000", false);
     TEST_CHECK(notify_open() && notify_watchdog_ns() == 0);
+    notify_close();
+}
+
+/* ---- a store that takes its time, on the virtual clock ---- */
+
+static bool silent(void)
+{
+    char text[512];
+    return recv(manager, text, sizeof(text), MSG_DONTWAIT) < 0;
+}
+
+static struct sim *wait_from(uint64_t at)
+{
+    struct sim *sim = sim_create(&(struct sim_options){.seed = 1, .start_ns = at});
+    TEST_ASSERT(sim != NULL);
+    TEST_ASSERT(
+        runtime_spawn(sim_runtime(sim), &(struct spawn_options){.class = &notify_waiter_class}, NULL) == OK);
+    (void)sim_settle(sim, 1000);
+    return sim;
+}
+
+static void test_a_start_that_takes_long_asks_for_more_time(void)
+{
+    const uint64_t start = NS_PER_S, seconds = NOTIFY_WAIT_NS / NS_PER_S;
+    char text[128];
+    manage(NULL, true);
+    TEST_ASSERT(notify_open());
+    struct sim *sim = wait_from(start);
+    TEST_CHECK(strcmp(heard(), "EXTEND_TIMEOUT_USEC=20000000\nSTATUS=opening the store, for 0 s") == 0);
+    TEST_CHECK(silent());
+    (void)sim_run_until(sim, start + NOTIFY_WAIT_NS - 1, 1000);
+    TEST_CHECK(silent());
+    (void)sim_run_until(sim, start + NOTIFY_WAIT_NS, 1000);
+    TEST_CHECK(strcmp(heard(), "EXTEND_TIMEOUT_USEC=20000000\nSTATUS=opening the store, for 5 s") == 0);
+    /* for an hour, and then no more */
+    for (uint64_t s = 2 * seconds; s <= NOTIFY_WAIT_MAX_NS / NS_PER_S; s += seconds) {
+        (void)sim_run_until(sim, start + s * NS_PER_S, 1000);
+        snprintf(text, sizeof(text), "EXTEND_TIMEOUT_USEC=20000000\nSTATUS=opening the store, for %llu s",
+                 (unsigned long long)s);
+        TEST_CHECK_(strcmp(heard(), text) == 0, "after %llu s", (unsigned long long)s);
+    }
+    (void)sim_run_until(sim, start + 2 * NOTIFY_WAIT_MAX_NS, 1000);
+    TEST_CHECK(silent());
+    sim_destroy(sim);
+    notify_close();
+}
+
+/* The second life of a process whose manager has seen the first one ready. */
+static void test_the_watchdog_is_fed_while_the_store_opens(void)
+{
+    const uint64_t start = NS_PER_S;
+    manage("3000000", true);
+    TEST_ASSERT(notify_open());
+    struct sim *sim = wait_from(start);
+    TEST_CHECK(
+        strcmp(heard(), "EXTEND_TIMEOUT_USEC=20000000\nSTATUS=opening the store, for 0 s\nWATCHDOG=1") == 0);
+    (void)sim_run_until(sim, start + 1500 * NS_PER_MS - 1, 1000);
+    TEST_CHECK(silent());
+    (void)sim_run_until(sim, start + 1500 * NS_PER_MS, 1000);
+    TEST_CHECK(
+        strcmp(heard(), "EXTEND_TIMEOUT_USEC=20000000\nSTATUS=opening the store, for 1 s\nWATCHDOG=1") == 0);
+    sim_destroy(sim);
     notify_close();
 }
 
@@ -226,6 +289,8 @@ TEST_LIST
     {"who is told", test_who_is_told},
     {"a path is as good as an abstract name", test_a_path_is_as_good_as_an_abstract_name},
     {"another process's watchdog", test_another_process_s_watchdog},
+    {"a start that takes long asks for more time", test_a_start_that_takes_long_asks_for_more_time},
+    {"the watchdog is fed while the store opens", test_the_watchdog_is_fed_while_the_store_opens},
     {"readiness is told once to us and each time to the manager",
      test_readiness_is_told_once_to_us_and_each_time_to_the_manager},
     {"the watchdog is fed while every scheduler works", test_the_watchdog_is_fed_while_every_scheduler_works},

@@ -504,6 +504,104 @@ static void test_S3_L5_every_call_fails_under_a_writer(void)
     end();
 }
 
+/* ---- while the map grows under a view ---- */
+
+enum { GROW_FIRST = 2, GROW_LAST = 12, GROW_BODY = 30000 };
+static struct {
+    uint64_t asked, grown; /* the last number that was sent; how often the map grew */
+} growing;
+
+static void grow_doll(void *arg)
+{
+    (void)arg;
+    failing_begin(live.kind, live.n);
+    enum error e = OK;
+    for (uint64_t number = GROW_FIRST; e == OK && number <= GROW_LAST; number++) {
+        live.heard = ERR_UNANSWERED;
+        growing.asked = number;
+        live.heard = e = stage_send(number, GROW_BODY);
+    }
+    live.hit = failing_end();
+}
+
+/* What was answered is there, what was refused isn't, and of the one without an answer nobody knows. */
+static void expect_grown_rows(void)
+{
+    for (uint64_t number = 1; number < growing.asked; number++)
+        EXPECT(stage_find(number) == OK);
+    enum error e = stage_find(growing.asked);
+    EXPECT(live.heard == ERR_UNANSWERED ? e == OK || e == ERR_NOT_FOUND
+                                        : e == (live.heard == OK ? OK : ERR_NOT_FOUND));
+}
+
+static void grow_body(void)
+{
+    live.heard = ERR_UNANSWERED;
+    stage_writer();
+    EXPECT(stage_send(1, 10) == OK);
+    struct view *view = view_open(stage_store);
+    actor_pid sender = stage_doll(SPAWN_ON(1), grow_doll, NULL);
+    actor_sleep(actor_now() +
+                NS_PER_S); /* the virtual clock: the writer has come to where it waits for this view */
+    EXPECT(stage_store->grown == 0);
+    view_close(view);
+    (void)stage_ended(sender);
+    growing.grown = stage_store->grown;
+    EXPECT(live.heard == OK || excuse(live.heard));
+    expect_grown_rows();
+    if (store_state(stage_store) == STORE_OPEN)
+        EXPECT(stage_send(100, GROW_BODY) == OK);
+}
+
+static void regrown_body(void)
+{
+    expect_grown_rows();
+    stage_writer();
+    EXPECT(stage_send(101, GROW_BODY) == OK);
+}
+
+static int grow_once(void)
+{
+    struct stage stage = {.dir = work,
+                          .map = 256 << 10,
+                          .map_max = 4 << 20,
+                          .step = 64 << 10,
+                          .reserve = 16 << 10,
+                          .unsound = true};
+    place_remove(work);
+    TEST_ASSERT(mkdir(work, 0700) == 0);
+    live.hit = false;
+    memset(&growing, 0, sizeof(growing));
+    int status = stage_run(&stage, grow_body);
+    live.hit |= failing_end();
+    TEST_CHECK_(status == 0 || status == 74, "status %d", status);
+    TEST_CHECK(stage_logged("\"exit_status\":74") == (status == 74));
+    stage.unsound = false;
+    TEST_CHECK(stage_run(&stage, regrown_body) == 0);
+    return status;
+}
+
+static void test_S3_L6_every_call_fails_while_the_map_grows_under_a_view(void)
+{
+    uint32_t ended = 0, refused = 0;
+    begin();
+    struct held before = held();
+    for (live.kind = 0; live.kind < FAILING_KIND_COUNT; live.kind++)
+        for (live.n = 1; live.n < CALLS_MAX; live.n++) {
+            TEST_CASE_("%s, call %u, behind %s", kind_names[live.kind], (unsigned)live.n, failing_name());
+            int status = grow_once();
+            ended += status == 74;
+            refused += status == 0 && live.heard != OK;
+            if (!live.hit)
+                break;
+            TEST_CHECK(status == 74 || live.heard != OK || growing.grown > 0);
+        }
+    TEST_CHECK(growing.grown > 0 && live.heard == OK);
+    TEST_CHECK_(ended > 5 && refused > 5, "%u ended, %u refused", ended, refused);
+    check_nothing_leaks(before);
+    end();
+}
+
 /* ---- making and opening ---- */
 
 /* What lies in the directory: nothing, a store, one that lost its lock file. */
@@ -601,6 +699,8 @@ TEST_LIST
     {"S1_every_call_fails_in_a_batch_of_each_command", test_s1_every_call_fails_in_a_batch_of_each_command},
     {"S1_every_call_fails_in_a_large_batch", test_s1_every_call_fails_in_a_large_batch},
     {"S3_L5_every_call_fails_under_a_writer", test_S3_L5_every_call_fails_under_a_writer},
+    {"S3_L6_every_call_fails_while_the_map_grows_under_a_view",
+     test_S3_L6_every_call_fails_while_the_map_grows_under_a_view},
     {"S6_every_call_fails_while_a_store_is_made", test_s6_every_call_fails_while_a_store_is_made},
     {"S6_every_call_fails_while_a_store_is_opened", test_s6_every_call_fails_while_a_store_is_opened},
     {NULL, NULL},

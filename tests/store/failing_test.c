@@ -581,7 +581,7 @@ static int grow_once(void)
     return status;
 }
 
-static void test_S3_L6_every_call_fails_while_the_map_grows_under_a_view(void)
+static void test_S3_L5_every_call_fails_while_the_map_grows_under_a_view(void)
 {
     uint32_t ended = 0, refused = 0;
     begin();
@@ -699,8 +699,8 @@ TEST_LIST
     {"S1_every_call_fails_in_a_batch_of_each_command", test_s1_every_call_fails_in_a_batch_of_each_command},
     {"S1_every_call_fails_in_a_large_batch", test_s1_every_call_fails_in_a_large_batch},
     {"S3_L5_every_call_fails_under_a_writer", test_S3_L5_every_call_fails_under_a_writer},
-    {"S3_L6_every_call_fails_while_the_map_grows_under_a_view",
-     test_S3_L6_every_call_fails_while_the_map_grows_under_a_view},
+    {"S3_L5_every_call_fails_while_the_map_grows_under_a_view",
+     test_S3_L5_every_call_fails_while_the_map_grows_under_a_view},
     {"S6_every_call_fails_while_a_store_is_made", test_s6_every_call_fails_while_a_store_is_made},
     {"S6_every_call_fails_while_a_store_is_opened", test_s6_every_call_fails_while_a_store_is_opened},
     {NULL, NULL},

@@ -35,11 +35,11 @@ STATIC_ASSERT(SOCKETS_MAX >= FETCH_MAX * 3, "every fetch has its sockets");
 enum {
     ASK = 1, /* struct ask, then url, headers (each with its end) and body */
     TICK,    /* libcurl's time; value: which of them */
-    LATE,    /* a job's deadline; value: job | serial << 32 */
+    LATE,    /* a job's deadline, or that of its turn; value: job | serial << 32 */
 };
 
 struct ask {
-    uint64_t ref, deadline;
+    uint64_t ref, deadline, time_ns;
     uint32_t url_size, headers_size, body_size; /* the texts with their ends */
     uint32_t answer_max;
     bool any_address;
@@ -54,8 +54,9 @@ struct job {
     struct message *ask; /* kept; NULL: the job is free */
     uint64_t host;       /* hash of scheme, host and port */
     uint64_t timer;
-    uint32_t serial;
-    uint32_t next; /* of those that wait, or of the free ones */
+    uint64_t turn;   /* when it began; 0: it waits */
+    uint32_t serial; /* another one for each timer, so that a LATE that was cancelled too late is known */
+    uint32_t next;   /* of those that wait, or of the free ones */
     struct slot *slot;
 };
 
@@ -142,6 +143,7 @@ static enum error make_ask(const struct fetch_request *request, uint64_t ref, ui
         return ERR_INVALID;
     struct ask ask = {.ref = ref,
                       .deadline = deadline,
+                      .time_ns = request->time_ns,
                       .url_size = (uint32_t)url_size,
                       .headers_size = (uint32_t)headers_size,
                       .body_size = (uint32_t)request->body_size,
@@ -173,6 +175,7 @@ enum error fetch(const struct fetch_request *request, struct fetch_answer *ret_a
 {
     struct fetch_request fitting = *request;
     struct message *m, *reply = NULL;
+    ASSERT(request->time_ns == 0);
     if (fitting.answer_max > size)
         fitting.answer_max = (uint32_t)size;
     enum error e = make_ask(&fitting, 0, deadline, &m);
@@ -225,9 +228,9 @@ static void answer(struct message *ask, struct message *reply)
         (void)actor_send(ask->from, reply); /* one who doesn't take it does without */
 }
 
-static void answer_error(struct message *ask, enum error e, const char *why)
+static void answer_error(struct message *ask, uint64_t turn, enum error e, const char *why)
 {
-    struct fetch_answer a = {.ref = ask_of(ask)->ref, .error = e};
+    struct fetch_answer a = {.ref = ask_of(ask)->ref, .turn = turn, .error = e};
     snprintf(a.why, sizeof(a.why), "%s", why);
     struct message *m = message_of(FETCH_DONE, &a, sizeof(a));
     if (m)
@@ -506,7 +509,7 @@ static void job_free(struct fetcher *f, struct job *job)
 
 static void job_fail(struct fetcher *f, struct job *job, enum error e, const char *why)
 {
-    answer_error(job->ask, e, why);
+    answer_error(job->ask, job->turn, e, why);
     job_free(f, job);
 }
 
@@ -550,10 +553,33 @@ static struct slot *idle_slot(struct fetcher *f)
     return NULL;
 }
 
+static uint64_t late_value(const struct fetcher *f, const struct job *job)
+{
+    return job_number(f, job) | (uint64_t)job->serial << 32;
+}
+
+/* Its time runs from now on. */
+static bool job_turn(struct fetcher *f, struct job *job)
+{
+    const struct ask *ask = ask_of(job->ask);
+    job->turn = actor_now();
+    if (!ask->time_ns)
+        return true;
+    if (job->timer)
+        (void)actor_timer_cancel(job->timer, NULL);
+    job->serial++;
+    job->timer = actor_timer(job->turn + ask->time_ns, LATE, late_value(f, job));
+    return job->timer != 0;
+}
+
 static void job_start(struct fetcher *f, struct job *job)
 {
     struct slot *s = idle_slot(f);
     ASSERT(s != NULL);
+    if (!job_turn(f, job)) {
+        job_fail(f, job, ERR_MEMORY, "no records");
+        return;
+    }
     s->answer = message_new(FETCH_DONE, sizeof(struct fetch_answer) + ask_of(job->ask)->answer_max);
     if (!s->answer || !message_keep(s->answer)) {
         job_fail(f, job, ERR_MEMORY, "no memory for the answer");
@@ -591,7 +617,7 @@ static void start_waiting(struct fetcher *f)
 static void job_done(struct fetcher *f, struct slot *s, CURLcode code)
 {
     struct job *job = s->job;
-    struct fetch_answer a = {.ref = ask_of(job->ask)->ref};
+    struct fetch_answer a = {.ref = ask_of(job->ask)->ref, .turn = job->turn};
     long status = 0;
     curl_off_t retry = 0;
     actor_guard_begin();
@@ -772,21 +798,21 @@ static void take(struct fetcher *f, struct message *m)
     }
     char why[sizeof(((struct fetch_answer *)0)->why)] = "";
     if (!get_ready(f, why, sizeof(why))) {
-        answer_error(m, ERR_UNAVAILABLE, why);
+        answer_error(m, 0, ERR_UNAVAILABLE, why);
         return;
     }
     if (f->waiting == FETCH_QUEUE_MAX) {
-        answer_error(m, ERR_SHED, "too many are waiting");
+        answer_error(m, 0, ERR_SHED, "too many are waiting");
         return;
     }
     ASSERT(f->free != NO_JOB);
     struct job *job = &f->jobs[f->free];
-    uint64_t value = job_number(f, job) | (uint64_t)job->serial << 32;
-    uint64_t timer = ask->deadline == DEADLINE_NONE ? 0 : actor_timer(ask->deadline, LATE, value);
+    uint64_t timer =
+        ask->deadline == DEADLINE_NONE ? 0 : actor_timer(ask->deadline, LATE, late_value(f, job));
     if ((!timer && ask->deadline != DEADLINE_NONE) || !message_keep(m)) {
         if (timer)
             (void)actor_timer_cancel(timer, NULL);
-        answer_error(m, ERR_MEMORY, "no records");
+        answer_error(m, 0, ERR_MEMORY, "no records");
         return;
     }
     f->free = job->next;

@@ -40,6 +40,9 @@ struct fetch_request {
     uint32_t answer_max; /* bytes of body wanted, at most FETCH_BODY_MAX */
     bool
         any_address; /* also loopback and private ones: for what the operator configured, never for clients' URLs */
+    uint64_t
+        time_ns; /* of fetch_begin; 0: the deadline is of all. Else the deadline is of its turn, and this much time
+                       * it has from then on. */
 };
 
 struct fetch_answer {
@@ -47,6 +50,7 @@ struct fetch_answer {
     int status;             /* 0: there was none */
     uint32_t retry_after_s; /* 0: not said */
     uint32_t size;          /* of the body, which stands behind this struct in the message */
+    uint64_t turn;          /* when its turn came, as actor_now says it; 0: it didn't, and nothing was sent */
     enum error error;       /* as fetch returns it */
     char why[120];          /* a sentence for the log when there is an error */
 };
@@ -65,8 +69,8 @@ struct fetch_answer {
  */
 enum error fetch(const struct fetch_request *request, struct fetch_answer *ret_answer, void *room,
                  size_t size, uint64_t deadline);
-/* FETCH_DONE with this ref will come, once, at the deadline at the latest; unless the fetch actor ends before: who must know
- * that monitors it. */
+/* FETCH_DONE with this ref will come, once, at the deadline and time_ns at the latest; unless the fetch actor ends before: who
+ * must know that monitors it. */
 enum error fetch_begin(const struct fetch_request *request, uint64_t *ret_ref, uint64_t deadline);
 
 extern const struct actor_class

@@ -31,7 +31,9 @@ struct flight {
     uint16_t lane; /* position of what is remembered of it */
     uint16_t tries;
     uint64_t ref; /* of fetch */
-    uint64_t began_ns, deadline;
+    uint64_t began_ns;
+    uint64_t deadline; /* of its turn */
+    uint64_t time_ns;  /* that its receiver has from then on */
     struct uuid job, webhook;
     struct delivery_result result;
     bool made;  /* the result is that of an attempt */
@@ -414,13 +416,15 @@ static enum made prepare_in(struct outbound *o, struct txn *txn, const struct uu
     t->url[q.webhook.url.size] = 0;
     write_headers(&q, span_of(t->body, size), t->headers, sizeof(t->headers));
     f->deadline = actor_deadline_ms(settings.timeout_ms);
+    f->time_ns = settings.timeout_ms * NS_PER_MS;
     *ret = (struct fetch_request){.method = "POST",
                                   .url = t->url,
                                   .headers = t->headers,
                                   .body = t->body,
                                   .body_size = size,
                                   .answer_max = OUTBOUND_ANSWER_MAX,
-                                  .any_address = settings.allow_private};
+                                  .any_address = settings.allow_private,
+                                  .time_ns = f->time_ns};
     return MADE_REQUEST;
 }
 
@@ -674,6 +678,28 @@ static bool is_ours(enum error e)
     return e == ERR_SHED || e == ERR_UNAVAILABLE || e == ERR_MEMORY;
 }
 
+/* Nothing was sent. One that has waited for its turn in vain says only that its host has more in hand than it gets through. */
+static void on_ours(struct outbound *o, struct flight *f, enum error e)
+{
+    bool waited = e == ERR_SHED && actor_now() >= f->deadline;
+    if (waited)
+        lane_of(o, f)->window = OUTBOUND_LANE_FIRST;
+    flight_free(o, f);
+    if (waited)
+        look_soon(o);
+    else
+        hold(o);
+}
+
+/* The attempt began when its turn came. */
+static void note_turn(struct flight *f, uint64_t turn)
+{
+    if (turn <= f->began_ns)
+        return;
+    f->result.began_us += (turn - f->began_ns) / NS_PER_US;
+    f->began_ns = turn;
+}
+
 static void on_done(struct outbound *o, const struct message *m)
 {
     struct fetch_answer a;
@@ -686,13 +712,12 @@ static void on_done(struct outbound *o, const struct message *m)
     uint16_t place = f->lane;
     flight_lands(o, f);
     if (is_ours(a.error)) {
-        flight_free(o, f);
-        hold(o);
+        on_ours(o, f, a.error);
         return;
     }
+    note_turn(f, a.turn);
     enum delivery_error error = error_of(&a);
-    uint64_t timeout_ns = f->deadline - f->began_ns;
-    lane_learn(&o->t->lanes[place], (uint8_t)error, actor_now() - f->began_ns, timeout_ns);
+    lane_learn(&o->t->lanes[place], (uint8_t)error, actor_now() - f->began_ns, f->time_ns);
     if (error == DELIVERY_NO_ERROR)
         o->hand_most = smaller(o->hand_most + 1, OUTBOUND_HAND_MAX);
     end_attempt(f, error, a.status, a.retry_after_s);
@@ -723,7 +748,7 @@ static void find_lost(struct outbound *o)
     uint64_t now = actor_now();
     for (uint32_t i = 0; o->t && i < OUTBOUND_FLIGHTS; i++) {
         struct flight *f = &o->t->flights[i];
-        if (f->stage != IN_HAND || now < f->deadline + OUTBOUND_GRACE_MS * NS_PER_MS)
+        if (f->stage != IN_HAND || now < f->deadline + f->time_ns + OUTBOUND_GRACE_MS * NS_PER_MS)
             continue;
         flight_lands(o, f);
         end_attempt(f, DELIVERY_STOPPED, 0, 0);

@@ -16,7 +16,8 @@
  *
  * What came of an attempt: 2xx, delivered. Anything else is a failure, redirects included, and is tried again after a time that
  * doubles (webhooks.backoff_*), not before Retry-After (up to OUTBOUND_RETRY_AFTER_MAX_S), and 1 + webhooks.max_retries times at most.
- * 410 ends it at once and disables the webhook. Trouble of our own, such as a full queue, is no attempt.
+ * 410 ends it at once and disables the webhook. Trouble of our own, such as a full queue, is no attempt. webhooks.timeout runs from
+ * when a request's turn has come; as long it waits for that at most, and one that has waited in vain was no attempt.
  *
  * It keeps nothing: one that dies is started again and finds in the store what there is to do. What was in its hands is sent again,
  * with the same id and, but for its signature's time, the same bytes.
@@ -40,7 +41,7 @@
 #define OUTBOUND_LOOK_MS        2000u
 #define OUTBOUND_SETTLE_LOOK_MS 20u /* for an answer of the store that nobody has told of */
 #define OUTBOUND_TROUBLE_MS     1000u
-#define OUTBOUND_GRACE_MS       5000u /* beyond its deadline: then fetch's message is taken for lost */
+#define OUTBOUND_GRACE_MS       5000u /* beyond its time: then fetch's message is taken for lost */
 #define OUTBOUND_FAR_US         (UINT64_C(2) * 86400 * 1000000) /* nothing waits that long: a clock was wrong */
 STATIC_ASSERT(OUTBOUND_HAND_MAX *DELIVERY_PARTITIONS <= FETCH_MAX + FETCH_QUEUE_MAX - 64u,
               "what is in hand doesn't fill fetch's queue");

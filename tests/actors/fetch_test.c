@@ -93,6 +93,8 @@ static bool serve(const struct origin_request *q)
         (void)origin_text(q, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
     if (origin_path(q, "/gate8"))
         origin_gate(FETCH_HOST_MAX);
+    if (origin_path(q, "/gate9"))
+        origin_gate(FETCH_HOST_MAX + 1);
     if (origin_path(q, "/gate64"))
         origin_gate(FETCH_MAX);
     if (strncmp(q->path, "/gate", 5) == 0)
@@ -429,6 +431,39 @@ ORIGIN(test_who_waits_too_long_is_told)
     EXPECT(strcmp(a.why, "its turn did not come by the deadline") == 0);
 }
 
+static void begin_for(const char *path, uint64_t deadline, uint64_t time_ns)
+{
+    const struct fetch_request request = {
+        .method = "GET", .url = url_of(path), .answer_max = 100, .any_address = true, .time_ns = time_ns};
+    uint64_t ref;
+    EXPECT(fetch_begin(&request, &ref, deadline) == OK);
+}
+
+ORIGIN(test_time_runs_from_ones_turn_on)
+{
+    char url[64];
+    for (uint32_t i = 0; i < FETCH_HOST_MAX; i++)
+        begin(url_of("/gate9"), DEADLINE_NONE);
+    until_requests(FETCH_HOST_MAX);
+    begin_for("/ok", DEADLINE_NONE, 600 * NS_PER_S);
+    begin_for("/hang", actor_deadline_ms(600000), 1); /* less than it must wait */
+    begin_for("/ok", actor_deadline_ms(10), 600 * NS_PER_S);
+    struct fetch_answer a = done();
+    EXPECT(a.error == ERR_SHED && a.turn == 0);
+    uint64_t opened = actor_now();
+    snprintf(url, sizeof(url), "http://127.0.0.2:%u/gate9", port);
+    begin(url, DEADLINE_NONE);
+    uint32_t before = 0, after = 0, late = 0;
+    for (uint32_t i = 0; i < FETCH_HOST_MAX + 3; i++) {
+        a = done();
+        EXPECT(a.turn != 0);
+        before += a.status == 200 && a.turn < opened;
+        after += a.status == 200 && a.turn >= opened;
+        late += a.error == ERR_TIMEOUT && a.turn >= opened;
+    }
+    EXPECT(before == FETCH_HOST_MAX && after == 2 && late == 1);
+}
+
 ORIGIN(test_a_full_queue_refuses)
 {
     for (uint32_t i = 0; i < FETCH_HOST_MAX + FETCH_QUEUE_MAX; i++)
@@ -592,6 +627,7 @@ TEST_LIST
     {"many hosts together get no more than there is", test_many_hosts_together_get_no_more_than_there_is},
     {"a host that hangs does not stop the others", test_a_host_that_hangs_does_not_stop_the_others},
     {"who waits too long is told", test_who_waits_too_long_is_told},
+    {"time runs from one's turn on", test_time_runs_from_ones_turn_on},
     {"a full queue refuses", test_a_full_queue_refuses},
     {"a kill in the middle leaves nothing", test_a_kill_in_the_middle_leaves_nothing},
     {"a kill while a name is resolved", test_a_kill_while_a_name_is_resolved},

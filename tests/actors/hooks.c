@@ -21,13 +21,13 @@ static actor_pid relays[OUTBOX_PARTITIONS], senders[DELIVERY_PARTITIONS];
 /* ---- the receiver ---- */
 
 struct asked {
-    uint64_t number, ref, deadline;
+    uint64_t number, ref, deadline, time_ns, turn;
     actor_pid from;
 };
 
 static struct asked asked[HOOKS_CALLS_MAX];
 
-/* As fetch: so many at a time, and so many of them to one host; the others wait, up to their deadline. */
+/* As fetch: so many at a time, and so many of them to one host; the others wait, up to their deadline. Their time runs from then. */
 enum call_state { CALL_WAITS = 1, CALL_RUNS, CALL_ENDED };
 static uint8_t states[HOOKS_CALLS_MAX];
 static uint32_t begun; /* those before it do not wait any more */
@@ -55,8 +55,10 @@ static void note_call(const struct fetch_request *q, uint64_t deadline)
     attempt = strstr(c->body, "\"delivery_attempt\":");
     c->attempt = attempt ? strtoull(attempt + strlen("\"delivery_attempt\":"), NULL, 10) : 0;
     c->at_ns = actor_now();
-    c->timeout_ns = deadline - actor_now();
+    c->timeout_ns = q->time_ns;
     c->any_address = q->any_address;
+    c->arrived = false;
+    EXPECT(deadline - actor_now() == q->time_ns);
 }
 
 static enum error begin(const struct fetch_request *q, uint64_t *ret_ref, uint64_t deadline)
@@ -65,8 +67,11 @@ static enum error begin(const struct fetch_request *q, uint64_t *ret_ref, uint64
         return ERR_FULL;
     note_call(q, deadline);
     struct asked *a = &asked[hooks_count];
-    *a = (struct asked){
-        .number = hooks_count, .ref = hooks_count + 1, .deadline = deadline, .from = actor_self()};
+    *a = (struct asked){.number = hooks_count,
+                        .ref = hooks_count + 1,
+                        .deadline = deadline,
+                        .time_ns = q->time_ns,
+                        .from = actor_self()};
     states[hooks_count++] = CALL_WAITS;
     *ret_ref = a->ref;
     struct message *m = message_of(ASKED, a, sizeof(*a));
@@ -101,11 +106,13 @@ static void start_waiting(void)
     for (uint32_t i = begun; i < hooks_count; i++) {
         if (states[i] != CALL_WAITS || !has_room(i))
             continue;
+        hooks_calls[i].at_ns = asked[i].turn = actor_now();
+        hooks_calls[i].arrived = true;
         const struct hooks_answer said = said_to(i);
-        uint64_t at = said.after_ms == UINT64_MAX ? asked[i].deadline : actor_deadline_ms(said.after_ms);
+        uint64_t most = asked[i].turn + asked[i].time_ns;
+        uint64_t at = said.after_ms == UINT64_MAX ? most : actor_deadline_ms(said.after_ms);
         states[i] = CALL_RUNS;
-        hooks_calls[i].at_ns = actor_now();
-        actor_timer(at < asked[i].deadline ? at : asked[i].deadline, REPLY, i);
+        actor_timer(at < most ? at : most, REPLY, i);
     }
     while (begun < hooks_count && states[begun] != CALL_WAITS)
         begun++;
@@ -114,7 +121,7 @@ static void start_waiting(void)
 static void end_call(uint64_t number)
 {
     const struct asked *a = &asked[number];
-    struct fetch_answer done = {.ref = a->ref, .error = ERR_SHED};
+    struct fetch_answer done = {.ref = a->ref, .turn = a->turn, .error = ERR_SHED};
     if (states[number] == CALL_ENDED)
         return;
     if (states[number] == CALL_RUNS) {

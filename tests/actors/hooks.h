@@ -16,6 +16,7 @@ struct hooks_call {
     char event[32], job[UUID_TEXT_SIZE], delivery[UUID_TEXT_SIZE]; /* as the body says */
     uint64_t attempt, at_ns, timeout_ns;
     bool any_address;
+    bool arrived; /* its turn came */
 };
 extern struct hooks_call hooks_calls[HOOKS_CALLS_MAX];
 extern uint32_t hooks_count;

@@ -553,6 +553,84 @@ static void test_trouble_of_our_own_is_no_attempt(void)
     RUN(shed_body);
 }
 
+static uint64_t hangs_from, hangs_until;
+
+static struct hooks_answer hangs_for_a_while(const struct hooks_call *call)
+{
+    bool hangs = to(call, "shared") && call->at_ns >= hangs_from && call->at_ns < hangs_until;
+    return hangs ? (struct hooks_answer){.after_ms = NEVER} : status(200);
+}
+
+/* The attempts of a job's two events, and those that arrived. */
+static void check_attempts(const struct uuid *job)
+{
+    struct delivery d;
+    char id[UUID_TEXT_SIZE];
+    uint32_t attempts = 0, arrived = 0;
+    uuid_format(job, id);
+    for (uint64_t event = 1; event <= 2; event++) {
+        EXPECT(hooks_delivery(job, NULL, event, &d) == OK && d.state == DELIVERY_DELIVERED);
+        attempts += d.attempts;
+    }
+    for (uint32_t i = 0; i < hooks_count; i++)
+        arrived += strcmp(hooks_calls[i].job, id) == 0 && hooks_calls[i].arrived;
+    EXPECT(attempts == arrived);
+}
+
+/* One receiver answers so quickly that it is asked more than it may be at once, and then hangs as long as `hang_ns`: those that
+ * wait for their turn behind the eight that hang were no attempts, get all the time they may take when it comes, and keep nobody
+ * else from being sent. */
+static void crowded(uint64_t hang_ns, uint32_t failures)
+{
+    struct uuid jobs[120];
+    char url[64];
+    uint32_t late = 0;
+    hangs_from = hangs_until = 0;
+    hooks_start(&webhooks_defaults, hangs_for_a_while);
+    struct uuid client = hooks_client();
+    for (int i = 0; i < 60; i++)
+        jobs[i] = hooks_job(&client, "https://shared.example/");
+    hooks_settle(2000);
+    EXPECT(hooks_counted(DELIVERY_DELIVERED) == 120);
+    uint64_t failed = webhooks_figures().failed;
+    hangs_from = actor_now();
+    hangs_until = hangs_from + hang_ns;
+    for (int i = 60; i < 120; i++)
+        jobs[i] = hooks_job(&client, "https://shared.example/");
+    hooks_settle(100);
+    for (unsigned i = 0; i < 400; i++) {
+        snprintf(url, sizeof(url), "https://other-%u.example/", i % 80); /* some for each sender */
+        struct uuid job = hooks_job(&client, url);
+        hooks_settle(30);
+        late += hooks_calls_of(&job, NULL) == 0;
+    }
+    EXPECT(late == 0);
+    hooks_settle(MINUTE_MS);
+    EXPECT(!failures || webhooks_figures().failed - failed == failures);
+    for (int i = 0; i < 120; i++)
+        check_attempts(&jobs[i]);
+}
+
+static void crowded_body(void)
+{
+    crowded(5 * S_NS, FETCH_HOST_MAX);
+}
+
+static void longer_crowded_body(void)
+{
+    crowded(10 * S_NS, 0);
+}
+
+static void test_one_that_waits_behind_others_has_all_its_time_JOB_329_JOB_330(void)
+{
+    RUN(crowded_body);
+}
+
+static void test_one_that_waits_in_vain_is_no_attempt_JOB_329_JOB_330(void)
+{
+    RUN(longer_crowded_body);
+}
+
 static void jump_body(void)
 {
     hooks_start(&webhooks_defaults, second_time);
@@ -645,6 +723,10 @@ TEST_LIST
     {"whatever dies, each event arrives, in order, with one id (O2, O3, O4, O5, W5)",
      test_whatever_dies_each_event_arrives_in_order_with_one_id_O2_O3_O4_O5_W5},
     {"trouble of our own is no attempt", test_trouble_of_our_own_is_no_attempt},
+    {"one that waits behind others has all its time (JOB-329, JOB-330)",
+     test_one_that_waits_behind_others_has_all_its_time_JOB_329_JOB_330},
+    {"one that waits in vain is no attempt (JOB-329, JOB-330)",
+     test_one_that_waits_in_vain_is_no_attempt_JOB_329_JOB_330},
     {"a clock that leaps changes no backoff (W5)", test_a_clock_that_leaps_changes_no_backoff_W5},
     {"a store that is away holds results and repeats nothing",
      test_a_store_that_is_away_holds_results_and_repeats_nothing},

@@ -28,7 +28,7 @@ _Noreturn static void usage(void)
     printf("  --%-28s %s\n", "only KIND[,KIND...]", "these kinds alone");
     printf("  --%-28s %s\n", "signing-secret whsec_...", "webhooks.signing_secret: signatures are checked");
     printf("  --%-28s %s\n", "receiver ADDRESS[:PORT]",
-           "where this program listens for webhooks [127.0.0.1, any port]");
+           "where this program listens for webhooks, at 33 ports from there on [127.0.0.1, any]");
 #define X(field, name, prose) printf("  --%-28s %s\n", name, prose);
     BRIEF_FLAGS(X)
 #undef X

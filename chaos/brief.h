@@ -55,7 +55,7 @@ struct brief {
     const char *url;                     /* http://HOST[:PORT] */
     const char *only;                    /* kinds with commas between them; NULL: all */
     const char *secret;                  /* of the webhooks' signatures, as whsec_...; NULL: not known */
-    struct sockaddr_in server, receiver; /* the receiver's port is chosen when it is 0 */
+    struct sockaddr_in server, receiver; /* the receiver's ports are chosen when it is 0 */
     char host[128];                      /* as the Host field names it */
     bool loopback; /* the server is on this machine: callers have addresses of their own */
 };

@@ -16,7 +16,7 @@
 #define ANSWER_NS (30 * S) /* an answer that takes longer doesn't come */
 #define AWAY_NS   (50 * MS)
 
-enum { ERRORS_COMMON = 9 };
+enum { ERRORS_COMMON = 9, ENTRIES_MAX = 8 };
 
 /* What each operation may answer, success first; the common ones may come from everywhere. */
 static const int common[ERRORS_COMMON] = {404, 405, 406, 411, 413, 415, 429, 503, 0};
@@ -45,16 +45,22 @@ static uint64_t requests;
 
 /* ---- what makes this run another one than the last ---- */
 
-void caller_unique(char *room, size_t size, const char *what)
+static uint64_t began_ms(void)
 {
-    static uint64_t began, count;
+    static uint64_t began;
     if (!began) {
         struct timespec time;
         clock_gettime(CLOCK_REALTIME, &time);
         began = (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
     }
-    snprintf(room, size, "%s-%llx-%llx-%llu", what, (unsigned long long)brief.seed, (unsigned long long)began,
-             (unsigned long long)++count);
+    return began;
+}
+
+void caller_unique(char *room, size_t size, const char *what)
+{
+    static uint64_t count;
+    snprintf(room, size, "%s-%llu-%llx-%llu", what, (unsigned long long)brief.seed,
+             (unsigned long long)began_ms(), (unsigned long long)++count);
 }
 
 /* ---- what is true of every answer ---- */
@@ -225,8 +231,9 @@ void caller_init(struct caller *caller)
 {
     struct in_addr source = {0};
     *caller = (struct caller){.number = ++callers};
-    if (brief.loopback) /* 127.77.0.1 and so on: what is limited by address is each caller's own */
-        source.s_addr = htonl(UINT32_C(0x7f4d0000) + caller->number);
+    if (brief.loopback) /* what is limited by address is each caller's own, and not that of the last run's */
+        source.s_addr =
+            htonl(UINT32_C(0x7f400000) + ((uint32_t)(began_ms() / 100) * 512 + caller->number) % (1 << 22));
     channel_init(&caller->channel, source, &brief.server);
 }
 
@@ -250,7 +257,8 @@ static bool create_client(struct caller *caller)
     return good;
 }
 
-static bool create_key(struct caller *caller)
+/* *ret_lost: there is a key, which went with the server's answer. */
+static bool create_key(struct caller *caller, bool *ret_lost)
 {
     struct letter answer;
     char path[128], secret[160] = "";
@@ -264,7 +272,8 @@ static bool create_key(struct caller *caller)
     bool good = page && page_text(page, root, "api_key", secret, sizeof(secret)) && secret[0] &&
                 page_uuid(page, root, "key_id", &id) && page_time(page, root, "created_at", &created) &&
                 page_time(page, root, "expires_at", &expires) && expires > created;
-    VERDICT(CLIENT, good, "POST %s: %d", path, status);
+    *ret_lost = status == 401 && brief.restarts;
+    VERDICT(CLIENT, good || *ret_lost, "POST %s: %d", path, status);
     if (good) {
         uuid_format(&id, caller->key_id);
         snprintf(caller->bearer, sizeof(caller->bearer), "Bearer %s", secret);
@@ -275,8 +284,13 @@ static bool create_key(struct caller *caller)
 
 bool caller_enter(struct caller *caller)
 {
+    bool lost = true, entered = false;
     caller_init(caller);
-    return create_client(caller) && create_key(caller);
+    for (int i = 0; i < ENTRIES_MAX && lost; i++) {
+        lost = false;
+        entered = create_client(caller) && create_key(caller, &lost);
+    }
+    return entered;
 }
 
 void caller_leave(struct caller *caller)

@@ -317,6 +317,8 @@ bool errand_await(struct errand *e, bool running)
     uint64_t pause = running ? POLL_LEAST_MS * MS : POLL_FIRST_MS * MS + done_ns(e), changed = strand_now();
     int state = e->state;
     uint64_t patience = brief.patience_s * S + done_ns(e);
+    if (!e->updated_ms && state_final(e->state)) /* said by the 202 of a submit that was sent again */
+        return errand_look(e);
     while (!state_final(e->state) && !(running && e->state == STATE_RUNNING)) {
         strand_sleep(pause);
         if (!errand_look(e))

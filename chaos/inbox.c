@@ -18,12 +18,16 @@
 #define IDLE_NS  (600 * UINT64_C(1000000000)) /* the server decides how long it keeps a connection */
 #define SLOW_MAX (2000 * MS)
 
-enum { LISTENERS_MAX = 1024 }; /* one, and one for each round of plays */
+enum {
+    PORTS = 33, /* one for those that are good, the others in turn for those that aren't: other receivers */
+    LISTENERS_MAX = 2048 /* those, and one for each round of plays */
+};
 
 static struct {
     struct inbox **all; /* by number - 1 */
-    uint32_t count, room, listeners_count;
+    uint32_t count, room, listeners_count, bad_count;
     struct watch listeners[LISTENERS_MAX];
+    uint16_t ports[PORTS];
     bool closed;
     struct wire *wires[4096];
 } now;
@@ -51,9 +55,9 @@ struct inbox *inbox_make(enum manner manner, uint32_t events)
     inbox->number = now.count;
     inbox->manner = manner;
     inbox->events = events;
+    uint32_t port = manner == MANNER_GOOD ? 0 : 1 + now.bad_count++ % (PORTS - 1);
     inet_ntop(AF_INET, &brief.receiver.sin_addr, address, sizeof(address));
-    snprintf(inbox->url, sizeof(inbox->url), "http://%s:%u/in/%u", address, ntohs(brief.receiver.sin_port),
-             inbox->number);
+    snprintf(inbox->url, sizeof(inbox->url), "http://%s:%u/in/%u", address, now.ports[port], inbox->number);
     return inbox;
 }
 
@@ -132,9 +136,10 @@ static bool take(const struct letter *request, struct arrival *ret)
             request->path);
     VERDICT(HOOK_ALL, ret->inbox->events >> ret->event.name & 1, "%s was not asked for",
             event_name(ret->event.name));
-    if (ret->attempt == 1)
+    if (ret->attempt == 1 && ret->inbox->manner == MANNER_GOOD)
         tally_time(TIME_NOTICE, since_ns(&ret->event));
-    lane_take(lane, &ret->event, &ret->id, ret->attempt, ret->inbox->late);
+    lane_take(lane, &ret->event, &ret->id, ret->attempt,
+              ret->inbox->late || ret->inbox->manner == MANNER_HANGING);
     return true;
 }
 
@@ -203,8 +208,8 @@ static bool serve(struct wire *wire)
     bool done = answering.status >= 200 && answering.status < 300;
     if (!done)
         tally(COUNT_DELIVERIES_FAILED);
-    lane_answer(&arrival.event.job, arrival.inbox->number, &arrival.event.id, done);
-    if (done)
+    lane_answer(&arrival.event.job, arrival.inbox->number, &arrival.event.id, answering.status);
+    if (done && arrival.inbox->manner == MANNER_GOOD)
         tally_time(TIME_NOTIFIED, since_ns(&arrival.event));
     return answering.status && send_answer(wire, answering.status) && keep;
 }
@@ -276,15 +281,25 @@ void inbox_listen_at(int fd)
     (void)strand_start(listener, watch);
 }
 
-void inbox_listen(void)
+static uint16_t listen_at(uint16_t port)
 {
-    struct sockaddr *address = (struct sockaddr *)(void *)&brief.receiver;
-    socklen_t size = sizeof(brief.receiver);
+    struct sockaddr_in address = brief.receiver;
+    socklen_t size = sizeof(address);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), yes = 1;
+    address.sin_port = htons(port);
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    if (fd < 0 || bind(fd, address, size) != 0 || getsockname(fd, address, &size) != 0)
+    if (fd < 0 || bind(fd, (struct sockaddr *)(void *)&address, size) != 0 ||
+        getsockname(fd, (struct sockaddr *)(void *)&address, &size) != 0)
         give_up();
     inbox_listen_at(fd);
+    return ntohs(address.sin_port);
+}
+
+void inbox_listen(void)
+{
+    uint16_t first = ntohs(brief.receiver.sin_port);
+    for (uint16_t i = 0; i < PORTS; i++)
+        now.ports[i] = listen_at(first ? (uint16_t)(first + i) : 0);
 }
 
 /* Their strands wait for bytes: a socket that is shut down has some to say. */

@@ -35,7 +35,7 @@ struct inbox {
     char url[160];
 };
 
-/* Once; the port is then in brief.receiver. */
+/* Once. */
 void inbox_listen(void);
 /* At a socket that is bound, besides. */
 void inbox_listen_at(int fd);

@@ -95,6 +95,8 @@ void lane_take(struct lane *lane, const struct event *event, const struct uuid *
 {
     struct delivery *d = find(lane, &event->id);
     const char *name = event_name(event->name);
+    char job[UUID_TEXT_SIZE];
+    uuid_format(&lane->job, job);
     if (!d) {
         d = begin(lane, event, id);
     } else {
@@ -105,23 +107,28 @@ void lane_take(struct lane *lane, const struct event *event, const struct uuid *
         if (d->done)
             tally(COUNT_DELIVERIES_AGAIN);
     }
-    /* A server that ended between sending and remembering sends the same attempt again. */
+    /* A server that ended between sending and remembering sends the same attempt again, and one whose kept connection was
+     * closed can't know whether it was read. */
+    if (attempt > d->attempts + 1)
+        tally(COUNT_UNSEEN);
     VERDICT(HOOK_ATTEMPTS,
-            attempt == d->attempts + 1 || (brief.restarts && attempt == d->attempts) ||
-                (late && !d->attempts),
-            "%s: attempt %llu comes after %u", name, (unsigned long long)attempt, d->attempts);
+            attempt == d->attempts + 1 || ((brief.restarts || d->silent) && attempt == d->attempts) ||
+                (late && attempt > d->attempts),
+            "%s of %s: attempt %llu comes after %u, which was %s", name, job, (unsigned long long)attempt,
+            d->attempts, d->done ? "answered 2xx" : "not answered 2xx");
     VERDICT(HOOK_ATTEMPTS, attempt <= brief.hook_retries + 1, "%s: attempt %llu of %llu at most", name,
             (unsigned long long)attempt, (unsigned long long)brief.hook_retries + 1);
     d->attempts = (uint32_t)attempt;
 }
 
-void lane_answer(const struct uuid *job, uint32_t inbox, const struct uuid *event, bool done)
+void lane_answer(const struct uuid *job, uint32_t inbox, const struct uuid *event, int status)
 {
     struct lane *lane = *place_of(job, inbox);
     struct delivery *d = lane ? find(lane, event) : NULL;
     if (!d)
         return;
-    d->done |= done;
+    d->done |= status >= 200 && status < 300;
+    d->silent = !status;
     strand_wake_all(&lane->changed);
 }
 

@@ -14,7 +14,8 @@ struct delivery {
     struct event event;
     struct uuid id;
     uint32_t attempts;
-    bool done; /* answered 2xx */
+    bool done;   /* answered 2xx */
+    bool silent; /* the last attempt's connection was closed instead of an answer */
 };
 
 struct lane {
@@ -32,11 +33,11 @@ void lane_drop(const struct uuid *job, uint32_t inbox);
 /* How many there are, of whatever job nobody asked after. */
 uint32_t lanes_left(void);
 
-/* Judges an attempt that has come. `late`: nobody listened at first, so that attempts and events may be missing. */
+/* Judges an attempt that has come. `late`: its receiver doesn't listen at times, so that attempts and events may be missing. */
 void lane_take(struct lane *lane, const struct event *event, const struct uuid *id, uint64_t attempt,
                bool late);
-/* It is answered: 2xx when `done`. The lane may have been dropped meanwhile. */
-void lane_answer(const struct uuid *job, uint32_t inbox, const struct uuid *event, bool done);
+/* What it is answered; 0: nothing. The lane may have been dropped meanwhile. */
+void lane_answer(const struct uuid *job, uint32_t inbox, const struct uuid *event, int status);
 /* Waits until anything is done; false: nothing is, for long. */
 bool lane_await(struct lane *lane);
 /* Waits until each event of the trail whose bit is in `events` is done, or was tried as often as it may be; the same of

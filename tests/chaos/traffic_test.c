@@ -107,13 +107,13 @@ static void test_lanes_JOB_184(void)
     lane_drop(&job.job, 1);
     lane = lane_of(&job.job, 1);
     TEST_CHECK(failures_of_take(lane, &created, 1) == 0);
-    lane_answer(&job.job, 1, &created.id, false);
+    lane_answer(&job.job, 1, &created.id, 500);
     TEST_CHECK(failures_of_take(lane, &created, 3) == 1); /* the second is missing */
     other.print++;
     TEST_CHECK(failures_of_take(lane, &other, 4) == 1); /* it isn't the same */
-    lane_answer(&job.job, 1, &created.id, true);
+    lane_answer(&job.job, 1, &created.id, 200);
     TEST_CHECK(failures_of_take(lane, &queued, 1) == 0);
-    lane_answer(&job.job, 1, &queued.id, true);
+    lane_answer(&job.job, 1, &queued.id, 202);
     TEST_CHECK(failures_of_take(lane, &created, 5) == 1); /* after a later one */
     TEST_CHECK(failures_of_take(lane, &queued, brief.hook_retries + 2) ==
                2); /* beyond the limit, and out of turn */

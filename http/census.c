@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/runtime.h"
+#include "runtime/telemetry.h"
 
 enum {
     CENSUS_ASK = 1,
@@ -127,4 +128,14 @@ void census_take(struct census *ret)
     runtime_stats(runtime_self(), &stats);
     for (uint32_t i = 0; i < stats.schedulers; i++)
         ret->complete &= ask(i, ret);
+}
+
+void census_note(const struct census *census)
+{
+    for (const struct census_row *row = census->rows; row->class_name; row++) {
+        telemetry_gauge_set(TELEMETRY_GAUGE_ACTORS, row->class_name, (int64_t)row->actors);
+        telemetry_gauge_set(TELEMETRY_GAUGE_MAILBOX_MESSAGES, row->class_name, (int64_t)row->messages);
+        telemetry_gauge_set(TELEMETRY_GAUGE_MAILBOX_MAX_MESSAGES, row->class_name, row->fullest_depth);
+        telemetry_gauge_add(TELEMETRY_GAUGE_PRESSURE_LEVEL, row->class_name, 0);
+    }
 }

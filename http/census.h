@@ -31,5 +31,8 @@ struct census {
 
 /* From an actor; waits, CENSUS_ANSWER_MS at most for each scheduler. */
 void census_take(struct census *ret_census);
+/* Into telemetry's gauges of actors and mailboxes. A class has a level of pressure from then on, normal unless one of its
+ * mailboxes has said more. */
+void census_note(const struct census *census);
 
 #endif

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* memmem */
 #include "http/metrics.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -220,16 +221,49 @@ static void write_runtime(const struct exposition *t)
 #undef X
 }
 
+/* Of each scheduler. */
+static const struct {
+    const char *name, *help;
+    size_t field;
+} scheduler_gauges[] = {
+    {"coppice_runtime_scheduler_run_queue", "Actors that could run and wait for their turn.",
+     offsetof(struct runtime_scheduler, run_queue)},
+    {"coppice_runtime_scheduler_actors", "Living actors.", offsetof(struct runtime_scheduler, actors)},
+    {"coppice_runtime_scheduler_parked", "Actors in the middle of a handler that waits.",
+     offsetof(struct runtime_scheduler, parked)},
+};
+
+static void write_schedulers(const struct exposition *t)
+{
+    struct runtime_stats all;
+    struct runtime_scheduler *figures = actor_alloc(RUNTIME_SCHEDULERS_MAX * sizeof(*figures));
+    char numbers[RUNTIME_SCHEDULERS_MAX][11];
+    runtime_stats(runtime_self(), &all);
+    for (uint32_t n = 0; n < all.schedulers; n++) {
+        runtime_scheduler(runtime_self(), n, &figures[n]);
+        snprintf(numbers[n], sizeof(numbers[n]), "%u", n);
+    }
+    for (size_t i = 0; i < sizeof(scheduler_gauges) / sizeof(*scheduler_gauges); i++) {
+        exposition_family(t, scheduler_gauges[i].name, "gauge", scheduler_gauges[i].help);
+        for (uint32_t n = 0; n < all.schedulers; n++) {
+            uint64_t value;
+            memcpy(&value, (const char *)&figures[n] + scheduler_gauges[i].field, sizeof(value));
+            exposition_sample(t, scheduler_gauges[i].name, "scheduler", numbers[n], value);
+        }
+    }
+    exposition_family(t, "coppice_runtime_scheduler_busy_seconds", "counter",
+                      "How long each scheduler didn't sleep: one second a second is all it can.");
+    for (uint32_t n = 0; n < all.schedulers; n++)
+        exposition_decimal(t, "coppice_runtime_scheduler_busy_seconds_total", "scheduler", numbers[n],
+                           (int64_t)((figures[n].lived_ns - figures[n].idle_ns) / NS_PER_US), 6);
+}
+
 /* Into the gauges that telemetry writes. */
 static void note_mailboxes(void)
 {
     struct census *census = actor_alloc(sizeof(*census));
     census_take(census);
-    for (const struct census_row *row = census->rows; row->class_name; row++) {
-        telemetry_gauge_set(TELEMETRY_GAUGE_ACTORS, row->class_name, (int64_t)row->actors);
-        telemetry_gauge_set(TELEMETRY_GAUGE_MAILBOX_MESSAGES, row->class_name, (int64_t)row->messages);
-        telemetry_gauge_set(TELEMETRY_GAUGE_MAILBOX_MAX_MESSAGES, row->class_name, row->fullest_depth);
-    }
+    census_note(census);
 }
 
 static void write_budgets(const struct exposition *t, const struct living_rows *rows)
@@ -465,6 +499,7 @@ void metrics_serve(const struct request *q, struct response *r)
     write_build(&t, q->front->version);
     write_process(&t);
     write_runtime(&t);
+    write_schedulers(&t);
     write_budgets(&t, q->front->rows);
     write_store(&t);
     write_fronts(&t);

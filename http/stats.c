@@ -64,11 +64,43 @@ static void write_process(struct json *json)
     X(record_bytes)  \
     X(actor_bytes)
 
+#define SCHEDULER(X)    \
+    X(run_queue)        \
+    X(actors)           \
+    X(parked)           \
+    X(messages_handled) \
+    X(messages_remote)  \
+    X(preemptions)      \
+    X(overruns)         \
+    X(turns)            \
+    X(timers)
+
+static void write_scheduler(struct json *json, uint32_t n)
+{
+    struct runtime_scheduler s;
+    runtime_scheduler(runtime_self(), n, &s);
+    json_object_begin(json);
+    JSON_MEMBER(json, "scheduler", uint, n);
+    JSON_MEMBER(json, "dedicated", bool, s.dedicated);
+    json_key(json, "busy_ratio");
+    json_decimal(json, s.busy_ppm, 6);
+    json_key(json, "busy_seconds");
+    json_decimal(json, (int64_t)((s.lived_ns - s.idle_ns) / NS_PER_US), 6);
+#define X(name) JSON_MEMBER(json, #name, uint, s.name);
+    SCHEDULER(X)
+#undef X
+    json_object_end(json);
+}
+
 static void write_runtime(struct json *json)
 {
     struct runtime_stats s;
     runtime_stats(runtime_self(), &s);
-    JSON_MEMBER(json, "schedulers", uint, s.schedulers);
+    json_key(json, "schedulers");
+    json_array_begin(json);
+    for (uint32_t i = 0; i < s.schedulers; i++)
+        write_scheduler(json, i);
+    json_array_end(json);
 #define X(name) JSON_MEMBER(json, #name, uint, s.name);
     json_key(json, "runtime");
     json_object_begin(json);
@@ -107,6 +139,7 @@ static void write_queues(struct json *json)
     const struct census_row *order[CENSUS_CLASSES];
     size_t count = 0;
     census_take(census);
+    census_note(census);
     for (const struct census_row *row = census->rows; row->class_name; row++) {
         size_t at = count++;
         for (; at && order[at - 1]->messages < row->messages; at--)

@@ -1,9 +1,10 @@
 /* GET /stats: the state of the product as one JSON object. GET /stats/tree: what was declared beside what lives.
  *
  *     version, environment, now, process   which one this is, what the kernel counts
- *     schedulers, runtime, memory          the runtime, as runtime_stats
+ *     schedulers                           each of them, as runtime_scheduler
+ *     runtime, memory                      all of them together, as runtime_stats
  *     queues                               mailboxes by class of actor, those with most messages first (http/census.h)
- *     pressure                             the level of each component that ever left normal
+ *     pressure                             the level of each component: of a class's mailboxes, also at normal
  *     slos                                 each objective: its target beside what is measured
  *     store                                state, bytes, rows (http/store_figures.h)
  *     fronts                               connections, streams, requests of each listener

@@ -492,6 +492,32 @@ void runtime_stats(struct runtime *rt, struct runtime_stats *ret)
     }
 }
 
+void runtime_scheduler(struct runtime *rt, uint32_t n, struct runtime_scheduler *ret)
+{
+    ASSERT(n < rt->schedulers_count);
+    const struct scheduler *s = rt->schedulers[n];
+    uint64_t now = rt->env->now(rt->env);
+#define GET(field) atomic_load_explicit(&s->field, memory_order_relaxed)
+    uint64_t in_use = GET(workers) - GET(workers_idle), running = GET(running);
+    *ret = (struct runtime_scheduler){
+        .dedicated = n >= rt->options.schedulers,
+        .busy_ppm = scheduler_busy_ppm(s, now),
+        .lived_ns = now - s->born,
+        .idle_ns = scheduler_idle_ns(s, now),
+        .run_queue = __atomic_load_n(&s->ready.count, __ATOMIC_RELAXED) +
+                     (uint64_t)__atomic_load_n(&s->hogs.count, __ATOMIC_RELAXED),
+        .actors = GET(spawned) - GET(ended),
+        .parked = in_use > running ? in_use - running : 0,
+        .messages_handled = GET(handled),
+        .messages_remote = GET(remote),
+        .preemptions = GET(preemptions),
+        .overruns = GET(overruns),
+        .turns = GET(turns),
+        .timers = __atomic_load_n(&s->wheel.count, __ATOMIC_RELAXED),
+    };
+#undef GET
+}
+
 static struct runtime_class *class_slot(struct runtime_class *classes, size_t *used, size_t count,
                                         const char *name)
 {

@@ -75,6 +75,21 @@ struct runtime_stats {
 };
 void runtime_stats(struct runtime *rt, struct runtime_stats *ret_stats); /* any thread; not one instant */
 
+/* One of them: the first `schedulers` less the dedicated ones are for everybody. Actors never move from one to another. */
+struct runtime_scheduler {
+    bool dedicated;
+    uint32_t
+        busy_ppm; /* of its time, how much wasn't sleep: of the last second or two, or since it last changed */
+    uint64_t lived_ns, idle_ns; /* since it was made, and asleep meanwhile; idle_ns never goes back */
+    uint64_t run_queue;         /* actors that could run and wait for their turn */
+    uint64_t actors;
+    uint64_t
+        parked; /* of these, in the middle of a handler, which waits or was switched out: each has a stack */
+    uint64_t messages_handled, messages_remote, preemptions, overruns, turns, timers;
+};
+/* n: below runtime_stats' schedulers. Any thread; not one instant. */
+void runtime_scheduler(struct runtime *rt, uint32_t n, struct runtime_scheduler *ret_figures);
+
 /* What actors of one class have done, over all schedulers. */
 struct runtime_class {
     const char *name;

@@ -37,7 +37,10 @@ struct scheduler *scheduler_create(struct runtime *rt, uint32_t index)
     s->actors = region(s->slots_max * sizeof(struct actor));
     s->records = region(s->records_max * sizeof(struct record));
     s->now = s->env->now(s->env);
+    s->born = s->now;
     s->spin_ns = SPIN_NS_MIN;
+    atomic_init(&s->share_at, s->now);
+    atomic_init(&s->share_ppm, SHARE_UNKNOWN);
     atomic_init(&s->alarm_at, UINT64_MAX);
     wheel_init(&s->wheel, s->now);
     for (uint32_t i = 0; i < MESSAGE_BLOCKS; i++)
@@ -235,6 +238,48 @@ void scheduler_arrive(struct scheduler *s, struct message *m)
     }
 }
 
+/* ---- how much of its time is work ---- */
+
+static void idle_begins(struct scheduler *s)
+{
+    uint64_t now = s->env->now(s->env), slept = scheduler_idle_ns(s, now);
+    atomic_store_explicit(&s->idle, (slept - now) << 1 | 1, memory_order_relaxed);
+}
+
+static void idle_ends(struct scheduler *s)
+{
+    atomic_store_explicit(&s->idle, scheduler_idle_ns(s, s->now) << 1, memory_order_relaxed);
+}
+
+static uint32_t share_of(uint64_t idle_ns, uint64_t window_ns)
+{
+    if (idle_ns >= window_ns) /* two loads that another thread came between */
+        return 0;
+    return (uint32_t)((double)(window_ns - idle_ns) * 1e6 / (double)window_ns);
+}
+
+static uint32_t share_since(const struct scheduler *s, uint64_t now)
+{
+    return share_of(scheduler_idle_ns(s, now) - atomic_load_explicit(&s->share_idle, memory_order_relaxed),
+                    now - atomic_load_explicit(&s->share_at, memory_order_relaxed));
+}
+
+static void share_roll(struct scheduler *s)
+{
+    atomic_store_explicit(&s->share_ppm, share_since(s, s->now), memory_order_relaxed);
+    atomic_store_explicit(&s->share_idle, scheduler_idle_ns(s, s->now), memory_order_relaxed);
+    atomic_store_explicit(&s->share_at, s->now, memory_order_relaxed);
+}
+
+uint32_t scheduler_busy_ppm(const struct scheduler *s, uint64_t now)
+{
+    uint32_t share = atomic_load_explicit(&s->share_ppm, memory_order_relaxed);
+    uint64_t at = atomic_load_explicit(&s->share_at, memory_order_relaxed);
+    /* It has slept, or run one handler, since then. */
+    bool old = now > at && now - at >= 2 * SHARE_NS;
+    return old || share == SHARE_UNKNOWN ? share_since(s, now) : share;
+}
+
 /* ---- the turn ---- */
 
 static void poll_descriptors(struct scheduler *s, uint64_t deadline)
@@ -244,6 +289,8 @@ static void poll_descriptors(struct scheduler *s, uint64_t deadline)
     COUNT(s, polls);
     s->now = s->env->now(s->env);
     s->last_poll = s->now;
+    if (deadline)
+        idle_ends(s);
     for (size_t i = 0; i < n; i++)
         resource_ready(s, events[i].token, events[i].events);
 }
@@ -261,6 +308,8 @@ static void turn(struct scheduler *s)
     if (s->now >= s->measure_at) {
         s->measure_stack = true;
         s->measure_at = s->now + MEASURE_STACK_NS;
+        if (s->now - s->share_at >= SHARE_NS)
+            share_roll(s);
     }
     s->budget = TURN_DISPATCHES;
     atomic_store_explicit(&s->hurry, false, memory_order_relaxed);
@@ -363,6 +412,7 @@ static void sleep_until_needed(struct scheduler *s)
         COUNT(s, wakes);
         uint64_t began = s->now;
         uint64_t until = wheel_bound(&s->wheel);
+        idle_begins(s);
         poll_descriptors(s, more && until > s->now + NS_PER_MS ? s->now + NS_PER_MS : until);
         spin_learn(s, s->now - began);
     }

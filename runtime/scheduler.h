@@ -283,8 +283,10 @@ struct telemetry_shard;
 #define SPIN_NS_MIN \
     (50 * NS_PER_US) /* looks at the inbox this long before it sleeps, while others write to it ... */
 #define SPIN_NS_MAX      (400 * NS_PER_US) /* ... and longer when its sleeps turn out to be short */
-#define MEASURE_STACK_NS (10 * NS_PER_MS)  /* how often one turn's use of its stack is measured */
-#define WORKERS_KEPT     64u               /* idle ones a stack class keeps when the scheduler sleeps */
+#define SHARE_NS         NS_PER_S          /* how much of a scheduler's time is work is told of so much */
+#define SHARE_UNKNOWN    UINT32_MAX
+#define MEASURE_STACK_NS (10 * NS_PER_MS) /* how often one turn's use of its stack is measured */
+#define WORKERS_KEPT     64u              /* idle ones a stack class keeps when the scheduler sleeps */
 #define WORKERS_TRIMMED  64u /* given back before one sleep: 3 us each, so it takes a fifth of a millisecond */
 #define HOG_SLICE_NS     (100 * NS_PER_US) /* of a hog while others want to run */
 
@@ -337,6 +339,13 @@ struct scheduler {
     /* figures; written here, read by anybody without order */
     _Atomic uint64_t spawned, ended, crashed, handled, dropped, remote, preemptions, overruns, wakes, polls,
         turns;
+    /* ns that it has slept, doubled. While it sleeps: less the time when that began, and one more. So one load tells all,
+     * and it never goes back. */
+    _Atomic uint64_t idle;
+    /* Of the last SHARE_NS or so: how much of it was work. Before the first of them: SHARE_UNKNOWN. */
+    _Atomic uint32_t share_ppm;
+    _Atomic uint64_t share_at, share_idle; /* when it ended, and how long it had slept by then */
+    uint64_t born;
 
     /* faults */
     struct fault fault;
@@ -398,6 +407,13 @@ static inline struct scheduler *scheduler_enter(void)
     return s;
 }
 
+/* How long it has slept. */
+static inline uint64_t scheduler_idle_ns(const struct scheduler *s, uint64_t now)
+{
+    uint64_t idle = atomic_load_explicit(&s->idle, memory_order_relaxed);
+    return ((idle >> 1) + (idle & 1 ? now : 0)) & (UINT64_MAX >> 1);
+}
+
 static inline bool scheduler_local(const struct scheduler *s, actor_pid pid)
 {
     return pid_scheduler(pid) == s->index;
@@ -425,6 +441,11 @@ static inline uint32_t actor_slot(const struct scheduler *s, const struct actor 
 }
 
 /* The run queue and the mailbox as every message uses them; the rest is in worker.c and mailbox.c. */
+/* Written by its own thread; others may read it. */
+static inline void run_queue_count(struct run_queue *q, int change)
+{
+    __atomic_store_n(&q->count, q->count + (uint32_t)change, __ATOMIC_RELAXED);
+}
 static inline void run_queue_push(struct run_queue *q, struct actor *a)
 {
     a->run_next = NULL;
@@ -433,7 +454,7 @@ static inline void run_queue_push(struct run_queue *q, struct actor *a)
     else
         q->head = a;
     q->tail = a;
-    q->count++;
+    run_queue_count(q, 1);
 }
 static inline struct actor *run_queue_pop(struct run_queue *q)
 {
@@ -441,7 +462,7 @@ static inline struct actor *run_queue_pop(struct run_queue *q)
     q->head = a->run_next;
     if (!q->head)
         q->tail = NULL;
-    q->count--;
+    run_queue_count(q, -1);
     return a;
 }
 /* Put it into the run queue unless it is there. */
@@ -726,6 +747,7 @@ void scheduler_loop(struct scheduler *s);
 void scheduler_wind_down(struct scheduler *s);                             /* kill and bury all its actors */
 void scheduler_post(struct scheduler *s, actor_pid to, struct message *m); /* to another scheduler; takes m */
 void scheduler_flush(struct scheduler *s);
+uint32_t scheduler_busy_ppm(const struct scheduler *s, uint64_t now); /* any thread: see runtime_scheduler */
 bool inbox_empty(struct scheduler *s);
 size_t inbox_drain(struct scheduler *s, size_t count_max);
 void inbox_push(struct scheduler *to, struct message *newest, struct message *oldest); /* any thread */

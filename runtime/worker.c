@@ -47,7 +47,7 @@ void run_ready_first(struct scheduler *s, struct actor *a)
     s->ready.head = a;
     if (!s->ready.tail)
         s->ready.tail = a;
-    s->ready.count++;
+    run_queue_count(&s->ready, 1);
 }
 
 void worker_wake(struct scheduler *s, struct actor *a)

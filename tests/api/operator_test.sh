@@ -19,7 +19,12 @@ check "nothing else of ours is there" is "$(curl -s -o /dev/null -w '%{http_code
 check "startupz" has "$(get /startupz)" '{"status":"started","timestamp":"'
 check "without the token there are no stats" is "$(curl -s -o /dev/null -w '%{http_code}' "http://$at/stats")" 401
 check "nor with another one" is "$(curl -s -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer cop_op_nonsense' "http://$at/stats")" 401
-check "stats" has "$(get /stats)" '"schedulers":3,"runtime":{"actors":'
+stats=$(get /stats)
+check "stats" has "$stats" '"schedulers":[{"scheduler":0,"dedicated":false,"busy_ratio":'
+check "each scheduler" is "$(printf '%s' "$stats" | grep -o '"busy_ratio":[01][.0-9]*,"busy_seconds":[0-9.]*,"run_queue":' | wc -l)" 3
+check "the store's is known" has "$stats" '{"scheduler":2,"dedicated":true,"busy_ratio":'
+check "all together" has "$stats" '"runtime":{"actors":'
+check "pressure is there at normal, too" has "$stats" '"store.writer":"normal"'
 tree=$(get /stats/tree)
 text=$(get '/stats/tree?format=text')
 for row in $rows; do

@@ -118,7 +118,12 @@ static void test_mailboxes_and_budgets(void)
     TEST_CHECK(value("coppice_mailbox_max_messages{kind=\"idle\"}") == 9);
     TEST_CHECK(value("coppice_supervisor_restart_budget_used_ratio{supervisor=\"top\"}") == 0.05);
     TEST_CHECK(value("coppice_actor_restarts_total{supervisor=\"top\"}") == 1);
+    TEST_CHECK(value("coppice_pressure_level{component=\"idle\"}") == 0);
+    TEST_CHECK(value("coppice_runtime_scheduler_actors{scheduler=\"0\"}") > 11);
+    TEST_CHECK(value("coppice_runtime_scheduler_busy_seconds_total{scheduler=\"0\"}") > 0);
     TEST_CHECK(operated_get("/stats") == 200);
+    TEST_CHECK(operated_has("\"schedulers\":[{\"scheduler\":0,\"dedicated\":false,\"busy_ratio\":"));
+    TEST_CHECK(operated_has("\"pressure\":{") && operated_has("\"idle\":\"normal\""));
     TEST_CHECK(operated_has("\"queues\":{\"mailboxes\":[{\"class\":\"idle\",\"actors\":11,\"messages\":9,"));
     TEST_CHECK(operated_has("\"depth\":9,\"capacity\":1024}"));
     TEST_CHECK(operated_has("{\"name\":\"cascade_count\",\"value\":0,\"target\":1,"));

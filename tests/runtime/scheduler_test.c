@@ -240,6 +240,95 @@ static void figures(void)
     pthread_join(thread, NULL);
 }
 
+/* ---- figures of one scheduler ---- */
+
+static struct runtime_scheduler of(uint32_t n)
+{
+    struct runtime_scheduler figures;
+    runtime_scheduler(node_runtime, n, &figures);
+    return figures;
+}
+
+static unsigned waiting;
+static void park(void *arg)
+{
+    (void)arg;
+    waiting++;
+    expect(NOTE);
+}
+
+static void ready_and_parked(void)
+{
+    actor_pid pids[5];
+    struct runtime_scheduler before = of(0), other = of(1), now;
+    TEST_CHECK(!before.dedicated && !other.dedicated && other.actors == 0);
+    for (int i = 0; i < 5; i++)
+        pids[i] = doll(SPAWN_HERE);
+    actor_yield();
+    actor_guard_begin(); /* they could run, and can't */
+    for (int i = 0; i < 5; i++)
+        tell(pids[i], park, NULL);
+    now = of(0);
+    actor_guard_end();
+    TEST_CHECK_(now.run_queue == before.run_queue + 5, "%llu", (unsigned long long)now.run_queue);
+    while (waiting < 5)
+        actor_yield();
+    actor_yield(); /* the last one waits, too */
+    now = of(0);
+    TEST_CHECK_(now.parked == before.parked + 5, "%llu", (unsigned long long)now.parked);
+    TEST_CHECK(now.run_queue == before.run_queue);
+    TEST_CHECK(now.actors == before.actors + 5);
+    actor_pid far = doll(SPAWN_ON(1));
+    TEST_CHECK(actor_call(far, message_new(ASK, 0), NULL, DEADLINE_NONE) == OK);
+    TEST_CHECK(of(1).actors == 1 && of(1).messages_remote >= 1);
+    TEST_CHECK(of(0).messages_remote > before.messages_remote);
+    gone(far);
+    for (int i = 0; i < 5; i++)
+        gone(pids[i]);
+}
+
+/* Who works doesn't let it sleep; who waits does. */
+static void work_and_sleep(void)
+{
+    struct runtime_scheduler first = of(0), last;
+    do
+        last = of(0);
+    while (last.lived_ns - first.lived_ns < 5 * NS_PER_MS);
+    TEST_CHECK(last.idle_ns == first.idle_ns);
+    do {
+        actor_sleep(actor_deadline_ms(1));
+        last = of(0);
+    } while (last.idle_ns == first.idle_ns);
+    TEST_CHECK(last.idle_ns - first.idle_ns < last.lived_ns - first.lived_ns);
+    TEST_CHECK(last.busy_ppm > 0 && last.busy_ppm <= 1000000);
+    TEST_CHECK(last.turns > first.turns);
+}
+
+/* By hand: the figures of another thread, as one finds them. */
+static void test_share(void)
+{
+    static struct scheduler s; /* large */
+    atomic_store(&s.share_ppm, SHARE_UNKNOWN);
+    atomic_store(&s.share_at, 1000);
+    atomic_store(&s.idle, 400 << 1);
+    TEST_CHECK(scheduler_idle_ns(&s, 3000) == 400 && scheduler_busy_ppm(&s, 2000) == 600000);
+    atomic_store(&s.idle, (400ull - 2000) << 1 | 1); /* it sleeps since 2000 */
+    TEST_CHECK(scheduler_idle_ns(&s, 2000) == 400 && scheduler_idle_ns(&s, 2500) == 900);
+    TEST_CHECK(scheduler_busy_ppm(&s, 3000) == 300000);
+    /* what the last window said, as long as the next one may still be filling */
+    atomic_store(&s.share_ppm, 250000);
+    atomic_store(&s.share_idle, 400);
+    atomic_store(&s.share_at, 2000);
+    TEST_CHECK(scheduler_busy_ppm(&s, 2000 + 2 * SHARE_NS - 1) == 250000);
+    TEST_CHECK(scheduler_busy_ppm(&s, 2000 + 2 * SHARE_NS) == 0); /* it has slept ever since */
+    atomic_store(&s.idle, (400 + SHARE_NS / 2) << 1);
+    TEST_CHECK(scheduler_busy_ppm(&s, 2000 + 2 * SHARE_NS) == 750000);
+    TEST_CHECK(scheduler_busy_ppm(&s, 1999) == 250000); /* a clock that was read before */
+    /* a look between its two stores */
+    atomic_store(&s.idle, (400 + 3 * SHARE_NS) << 1);
+    TEST_CHECK(scheduler_busy_ppm(&s, 2000 + 2 * SHARE_NS) == 0);
+}
+
 /* ---- no stack to be had ---- */
 
 static unsigned finished_waits;
@@ -312,6 +401,14 @@ static void test_figures(void)
 {
     run(figures);
 }
+static void test_ready_and_parked(void)
+{
+    run(ready_and_parked);
+}
+static void test_work_and_sleep(void)
+{
+    run(work_and_sleep);
+}
 
 TEST_LIST
 = {
@@ -322,6 +419,9 @@ TEST_LIST
     {"messages of foreign threads", test_posted},
     {"kill storms", test_kill_storms},
     {"figures read by others", test_figures},
+    {"who is ready and who is parked, by scheduler", test_ready_and_parked},
+    {"a scheduler's time is work or sleep", test_work_and_sleep},
+    {"the share that is work", test_share},
     {"no stack to be had", test_few_stacks},
     {NULL, NULL},
 };

@@ -929,7 +929,8 @@ export interface components {
             /** Format: date-time */
             now: string;
             process: components["schemas"]["ProcessFigures"];
-            schedulers: number;
+            /** @description In the order of their numbers. An actor stays on the one where it was started. */
+            schedulers: components["schemas"]["Scheduler"][];
             runtime: {
                 [key: string]: number;
             };
@@ -940,7 +941,7 @@ export interface components {
                 mailboxes: components["schemas"]["Mailboxes"][];
                 complete: boolean;
             };
-            /** @description The level of each component that ever left normal. */
+            /** @description The level of each component. Mailboxes are counted by class of actor, and a class that lives is there also at normal. */
             pressure: {
                 [key: string]: "normal" | "warn" | "degraded" | "shed";
             };
@@ -950,6 +951,27 @@ export interface components {
                 [key: string]: components["schemas"]["FrontFigures"];
             };
             domains: Record<string, never>;
+        };
+        Scheduler: {
+            scheduler: number;
+            /** @description It is for one actor that may stand before a disk. */
+            dedicated: boolean;
+            /** @description Of its time, how much it didn't sleep. Of the last second or two, or since it last woke or fell asleep. */
+            busy_ratio: number;
+            /** @description The same since it was made. */
+            busy_seconds: number;
+            /** @description Actors that could run and wait for their turn. */
+            run_queue: number;
+            actors: number;
+            /** @description Actors in the middle of a handler that waits, or was switched out. Each has a stack. */
+            parked: number;
+            messages_handled: number;
+            /** @description Those that went to another one. */
+            messages_remote: number;
+            preemptions: number;
+            overruns: number;
+            turns: number;
+            timers: number;
         };
         ProcessFigures: {
             /** Format: date-time */

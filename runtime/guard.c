@@ -7,7 +7,7 @@ void actor_guard_begin(void)
 {
     struct scheduler *s = scheduler_current;
     if (s)
-        s->guard++;
+        __atomic_store_n(&s->guard, s->guard + 1, __ATOMIC_RELAXED); /* the monitor looks at it, too */
 }
 
 void actor_guard_end(void)
@@ -15,7 +15,7 @@ void actor_guard_end(void)
     struct scheduler *s = scheduler_current;
     if (s) {
         ASSERT(s->guard > 0);
-        s->guard--;
+        __atomic_store_n(&s->guard, s->guard - 1, __ATOMIC_RELAXED);
         __asm__ volatile("" ::: "memory");
     }
 }

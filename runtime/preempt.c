@@ -149,6 +149,8 @@ static bool look(struct preempt *p, struct seen *seen, uint64_t now, uint64_t *l
             *look_at = earlier(*look_at, hog_look_at(s, seen[i].since, now));
         if (now - seen[i].since < slice_of(s, now))
             continue;
+        if (__atomic_load_n(&s->guard, __ATOMIC_RELAXED)) /* the handler would do nothing: the next look */
+            continue;
         pthread_mutex_lock(&p->lock); /* its thread doesn't end meanwhile: see preempt_leave */
         uint64_t thread = __atomic_load_n(&s->thread, __ATOMIC_RELAXED);
         if (thread)

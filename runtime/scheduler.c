@@ -1,5 +1,6 @@
 /* Schedulers: the turn (inbox, clock, actors, outbox, descriptors) and the way from one to another. */
 #include "runtime/scheduler.h"
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -339,6 +340,22 @@ static void spin_pause(void)
 #endif
 }
 
+/* Looks at the inbox for a microsecond or so. Where schedulers share CPUs the one that is waited for may be waiting for this
+ * very CPU: so it gets it. */
+static bool glance(struct scheduler *s)
+{
+    if (s->rt->crowded) {
+        sched_yield();
+        return !inbox_empty(s);
+    }
+    for (int i = 0; i < SPIN_LOOKS; i++) {
+        if (!inbox_empty(s))
+            return true;
+        spin_pause();
+    }
+    return false;
+}
+
 /* Of what has arrived, all before the first signal: a signal may run or end somebody. */
 static bool take_mail(struct scheduler *s)
 {
@@ -362,8 +379,7 @@ bool actor_listen(uint64_t deadline)
             s->last_remote = s->now = s->env->now(s->env);
             return true;
         }
-        for (int i = 0; i < 64 && inbox_empty(s); i++)
-            spin_pause();
+        (void)glance(s);
         s->now = s->env->now(s->env);
     } while (s->now < deadline && (inbox_empty(s) || inbox_first(&s->inbox)->kind != MESSAGE_SIGNAL));
     return false;
@@ -379,11 +395,8 @@ static bool spin(struct scheduler *s)
         return false;
     uint64_t end = s->now + s->spin_ns;
     do {
-        for (int i = 0; i < 64; i++) {
-            if (!inbox_empty(s))
-                return true;
-            spin_pause();
-        }
+        if (glance(s))
+            return true;
         s->now = s->env->now(s->env);
         if (wheel_due(&s->wheel, s->now))
             return true;

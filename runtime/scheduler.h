@@ -283,6 +283,7 @@ struct telemetry_shard;
 #define SPIN_NS_MIN \
     (50 * NS_PER_US) /* looks at the inbox this long before it sleeps, while others write to it ... */
 #define SPIN_NS_MAX      (400 * NS_PER_US) /* ... and longer when its sleeps turn out to be short */
+#define SPIN_LOOKS       64                /* at the inbox, between two at the clock */
 #define SHARE_NS         NS_PER_S          /* how much of a scheduler's time is work is told of so much */
 #define SHARE_UNKNOWN    UINT32_MAX
 #define MEASURE_STACK_NS (10 * NS_PER_MS) /* how often one turn's use of its stack is measured */
@@ -390,7 +391,7 @@ struct runtime {
     struct runtime_foreign *foreign;
     struct preempt *preempt;
     bool contained;
-    bool crowded; /* more schedulers than CPUs: the dedicated ones don't spin */
+    bool crowded; /* more schedulers than CPUs: whoever waits gives its CPU away */
 };
 
 extern _Thread_local struct scheduler *scheduler_current __attribute__((tls_model("initial-exec")));

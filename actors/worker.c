@@ -21,7 +21,7 @@ struct task {
     struct job_claimed claimed;
     struct job_definition definition; /* without its texts: they were the view's */
     struct jobs_settings settings;    /* of its beginning */
-    uint64_t started_us, began_us;    /* by its events; by steady time */
+    uint64_t began_us;                /* by steady time */
     bool lost;                        /* nobody waits for what comes of it any more */
 };
 
@@ -63,6 +63,7 @@ static enum error claim(const struct worker *w, struct task *t)
 {
     struct job_claim c = {.lane = LANE_SERVER,
                           .most = 1,
+                          .running = 1,
                           .owner = store_here()->start,
                           .running_max = t->settings.active_queues ? t->settings.active_max : 0,
                           .client_max = t->settings.client_running_max,
@@ -76,21 +77,6 @@ static enum error claim(const struct worker *w, struct task *t)
                          actor_deadline_ms(WORKER_PATIENCE_MS));
     while (!e && got == 0);
     return !e && got != sizeof(t->claimed) ? ERR_UNANSWERED : e;
-}
-
-static enum error start(struct task *t)
-{
-    enum error e;
-    do {
-        struct job_start c = {.id = t->claimed.id,
-                              .fence = t->claimed.fence,
-                              .steady_us = steady(),
-                              .lease_us = t->settings.lease_us};
-        e = submit(&job_start_class, &c, &t->started_us, sizeof(t->started_us));
-        if (passing(e))
-            (void)actor_sleep(actor_deadline_ms(WORKER_AGAIN_MS));
-    } while (passing(e)); /* ends: the lease does, by steady time */
-    return e;
 }
 
 static enum error heartbeat(const struct task *t, uint16_t progress)
@@ -257,10 +243,9 @@ static void take(struct task *t)
 {
     tell(t, JOB_ASSIGN, JOB_QUEUED, JOB_ASSIGNED, JOB_NO_FAILURE,
          later_of(t->claimed.claimed_us, t->claimed.queued_us), 0);
-    if (start(t) != OK)
-        return; /* cancelled meanwhile, or held up for longer than the lease */
-    tell(t, JOB_START, JOB_ASSIGNED, JOB_RUNNING, JOB_NO_FAILURE,
-         later_of(t->started_us, t->claimed.claimed_us), 0);
+    if (!t->claimed.running)
+        return; /* it can't start: the end of its lease brings it back */
+    tell(t, JOB_START, JOB_ASSIGNED, JOB_RUNNING, JOB_NO_FAILURE, 0, 0);
     run(t);
 }
 

@@ -1,10 +1,11 @@
 /* Workers: each slot runs one job of the catalogue at a time.
  *
- *     claim --> start --> simulated work, a heartbeat every few seconds --> finish
+ *     claim and start --> simulated work, a heartbeat every few seconds --> finish
  *
- * Each step is a command of its own, answered after its commit. What the work is stands in the job's definition; doing it is
- * waiting, by steady time, so that a clock that is tried out moves it along. A cancelled job is learnt of at once when whoever
- * cancelled it says so (worker_stop), with the next heartbeat in any case; what was brought too late is refused by the store.
+ * Each step is a command of its own, answered after its commit; a job starts in the commit that claims it. What the work is
+ * stands in the job's definition; doing it is waiting, by steady time, so that a clock that is tried out moves it along. A
+ * cancelled job is learnt of at once when whoever cancelled it says so (worker_stop), with the next heartbeat in any case; what
+ * was brought too late is refused by the store.
  *
  * A worker keeps nothing: one that dies leaves a lease, which its shard ends. Idle ones are woken when a job is queued, and look by
  * themselves every workers.poll_interval.

@@ -234,8 +234,10 @@ static enum error take(struct txn *txn, uint64_t at_us, const struct job_claim *
                                   .attempt = job.attempt,
                                   .kind = job.kind};
     /* One that can't start stays ASSIGNED, and goes back when its lease is over. */
-    if (c->running && job_move(txn, &job, JOB_START, at_us, nothing) == OK)
+    if (c->running && job_move(txn, &job, JOB_START, at_us, nothing) == OK) {
         job.started_us = job.updated_us;
+        claimed.running = 1;
+    }
     lease(txn, &job, c);
     job_write(txn, &job);
     claimed.lease_us = job.lease_us;

@@ -47,7 +47,9 @@ struct job_claimed {
     struct uuid id, client;
     uint64_t fence, queued_us, claimed_us, lease_us;
     uint16_t attempt;
-    uint8_t kind, unused[5];
+    uint8_t kind;
+    uint8_t running; /* 1: it is RUNNING, as job_claim.running wanted it */
+    uint8_t unused[4];
 };
 
 #define JOB_START_FIELDS(X) \

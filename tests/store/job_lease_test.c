@@ -108,7 +108,7 @@ static void test_claim_may_start_them_at_once_JOB_203_JOB_227(void)
     c.running = 1;
     TEST_CHECK(jobs_claim(&j, &c, claimed, &count) == OK && count == 1);
     struct job job = jobs_look(&j, &id);
-    TEST_CHECK(job.state == JOB_RUNNING && job.started_us == job.updated_us);
+    TEST_CHECK(job.state == JOB_RUNNING && job.started_us == job.updated_us && claimed[0].running == 1);
     TEST_CHECK(claimed[0].claimed_us == job.started_us - 1000);
     JOBS_STORY_IS(&j, &id, "created queued assigned running");
     jobs_close(&j);

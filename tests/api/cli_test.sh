@@ -134,6 +134,7 @@ check "and what follows is an argument" err "tree takes no argument '--json'"
 
 # Nothing is started by a refusal: the address stays free.
 check "a server" start
+check "which is ready" ready
 first=$server
 ask() { # ask STATUS COMMAND...: of that server
     status=$1

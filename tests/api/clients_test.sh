@@ -5,6 +5,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/api/server.sh
 
 check "a server" start --schedulers 2
+check "which is ready" ready
 operator=$at
 none=00000000-0000-4000-8000-000000000000
 
@@ -357,6 +358,7 @@ from=127.0.0.12
 at=$operator
 check "it stops" stop
 check "it starts" start --schedulers 2
+check "and is ready" ready
 operator=$at
 check "AMB-28 the limit survives" is "$(command_as /dlq/items:reprocess-bulk '{}' "$again")" 429
 check "JOB-459 so does the key" is "$(ask GET /v1/jobs -H "$(bearer "$key")")" 200

@@ -6,6 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 page=https://app.example.com
 check "a server" start --schedulers 2 --http-cors-origin "$page"
+check "which is ready" ready
 operator=$at
 none=00000000-0000-4000-8000-000000000000
 uuid='[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
@@ -566,6 +567,7 @@ check "it stops" stop
 
 # --- an approved use case of embedding ---
 check "a server whose pages may be embedded" start --http-frame-options SAMEORIGIN --frame-embedding-approved-use-case 'the intranet'
+check "which is ready" ready
 check "CTL-151 it answers" is "$(ask GET /healthz)" 200
 check "CTL-151 CTL-149 by its own pages" has "$(tr A-Z a-z <"$tmp/head")" "frame-ancestors 'self'"
 check "CTL-151 as approved" header 'x-frame-options: SAMEORIGIN'
@@ -577,6 +579,7 @@ throttled() {
     curl -s -H "Authorization: Bearer $(cat "$tmp/store/operator.token")" "http://$operator/metrics" | sed -n "s/^coppice_http_throttled_total{bucket=\"$1\"} //p"
 }
 check "a server with two reads a minute" start --limits-subject 2
+check "which is ready" ready
 operator=$at
 at=$client
 as reader viewer

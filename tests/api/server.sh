@@ -68,6 +68,15 @@ start() {
         bearer="Authorization: Bearer $(cat "$tmp/store/operator.token")"
 }
 
+# ready: until /readyz is 200: keys are read, and in dev the first one is made, behind the start. Who issues tokens waits for it.
+ready() {
+    looks=500
+    until [ "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://$at/readyz")" = 200 ]; do
+        looks=$((looks - 1))
+        [ $looks -gt 0 ] || return 1
+    done
+}
+
 # await TEXT: reads what the server writes until a line holds the text; sets line. False: it ended first.
 await() {
     while read -r line <&9; do

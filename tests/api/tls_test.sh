@@ -67,6 +67,7 @@ check "one that is of the future" late future ours 20980101 20990101
 use first
 
 check "a server" start --schedulers 2 --tls-certificate "$tmp/server.crt" --tls-key "$tmp/server.key" --http-idle 1h
+check "which is ready" ready
 
 # --- requests ---
 check "a request" is "$(ask /healthz)" 200

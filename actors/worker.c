@@ -110,6 +110,20 @@ static void tell(const struct task *t, uint8_t event, uint8_t from, uint8_t to, 
                                  .ran_us = ran_us});
 }
 
+/* ---- who is woken ---- */
+
+/* A wake-up is for one job, and for anybody who listens: the next one in the row gets it. With nobody there all are busy, and each
+ * of them looks for a job when he is done. */
+static void pass_on(void)
+{
+    char group[STORE_GROUP_SIZE];
+    actor_pid next;
+    uint32_t topic = JOB_TOPIC_QUEUE;
+    store_group(topic, group);
+    if (actor_members(group, &next, 1) > 0)
+        (void)actor_cast(next, STORE_WAKE, &topic, sizeof(topic));
+}
+
 /* ---- the work ---- */
 
 static uint64_t later_of(uint64_t a, uint64_t b)
@@ -130,11 +144,13 @@ static uint64_t duration_us(const struct task *t, bool *ret_too_long)
 static bool of_interest(const struct message *m, void *arg)
 {
     const struct task *t = arg;
-    return m->type == JOBS_CLOCK || (m->type == WORKER_STOP && m->size == sizeof(t->claimed.id) &&
-                                     memcmp(m->payload, &t->claimed.id, sizeof(t->claimed.id)) == 0);
+    return m->type == JOBS_CLOCK || m->type == STORE_WAKE ||
+           (m->type == WORKER_STOP && m->size == sizeof(t->claimed.id) &&
+            memcmp(m->payload, &t->claimed.id, sizeof(t->claimed.id)) == 0);
 }
 
-/* Until that much steady time has come, the clock has moved, or somebody said that it may stop. */
+/* Until that much steady time has come, the clock has moved, or somebody said that it may stop. Whoever was woken when he was about to
+ * take a job that he found by himself has it passed on here. */
 static void wait_until(struct task *t, uint64_t until_us)
 {
     uint64_t now_us = steady();
@@ -144,6 +160,8 @@ static void wait_until(struct task *t, uint64_t until_us)
     if (!m)
         return;
     t->lost = m->type == WORKER_STOP;
+    if (m->type == STORE_WAKE)
+        pass_on();
     message_free(m);
 }
 
@@ -251,15 +269,29 @@ static void take(struct task *t)
 
 /* ---- the actor ---- */
 
+static bool is_wake(const struct message *m, void *arg)
+{
+    (void)arg;
+    return m->type == STORE_WAKE;
+}
+
+/* Whoever listens no more is busy: what he was woken for meanwhile is for others. */
 static void listen(struct worker *w, bool on)
 {
     char group[STORE_GROUP_SIZE];
+    struct message *m;
     if (w->listening == on)
         return;
     store_group(JOB_TOPIC_QUEUE, group);
     w->listening = on && actor_join(group) == OK;
-    if (!on)
-        (void)actor_leave(group);
+    if (on)
+        return;
+    (void)actor_leave(group);
+    while ((m = actor_receive_now(is_wake, NULL)) !=
+           NULL) { /* ends: none is sent to him from here on, but for those on their way */
+        message_free(m);
+        pass_on();
+    }
 }
 
 static void rest(struct worker *w, uint64_t ns)
@@ -269,26 +301,32 @@ static void rest(struct worker *w, uint64_t ns)
     w->poll = actor_timer(actor_now() + ns, WORKER_POLL, 0);
 }
 
-/* One job after the other, as long as there are any. Whoever finds none listens, and looks once more: a job may have come before
- * he did. */
+/* Whoever finds none listens, and looks once more: a job may have come before he did. */
+static enum error look(struct worker *w, struct task *t)
+{
+    enum error e = claim(w, t);
+    if (e != ERR_NOT_FOUND || w->listening)
+        return e;
+    listen(w, true);
+    return claim(w, t);
+}
+
+static struct task fresh(void)
+{
+    return (struct task){.settings = jobs_settings()};
+}
+
+/* One job after the other, as long as there are any. */
 static void labour(struct worker *w)
 {
-    for (;;) {
-        struct task t = {.settings = jobs_settings()};
-        enum error e = claim(w, &t);
-        if (!e) {
-            listen(w, false);
-            take(&t);
-        } else if (e != ERR_NOT_FOUND) {
-            rest(w, WORKER_AGAIN_MS * NS_PER_MS);
-            return;
-        } else if (w->listening) {
-            rest(w, t.settings.poll_us * NS_PER_US);
-            return;
-        } else {
-            listen(w, true);
-        }
+    struct task t = fresh();
+    enum error e;
+    while ((e = look(w, &t)) == OK) {
+        listen(w, false);
+        take(&t);
+        t = fresh();
     }
+    rest(w, e == ERR_NOT_FOUND ? t.settings.poll_us * NS_PER_US : WORKER_AGAIN_MS * NS_PER_MS);
 }
 
 static enum actor_step worker_init(void *state, const void *args, size_t args_size)
@@ -314,8 +352,12 @@ static enum actor_step worker_handle(void *state, struct message *m)
         labour(w);
         break;
     case STORE_WAKE:
-        if (w->listening)
-            labour(w);
+        if (!w->listening) {
+            pass_on();
+            break;
+        }
+        listen(w, false); /* before he looks: the next job wakes somebody else */
+        labour(w);
         break;
     case WORKER_STOP: /* of a job that has come to its end */
     case JOBS_CLOCK:

@@ -7,8 +7,10 @@
  * cancelled job is learnt of at once when whoever cancelled it says so (worker_stop), with the next heartbeat in any case; what
  * was brought too late is refused by the store.
  *
- * A worker keeps nothing: one that dies leaves a lease, which its shard ends. Idle ones are woken when a job is queued, and look by
- * themselves every workers.poll_interval.
+ * A worker keeps nothing: one that dies leaves a lease, which its shard ends. Idle ones listen. Each job that is queued wakes one of
+ * them, the one who has listened for longest; whoever is woken and busy passes that on to the next. So there are as many wake-ups on
+ * their way as there are jobs for idle workers. One is lost with a worker that dies before it has claimed: the next that looks
+ * finds the job, and each idle one looks by itself every workers.poll_interval, and when it starts.
  */
 #ifndef COPPICE_ACTORS_WORKER_H
 #define COPPICE_ACTORS_WORKER_H

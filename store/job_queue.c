@@ -53,7 +53,7 @@ struct key job_queue_key(const struct job *job)
 static void wake(struct txn *txn, const struct job *job)
 {
     if (job->lane == LANE_SERVER)
-        txn_wake(txn, JOB_TOPIC_QUEUE);
+        txn_wake_one(txn, JOB_TOPIC_QUEUE);
     else if (job->lane == LANE_OUTSIDE)
         txn_wake(txn, job_topic_client(&job->client));
 }

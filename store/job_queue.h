@@ -39,7 +39,8 @@ RECORD_STRUCT(job_queue, JOB_QUEUE_FIELDS);
 uint8_t job_queue_rank(const struct job *job);
 /* Of its row, by the job's lane. */
 struct key job_queue_key(const struct job *job);
-/* Into the lane of its kind, and whoever waits for work is woken. The job has no row. */
+/* Into the lane of its kind. Of the server's workers one is woken for each job (actors/worker.h says how it goes on), of those
+ * outside whoever waits. The job has no row. */
 void job_queue_put(struct txn *txn, struct job *job);
 /* Takes its row away, if it has one. */
 void job_queue_take(struct txn *txn, struct job *job);

@@ -412,6 +412,18 @@ void txn_wake(struct txn *txn, uint32_t topic)
     txn->wakes[topic / 64] |= UINT64_C(1) << topic % 64;
 }
 
+void txn_wake_one(struct txn *txn, uint32_t topic)
+{
+    ASSERT(topic < TXN_TOPICS && (txn->few.count == 0 || txn->few.topic == topic));
+    txn->few = (struct txn_few){.topic = topic, .count = txn->few.count + 1};
+}
+
+static void forget_wakes(struct txn *txn)
+{
+    memset(txn->wakes, 0, sizeof(txn->wakes));
+    txn->few.count = 0;
+}
+
 /* ---- from begin to end ---- */
 
 void txn_open(struct txn *txn, struct store *store, MDB_txn *mdb)
@@ -442,7 +454,7 @@ enum error txn_begin(struct txn *txn)
     txn->bounded = 0;
     memset(txn->appenders, 0, sizeof(txn->appenders)); /* LMDB has closed them */
     txn->counters_count = 0;
-    memset(txn->wakes, 0, sizeof(txn->wakes));
+    forget_wakes(txn);
     return OK;
 }
 
@@ -459,7 +471,7 @@ enum error txn_commit(struct txn *txn)
     txn->writing = false;
     txn->code = code;
     if (code)
-        memset(txn->wakes, 0, sizeof(txn->wakes));
+        forget_wakes(txn);
     return code ? ERR_IO : OK;
 }
 
@@ -469,7 +481,7 @@ void txn_abort(struct txn *txn)
     mdb_txn_abort(txn->mdb);
     txn->mdb = NULL;
     txn->writing = false;
-    memset(txn->wakes, 0, sizeof(txn->wakes));
+    forget_wakes(txn);
     txn->counters_count = 0;
 }
 

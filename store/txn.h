@@ -51,8 +51,11 @@ struct txn {
         uint64_t high, low; /* the first 16 bytes of a key, as a number; a shorter one ends in zeros */
     } greatest[SCHEMA_TABLES_MAX];
     uint64_t wakes[TXN_TOPICS / 64]; /* bit per topic */
-    struct txn_counter *counters;    /* TXN_COUNTERS_MAX; only the writer's */
-    uint8_t *scratch;                /* where records are encoded; only the writer's */
+    struct txn_few {
+        uint32_t topic, count; /* of this one's watchers so many are woken */
+    } few;
+    struct txn_counter *counters; /* TXN_COUNTERS_MAX; only the writer's */
+    uint8_t *scratch;             /* where records are encoded; only the writer's */
 };
 
 /* ---- reading: OK, ERR_NOT_FOUND, ERR_DAMAGED, ERR_NEWER, ERR_IO ---- */
@@ -110,6 +113,8 @@ void txn_remove(struct txn *txn, uint32_t table, struct span key);
 
 /* After the commit, whoever watches this topic is woken. */
 void txn_wake(struct txn *txn, uint32_t topic);
+/* One more of them is, those who have watched it for longest first: any of them will do. There is one such topic. */
+void txn_wake_one(struct txn *txn, uint32_t topic);
 
 /* ---- by whoever owns the transaction ---- */
 

@@ -39,17 +39,18 @@ struct writer {
 
 /* ---- whom a commit wakes ---- */
 
-static void wake_topic(uint32_t topic)
+/* So many of them: the first in the group have watched for longest. */
+static void wake_topic(uint32_t topic, size_t most)
 {
     char group[STORE_GROUP_SIZE];
     actor_pid few[WAKES_FEW], *pids = few;
     struct arena_mark mark = actor_arena_mark();
     store_group(topic, group);
     size_t count = actor_members(group, few, WAKES_FEW), room = WAKES_FEW;
-    if (count > room && (pids = actor_try_alloc(STORE_WATCHERS_MAX * sizeof(*pids))) != NULL)
+    if (count > room && most > room && (pids = actor_try_alloc(STORE_WATCHERS_MAX * sizeof(*pids))) != NULL)
         count = actor_members(group, pids, room = STORE_WATCHERS_MAX);
     pids = pids ? pids : few;
-    for (size_t i = 0; i < count && i < room; i++)
+    for (size_t i = 0; i < count && i < room && i < most; i++)
         (void)actor_cast(pids[i], STORE_WAKE, &topic, sizeof(topic));
     actor_arena_reset(mark);
 }
@@ -58,8 +59,11 @@ static void wake(struct txn *txn)
 {
     for (uint32_t word = 0; word < TXN_TOPICS / 64; word++)
         for (uint64_t bits = txn->wakes[word]; bits; bits &= bits - 1)
-            wake_topic(word * 64 + (uint32_t)__builtin_ctzll(bits));
+            wake_topic(word * 64 + (uint32_t)__builtin_ctzll(bits), STORE_WATCHERS_MAX);
     memset(txn->wakes, 0, sizeof(txn->wakes));
+    if (txn->few.count > 0)
+        wake_topic(txn->few.topic, txn->few.count);
+    txn->few.count = 0;
 }
 
 /* ---- birth ---- */

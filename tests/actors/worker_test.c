@@ -254,6 +254,98 @@ static void test_nobody_works(void)
     run(nobody_body);
 }
 
+/* ---- who is woken ---- */
+
+enum { IDLE = 12 };
+
+static size_t listening(void)
+{
+    char group[STORE_GROUP_SIZE];
+    store_group(JOB_TOPIC_QUEUE, group);
+    return actor_members(group, NULL, 0);
+}
+
+static uint64_t refused(void)
+{
+    return atomic_load(&stage_store->refused);
+}
+
+/* One is woken by one job: it claims it, and claims twice more when it is done and finds none. */
+static void woken_body(void)
+{
+    serve(IDLE);
+    actor_sleep(actor_deadline_ms(100));
+    uint64_t before = refused();
+    submit(1, WORK_KIND_FAIL_IMMEDIATE);
+    actor_sleep(actor_deadline_ms(700)); /* nobody comes by himself meanwhile */
+    EXPECT(job_of(1).state == JOB_FAILED);
+    EXPECT(refused() - before == 2);
+    end_serving();
+}
+
+static void test_one_is_woken(void)
+{
+    run(woken_body);
+}
+
+/* As many as there are jobs, wherever the wake-ups find them; and none waits until somebody comes by himself. */
+static void all_woken_body(void)
+{
+    serve(IDLE);
+    for (uint64_t round = 0; round < 20; round++) {
+        uint64_t count = 1 + actor_random() % IDLE, first = 1 + round * IDLE;
+        while (listening() < IDLE)
+            actor_sleep(actor_deadline_ms(1));
+        for (uint64_t i = first; i < first + count; i++) {
+            submit(i, WORK_KIND_SUCCESS_FAST);
+            if (actor_random() % 2)
+                actor_yield();
+        }
+        actor_sleep(actor_deadline_ms(20));
+        for (uint64_t i = first; i < first + count; i++)
+            EXPECT(job_of(i).state == JOB_RUNNING);
+        until_final(first + count - 1, 5);
+    }
+    end_serving();
+}
+
+static void test_all_are_woken(void)
+{
+    run(all_woken_body);
+}
+
+/* Whoever is woken may die before it claims: the others come by. One that had claimed has lost its job. */
+static void woken_and_killed_body(void)
+{
+    enum { ROUNDS = 40, WORKERS = 3 };
+    serve(WORKERS);
+    actor_sleep(actor_deadline_ms(100));
+    for (uint64_t i = 1; i <= ROUNDS; i++) {
+        uint32_t victim = JOB_SHARDS + (uint32_t)(actor_random() % WORKERS);
+        submit(i, WORK_KIND_SUCCESS_FAST);
+        for (uint64_t turns = actor_random() % 24; turns > 0; turns--)
+            actor_yield();
+        stage_kill(served[victim]); /* and isn't started again for now */
+        actor_sleep(actor_deadline_ms(1100));
+        struct job job = job_of(i);
+        EXPECT(job.started_us > 0 && job.started_us <= job.queued_us + 1100000);
+        uint32_t count = served_count;
+        served[victim] = start_worker(victim - JOB_SHARDS);
+        served_count = count;
+    }
+    for (uint64_t i = 1; i <= ROUNDS; i++) {
+        until_final(i, 60);
+        struct job job = job_of(i);
+        EXPECT(job.state == JOB_SUCCEEDED || (job.state == JOB_FAILED && job.failure == JOB_RUNNER_LOST));
+    }
+    end_serving();
+}
+
+static void test_woken_and_killed(void)
+{
+    run(woken_and_killed_body);
+}
+
 /* ---- time ---- */
 
 static void deferred_body(void)
@@ -499,6 +591,9 @@ TEST_LIST
      test_failure_and_retry},
     {"JOB-277, JOB-278, JOB-280, JOB-284: one worker, in the order of creation", test_order},
     {"JOB-201, JOB-279, JOB-313: without workers it stays queued", test_nobody_works},
+    {"JOB-279: a job wakes one of those who wait", test_one_is_woken},
+    {"JOB-279: and many wake as many", test_all_are_woken},
+    {"J2: woken, and killed before it claims", test_woken_and_killed},
     {"JOB-058, JOB-072, JOB-261, JOB-262, JOB-266: never early, and on time", test_deferred},
     {"JOB-059, JOB-264, JOB-265: what was missed is done at once", test_missed},
     {"JOB-316, AMB-J-38: a runner that is killed", test_killed},

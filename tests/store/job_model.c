@@ -188,6 +188,7 @@ static void claim(struct model *m, const struct job_claim *c, uint64_t at_us, st
             .id = job->id, .client = job->client, .queued_us = job->queued_us, .attempt = job->attempt};
         move(job, JOB_ASSIGNED, at_us);
         claimed.claimed_us = job->updated_us;
+        claimed.running = c->running != 0;
         if (c->running) {
             move(job, JOB_RUNNING, at_us);
             job->started_us = job->updated_us;

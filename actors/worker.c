@@ -59,23 +59,45 @@ static enum error submit(const struct command_class *class, const void *command,
     return !e && got != size ? ERR_UNANSWERED : e;
 }
 
+static struct task fresh(void)
+{
+    return (struct task){.settings = jobs_settings()};
+}
+
+/* What a claim of this worker says. */
+static struct job_claim wish(const struct worker *w, const struct task *t)
+{
+    return (struct job_claim){.lane = LANE_SERVER,
+                              .most = 1,
+                              .running = 1,
+                              .owner = store_here()->start,
+                              .running_max = t->settings.active_queues ? t->settings.active_max : 0,
+                              .client_max = t->settings.client_running_max,
+                              .steady_us = steady(),
+                              .lease_us = t->settings.lease_us,
+                              .worker = span_text(w->name)};
+}
+
+/* What was asked is forgotten when its answer doesn't come in time: it may be done or will be. */
+static enum error hear(uint64_t ref, void *ret, size_t size)
+{
+    size_t got = 0;
+    enum error e = store_hear(ref, ret, size, &got, actor_deadline_ms(WORKER_PATIENCE_MS));
+    if (e == ERR_TIMEOUT)
+        actor_request_drop(ref);
+    return !e && got != size ? ERR_UNANSWERED : e;
+}
+
 static enum error claim(const struct worker *w, struct task *t)
 {
-    struct job_claim c = {.lane = LANE_SERVER,
-                          .most = 1,
-                          .running = 1,
-                          .owner = store_here()->start,
-                          .running_max = t->settings.active_queues ? t->settings.active_max : 0,
-                          .client_max = t->settings.client_running_max,
-                          .steady_us = steady(),
-                          .lease_us = t->settings.lease_us,
-                          .worker = span_text(w->name)};
     size_t got = 0;
     enum error e;
-    do /* no job: some were set aside, and there may be one behind them */
+    *t = fresh();
+    do { /* no job: some were set aside, and there may be one behind them */
+        struct job_claim c = wish(w, t);
         e = store_submit(&job_claim_class, &c, &t->claimed, sizeof(t->claimed), &got,
                          actor_deadline_ms(WORKER_PATIENCE_MS));
-    while (!e && got == 0);
+    } while (!e && got == 0);
     return !e && got != sizeof(t->claimed) ? ERR_UNANSWERED : e;
 }
 
@@ -216,6 +238,28 @@ static enum error finish(struct job_finish *c, struct job_finished *ret)
     return e;
 }
 
+/* The end of this job, and right behind it the claim of the next one, so that one commit has both. What the claim says is
+ * *ret_claim. Should the end have to be said again, the next one waits for that. */
+static enum error finish_and_claim(const struct worker *w, struct job_finish *c, struct job_finished *ret,
+                                   struct task *next, enum error *ret_claim)
+{
+    uint64_t end = 0, claimed = 0;
+    *next = fresh();
+    c->steady_us = steady();
+    struct job_claim wanted = wish(w, next);
+    enum error e = store_ask(&job_finish_class, c, &end);
+    *ret_claim = e ? e : store_ask(&job_claim_class, &wanted, &claimed);
+    if (!e)
+        e = hear(end, ret, sizeof(*ret));
+    if (passing(e))
+        e = finish(c, ret);
+    if (!*ret_claim)
+        *ret_claim = hear(claimed, &next->claimed, sizeof(next->claimed));
+    if (*ret_claim == ERR_UNANSWERED) /* without a job: some were set aside */
+        *ret_claim = claim(w, next);
+    return e;
+}
+
 static enum error read_definition(struct task *t)
 {
     struct view *view = view_open(store_here());
@@ -235,7 +279,8 @@ static enum error definition(struct task *t)
     return e;
 }
 
-static void run(struct task *t)
+/* Returns what the claim of the next one says. */
+static enum error run(const struct worker *w, struct task *t, struct task *next)
 {
     struct job_finished finished;
     struct job_finish c = {.id = t->claimed.id,
@@ -249,22 +294,23 @@ static void run(struct task *t)
     if (!e)
         work(t, duration_us(t, &too_long));
     if (t->lost)
-        return;
+        return claim(w, next);
     judge(t, e, too_long, &c);
     c.backoff_us = jobs_backoff_us(t->claimed.attempt, &t->settings);
-    if (finish(&c, &finished) == OK)
+    if (finish_and_claim(w, &c, &finished, next, &e) == OK)
         tell(t, c.event, JOB_RUNNING, job_state_after(c.event), c.failure, 0,
              later_of(finished.finished_us, finished.started_us));
+    return e;
 }
 
-static void take(struct task *t)
+static enum error take(const struct worker *w, struct task *t, struct task *next)
 {
     tell(t, JOB_ASSIGN, JOB_QUEUED, JOB_ASSIGNED, JOB_NO_FAILURE,
          later_of(t->claimed.claimed_us, t->claimed.queued_us), 0);
     if (!t->claimed.running)
-        return; /* it can't start: the end of its lease brings it back */
+        return claim(w, next); /* it can't start: the end of its lease brings it back */
     tell(t, JOB_START, JOB_ASSIGNED, JOB_RUNNING, JOB_NO_FAILURE, 0, 0);
-    run(t);
+    return run(w, t, next);
 }
 
 /* ---- the actor ---- */
@@ -301,32 +347,26 @@ static void rest(struct worker *w, uint64_t ns)
     w->poll = actor_timer(actor_now() + ns, WORKER_POLL, 0);
 }
 
-/* Whoever finds none listens, and looks once more: a job may have come before he did. */
-static enum error look(struct worker *w, struct task *t)
-{
-    enum error e = claim(w, t);
-    if (e != ERR_NOT_FOUND || w->listening)
-        return e;
-    listen(w, true);
-    return claim(w, t);
-}
-
-static struct task fresh(void)
-{
-    return (struct task){.settings = jobs_settings()};
-}
-
-/* One job after the other, as long as there are any. */
+/* One job after the other, as long as there are any. Whoever finds none listens, and looks once more: a job may have come before
+ * he did. */
 static void labour(struct worker *w)
 {
-    struct task t = fresh();
-    enum error e;
-    while ((e = look(w, &t)) == OK) {
+    struct task tasks[2], *t = &tasks[0], *next = &tasks[1], *done;
+    enum error e = claim(w, t);
+    for (;;) {
+        if (e == ERR_NOT_FOUND && !w->listening) {
+            listen(w, true);
+            e = claim(w, t);
+        }
+        if (e)
+            break;
         listen(w, false);
-        take(&t);
-        t = fresh();
+        e = take(w, t, next);
+        done = t;
+        t = next;
+        next = done;
     }
-    rest(w, e == ERR_NOT_FOUND ? t.settings.poll_us * NS_PER_US : WORKER_AGAIN_MS * NS_PER_MS);
+    rest(w, e == ERR_NOT_FOUND ? t->settings.poll_us * NS_PER_US : WORKER_AGAIN_MS * NS_PER_MS);
 }
 
 static enum actor_step worker_init(void *state, const void *args, size_t args_size)

@@ -2,7 +2,8 @@
  *
  *     claim and start --> simulated work, a heartbeat every few seconds --> finish
  *
- * Each step is a command of its own, answered after its commit; a job starts in the commit that claims it. What the work is
+ * Each step is a command of its own, answered after its commit; a job starts in the commit that claims it, and the claim of
+ * the next one is sent right behind the end of this one, so that one commit has both. What the work is
  * stands in the job's definition; doing it is waiting, by steady time, so that a clock that is tried out moves it along. A
  * cancelled job is learnt of at once when whoever cancelled it says so (worker_stop), with the next heartbeat in any case; what
  * was brought too late is refused by the store.

@@ -254,6 +254,32 @@ static void test_nobody_works(void)
     run(nobody_body);
 }
 
+/* The end of one and the claim of the next are one commit, so each job but the first needs one. */
+static void commits_body(void)
+{
+    enum { JOBS = 5 };
+    served_count = 0;
+    stage_writer();
+    for (uint64_t i = 1; i <= JOBS; i++)
+        submit(i, WORK_KIND_SUCCESS_FAST);
+    uint64_t before = atomic_load(&stage_store->commits);
+    uint32_t number = 0;
+    struct spawn_options o = {.class = &worker_class,
+                              .args = &number,
+                              .args_size = sizeof(number),
+                              .scheduler =
+                                  SPAWN_DEDICATED(0)}; /* the writer's: what is sent in a row arrives so */
+    EXPECT(actor_spawn(&o, &served[served_count++]) == OK);
+    until_final(JOBS, 20);
+    EXPECT(atomic_load(&stage_store->commits) - before == 1 + JOBS);
+    end_serving();
+}
+
+static void test_commits(void)
+{
+    run(commits_body);
+}
+
 /* ---- who is woken ---- */
 
 enum { IDLE = 12 };
@@ -591,6 +617,7 @@ TEST_LIST
      test_failure_and_retry},
     {"JOB-277, JOB-278, JOB-280, JOB-284: one worker, in the order of creation", test_order},
     {"JOB-201, JOB-279, JOB-313: without workers it stays queued", test_nobody_works},
+    {"JOB-278: one after the other, and a commit for each", test_commits},
     {"JOB-279: a job wakes one of those who wait", test_one_is_woken},
     {"JOB-279: and many wake as many", test_all_are_woken},
     {"J2: woken, and killed before it claims", test_woken_and_killed},

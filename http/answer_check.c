@@ -144,6 +144,8 @@ bool answer_check(const struct contracts *contracts, const struct contract_opera
         return true;
     if (!read_body(&c))
         return false;
+    if (r->status == 201 && !response_has_header(r, "Location"))
+        return wrong(&c, "doesn't say where what it made is");
     if (r->status < 300 && operation)
         return declares(operation, r->status) ? as_declared(&c, r->status)
                                               : wrong(&c, "is one that its contract doesn't have");

@@ -1,6 +1,7 @@
 /* Answer checks: whether what we say is what the contract says we say. In test builds, and wherever http.check_answers is on.
  *
- *     2xx            the operation declares this status, with this media type; JSON is valid by its schema
+ *     2xx            the operation declares this status, with this media type; JSON is valid by its schema; a 201 says
+ *                    where what it made is (Location)
  *     3xx            nothing more; a 304 has no body
  *     4xx, 5xx       the body is the error shape of the surface that owns the path, and says the status that was sent; also of
  *                    what the front refuses before any handler, and of paths that are in no contract. When the operation

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "http/paging.h"
 #include "http/parameter.h"
 #include "runtime/runtime.h"
 #include "store/audit.h"
@@ -71,16 +72,14 @@ static enum error page_read(struct store *store, const struct key *from, size_t 
     return e;
 }
 
-static void page_write(struct store *store, const struct page *page, struct json_sink *sink)
+static void page_write(const struct page *page, const struct paging_next *next, struct json_sink *sink)
 {
-    char next[TOKEN_TEXT_MAX];
     json_sink_text(sink, "{\"audits\":[");
     json_sink_bytes(sink, page->bytes, page->size);
     json_sink_text(sink, "],\"next\":");
-    if (page->more) {
-        size_t length = token_seal(store, AUDITS_LIST, 0, key_span(&page->last), next);
+    if (next->size) {
         json_sink_text(sink, "\"");
-        json_sink_bytes(sink, next, length);
+        json_sink_bytes(sink, next->text, next->size);
         json_sink_text(sink, "\"}\n");
     } else {
         json_sink_text(sink, "null}\n");
@@ -92,6 +91,7 @@ void audits_serve(const struct request *q, struct response *r)
     struct store *store = store_here();
     struct page page = {.size = 0};
     struct key from = {.size = 0};
+    struct paging_next next;
     char after[TOKEN_TEXT_MAX];
     uint64_t limit;
     if (!parameter_text(q, r, "after", after, sizeof(after)) ||
@@ -112,8 +112,11 @@ void audits_serve(const struct request *q, struct response *r)
         response_error(r, ERROR_OPS_503_STORE, "the audit entries can't be read: %s", error_name(e));
         return;
     }
+    if (!page.more)
+        page.last.size = 0;
+    paging_go_on(q, r, "after", AUDITS_LIST, 0, &page.last, &next);
     response_begin(r, 200, RESPONSE_JSON);
-    page_write(store, &page, &r->sink);
+    page_write(&page, &next, &r->sink);
 }
 
 /* ---- writing ---- */

@@ -163,6 +163,14 @@ static bool take_client(const struct request *q, struct response *r, struct uuid
     return e == OK;
 }
 
+/* Where a client and its key are told of. */
+static void locate(struct response *r, const struct uuid *client)
+{
+    char text[UUID_TEXT_SIZE];
+    uuid_format(client, text);
+    response_header(r, "Location", "%s/clients/%s", r->surface == SURFACE_JOBS ? "/v1" : "", text);
+}
+
 /* ---- clients ---- */
 
 static void write_client(struct response *r, const struct uuid *id)
@@ -170,6 +178,7 @@ static void write_client(struct response *r, const struct uuid *id)
     char text[UUID_TEXT_SIZE];
     struct json json;
     uuid_format(id, text);
+    locate(r, id);
     response_begin(r, 201, RESPONSE_JSON);
     json_init(&json, &r->sink);
     json_object_begin(&json);
@@ -278,6 +287,8 @@ static void issue(const struct request *q, struct response *r, const struct uuid
     }
     if (memcmp(&issued.ended, &none, sizeof(none)) != 0)
         api_key_forget(&issued.ended);
+    if (verb != API_KEY_RENEW)
+        locate(r, client);
     write_issued(r, verb == API_KEY_RENEW ? 200 : 201, &issued, issued.made ? text : NULL);
     explicit_bzero(text, sizeof(text));
 }
@@ -420,6 +431,7 @@ static void write_picture(struct json *json, const struct client_picture *p)
     json_object_end(json);
 }
 
+/* For operators, and for the client itself. */
 static void serve_client(const struct request *q, struct response *r)
 {
     struct client_picture *p = actor_alloc(sizeof(*p));
@@ -473,6 +485,7 @@ const struct route client_routes[] = {
                serve_renew_key),
     JOBS_ROUTE(POST, "/v1/clients/{client_id}/keys/revoke", KEY, CLIENT, KEYS_BODY_MAX, false, true,
                serve_revoke_key),
+    JOBS_ROUTE(GET, "/v1/clients/{client_id}", KEY, CLIENT, 0, false, false, serve_client),
 };
 const size_t client_routes_count = sizeof(client_routes) / sizeof(*client_routes);
 

@@ -190,6 +190,9 @@ struct listing {
     struct key at;         /* of the row that was looked at last; size 0: none yet */
     uint32_t looked, left; /* rows looked at; items that still fit */
     bool more;
+    struct uuid *chosen; /* as many as `left` was: what is on the page, as in http/job_list.h */
+    uint32_t count, shown;
+    bool complete; /* all of them are chosen */
     struct rendered *some;
 };
 
@@ -206,12 +209,18 @@ static bool render(struct txn *txn, const struct delivery *d, struct listing *l)
     json_object_begin(json);
     write_members(json, d, event_of(txn, d));
     json_object_end(json);
-    bool fits = rendered_end(l->some);
-    l->left -= fits;
-    return fits;
+    return rendered_end(l->some);
 }
 
-static enum error list_some(struct txn *txn, struct listing *l)
+static void choose(const struct delivery *d, struct listing *l)
+{
+    if (!passes(l, d))
+        return;
+    l->chosen[l->count++] = d->id;
+    l->left--;
+}
+
+static enum error choose_some(struct txn *txn, struct listing *l)
 {
     struct delivery_scan scan;
     struct delivery d;
@@ -221,49 +230,66 @@ static enum error list_some(struct txn *txn, struct listing *l)
     delivery_scan_begin(txn, l->list, l->by_job ? &l->job : &l->client, l->at.size ? &l->at : NULL, &scan);
     l->more = false;
     while (!l->more && (e = delivery_scan_next(&scan, &d, &key)) == OK) {
-        if (l->left == 0 || l->looked == chunk || l->looked == DELIVERIES_SCAN_MAX ||
-            (passes(l, &d) && !render(txn, &d, l))) {
+        if (l->left == 0 || l->looked == chunk || l->looked == DELIVERIES_SCAN_MAX) {
             l->more = true;
             break;
         }
+        choose(&d, l);
         l->at = key;
         l->looked++;
     }
     enum error end = scan_end(&scan.scan);
+    l->complete = !l->more || l->left == 0 || l->looked == DELIVERIES_SCAN_MAX;
     return e && e != ERR_NOT_FOUND ? e : end;
+}
+
+/* As many of the chosen as fit. */
+static enum error render_some(struct txn *txn, struct listing *l)
+{
+    enum error e = OK;
+    for (bool fits = true; !e && fits && l->shown < l->count; l->shown += fits) {
+        struct delivery d;
+        e = delivery_read(txn, &l->chosen[l->shown], &d);
+        if (!e && passes(l, &d))
+            fits = render(txn, &d, l);
+        else if (e == ERR_NOT_FOUND)
+            e = OK;
+    }
+    return e;
 }
 
 static enum error list_in_view(struct listing *l)
 {
     rendered_clear(l->some);
     struct view *view = view_open(store_here());
-    enum error e = view ? list_some(&view->txn, l) : ERR_UNAVAILABLE;
+    enum error e = view ? OK : ERR_UNAVAILABLE;
+    if (!e && !l->complete)
+        e = choose_some(&view->txn, l);
+    if (!e && l->complete)
+        e = render_some(&view->txn, l);
     if (view)
         view_close(view);
     return e;
 }
 
-static bool again(const struct listing *l)
-{
-    return l->more && l->left > 0 && l->looked < DELIVERIES_SCAN_MAX;
-}
-
-static void write_page(struct response *r, struct listing *l, uint64_t filter)
+static void write_page(const struct request *q, struct response *r, struct listing *l, uint64_t filter)
 {
     const struct key no_key = {.size = 0};
+    struct paging_next next;
     struct json json;
+    paging_go_on(q, r, "cursor", LIST_OF_DELIVERIES, filter, l->more ? &l->at : &no_key, &next);
     response_begin(r, 200, RESPONSE_JSON);
     json_init(&json, &r->sink);
     json_object_begin(&json);
     json_key(&json, "items");
     json_array_begin(&json);
     rendered_write(l->some, &json);
-    while (again(l) && !r->failed) {
+    while (l->shown < l->count && !r->failed) {
         r->failed |= list_in_view(l) != OK; /* a body that is on its way can't say it in another way */
         rendered_write(l->some, &json);
     }
     json_array_end(&json);
-    paging_write_cursor(&json, "next_cursor", LIST_OF_DELIVERIES, filter, l->more ? &l->at : &no_key);
+    paging_write_next(&json, "next_cursor", &next);
     json_object_end(&json);
 }
 
@@ -298,11 +324,14 @@ static void serve_list(const struct request *q, struct response *r)
     if (!paging_take_cursor(q, r, "cursor", LIST_OF_DELIVERIES, filter, size, &l.at))
         return;
     l.some = rendered_new();
-    enum error e = list_in_view(&l);
+    l.chosen = actor_alloc(l.left * sizeof(*l.chosen));
+    enum error e = OK;
+    while (!e && !l.complete)
+        e = list_in_view(&l);
     if (e)
         refuse(r, e);
     else
-        write_page(r, &l, filter);
+        write_page(q, r, &l, filter);
 }
 
 /* ---- routes ---- */

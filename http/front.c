@@ -770,8 +770,9 @@ static void write_cors(const struct front *front, const struct request *q, struc
         return;
     response_header(r, "Access-Control-Allow-Origin", "%s", front->cors_origin);
     response_header(r, "Access-Control-Allow-Credentials", "true");
-    response_header(r, "Access-Control-Expose-Headers",
-                    "X-Request-Id, traceparent, RateLimit, RateLimit-Policy, Retry-After, Location, ETag");
+    response_header(
+        r, "Access-Control-Expose-Headers",
+        "X-Request-Id, traceparent, RateLimit, RateLimit-Policy, Retry-After, Location, Link, ETag");
 }
 
 static void serve_options(const struct front *front, const struct request *q, const struct front_plan *plan,

@@ -18,7 +18,10 @@ struct listing {
     struct key at;                /* of the row that was looked at last; size 0: none yet */
     uint32_t looked, left;        /* jobs looked at; items that still fit */
     bool more, beyond;
-    struct rendered *some;
+    struct uuid *chosen; /* as many as `left` was: who is on the page */
+    uint32_t count, shown;
+    bool complete;         /* all of them are chosen */
+    struct rendered *some; /* of them, behind those that were shown before */
 };
 
 /* ---- in a view ---- */
@@ -42,7 +45,6 @@ static enum error render(struct txn *txn, const struct job *job, struct listing 
     job_json_write_members(json, job, e ? NULL : &d);
     json_object_end(json);
     *ret_full = !rendered_end(l->some);
-    l->left -= !*ret_full;
     l->beyond |= job->kind == WORK_KIND_USER;
     return OK;
 }
@@ -56,15 +58,16 @@ static enum error read_row(struct scan *scan, const struct listing *l, struct jo
     return e ? e : job_read(scan->txn, &row.id, ret);
 }
 
-/* *ret_full: the room is; the job is for the next view. */
-static enum error list_one(struct scan *scan, struct listing *l, bool *ret_full)
+static enum error choose_one(struct scan *scan, struct listing *l)
 {
     struct job job;
     enum error e = read_row(scan, l, &job);
-    if (!e && passes(l, &job))
-        e = render(scan->txn, &job, l, ret_full);
-    if (e || *ret_full)
+    if (e)
         return e;
+    if (passes(l, &job)) {
+        l->chosen[l->count++] = job.id;
+        l->left--;
+    }
     l->at.size = 0;
     key_add(&l->at, scan->key.bytes, scan->key.size);
     l->looked++;
@@ -85,15 +88,14 @@ static struct key from_of(const struct listing *l)
     return key;
 }
 
-/* As many as fit, or may be looked at in one view. */
-static enum error list_some(struct txn *txn, struct listing *l)
+/* As many as may be looked at in one view. */
+static enum error choose_some(struct txn *txn, struct listing *l)
 {
     struct key from = from_of(l);
     uint32_t prefix = l->table == TABLE_CLIENT_JOBS ? sizeof(struct uuid) : 0,
              chunk = l->looked + JOBS_SCAN_CHUNK;
     struct scan scan = txn_scan(txn, l->table, key_span(&from), prefix, SCAN_DOWN);
     enum error e = OK;
-    bool full = false;
     l->more = false;
     while (!e && !l->more && scan_next(&scan)) {
         if (l->at.size && span_equal(scan.key, key_span(&l->at))) /* where the last one ended */
@@ -101,18 +103,39 @@ static enum error list_some(struct txn *txn, struct listing *l)
         if (l->left == 0 || l->looked == chunk || l->looked == JOBS_SCAN_MAX)
             l->more = true;
         else
-            e = list_one(&scan, l, &full);
-        l->more |= full;
+            e = choose_one(&scan, l);
     }
     enum error end = scan_end(&scan);
+    l->complete = !l->more || l->left == 0 || l->looked == JOBS_SCAN_MAX;
     return e ? e : end;
+}
+
+/* As many of the chosen as fit. */
+static enum error render_some(struct txn *txn, struct listing *l)
+{
+    enum error e = OK;
+    bool full = false;
+    while (!e && !full && l->shown < l->count) {
+        struct job job;
+        e = job_read(txn, &l->chosen[l->shown], &job);
+        if (!e && passes(l, &job))
+            e = render(txn, &job, l, &full);
+        else if (e == ERR_NOT_FOUND)
+            e = OK;
+        l->shown += !full;
+    }
+    return e;
 }
 
 static enum error list_in_view(struct listing *l)
 {
     rendered_clear(l->some);
     struct view *view = view_open(store_here());
-    enum error e = view ? list_some(&view->txn, l) : ERR_UNAVAILABLE;
+    enum error e = view ? OK : ERR_UNAVAILABLE;
+    if (!e && !l->complete)
+        e = choose_some(&view->txn, l);
+    if (!e && l->complete)
+        e = render_some(&view->txn, l);
     if (view)
         view_close(view);
     return e;
@@ -140,28 +163,24 @@ static bool take(const struct request *q, struct response *r, struct listing *l)
            paging_take_limit(q, r, JOBS_PAGE_USUAL, l->operators ? JOBS_ALL_MAX : JOBS_PAGE_MAX, &l->left);
 }
 
-static bool again(const struct listing *l)
-{
-    return l->more && l->left > 0 && l->looked < JOBS_SCAN_MAX;
-}
-
-static void write_page(struct response *r, struct listing *l, uint64_t filter)
+static void write_page(const struct request *q, struct response *r, struct listing *l, uint64_t filter)
 {
     struct json json;
-    struct key none = {.size = 0};
+    struct paging_next next;
+    const struct key none = {.size = 0};
+    paging_go_on(q, r, l->operators ? "after" : "cursor", l->list, filter, l->more ? &l->at : &none, &next);
     response_begin(r, 200, RESPONSE_JSON);
     json_init(&json, &r->sink);
     json_object_begin(&json);
     json_key(&json, l->operators ? "jobs" : "items");
     json_array_begin(&json);
     rendered_write(l->some, &json);
-    while (again(l) && !r->failed) {
+    while (l->shown < l->count && !r->failed) {
         r->failed |= list_in_view(l) != OK; /* a body that is on its way can't say it in another way */
         rendered_write(l->some, &json);
     }
     json_array_end(&json);
-    paging_write_cursor(&json, l->operators ? "next" : "next_cursor", l->list, filter,
-                        l->more ? &l->at : &none);
+    paging_write_next(&json, l->operators ? "next" : "next_cursor", &next);
     json_object_end(&json);
     r->beyond |= l->beyond && !l->operators;
 }
@@ -173,11 +192,14 @@ static void serve(const struct request *q, struct response *r, struct listing *l
     if (!paging_take_cursor(q, r, l->operators ? "after" : "cursor", l->list, filter, size, &l->at))
         return;
     l->some = rendered_new();
-    enum error e = list_in_view(l);
+    l->chosen = actor_alloc(l->left * sizeof(*l->chosen));
+    enum error e = OK;
+    while (!e && !l->complete)
+        e = list_in_view(l);
     if (e)
         job_refuse(r, e);
     else
-        write_page(r, l, filter);
+        write_page(q, r, l, filter);
 }
 
 void job_list_serve(const struct request *q, struct response *r)

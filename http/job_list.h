@@ -2,7 +2,9 @@
  *
  * Of a client they stand in the order of their creation; of all, in that of their ids, which is the order of their submits to the
  * millisecond. A page looks at no more than JOBS_SCAN_MAX jobs: one with a filter that few pass may have fewer items than its limit,
- * even none, and a cursor to go on with. Each chunk of them is a view of its own, and none is open while the client takes the bytes.
+ * even none, and a cursor to go on with. Which jobs are on the page is found out first, since the answer's head says where the next
+ * one begins; then they are read again, and those that have gone or don't pass any more are left out. Each chunk is a view of its
+ * own, and none is open while the client takes the bytes.
  */
 #ifndef COPPICE_HTTP_JOB_LIST_H
 #define COPPICE_HTTP_JOB_LIST_H

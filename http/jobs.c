@@ -444,13 +444,16 @@ static enum error begin_events(const struct request *q, const struct uuid *id, u
 }
 
 /* The number that the page before ended with is the cursor's key. */
-static void write_events_page(struct response *r, struct eventful *s, uint64_t filter)
+static void write_events_page(const struct request *q, struct response *r, struct eventful *s,
+                              uint64_t filter)
 {
+    struct paging_next next;
     struct json json;
     struct key key = {.size = 0};
     if (s->last < s->job.events)
         key_add_u64(&key, s->last);
     beyond_contract(r, &s->job);
+    paging_go_on(q, r, "cursor", LIST_OF_EVENTS, filter, &key, &next);
     response_begin(r, 200, RESPONSE_JSON);
     json_init(&json, &r->sink);
     json_object_begin(&json);
@@ -458,7 +461,7 @@ static void write_events_page(struct response *r, struct eventful *s, uint64_t f
     json_array_begin(&json);
     write_events(r, &json, s);
     json_array_end(&json);
-    paging_write_cursor(&json, "next_cursor", LIST_OF_EVENTS, filter, &key);
+    paging_write_next(&json, "next_cursor", &next);
     json_object_end(&json);
 }
 
@@ -479,7 +482,7 @@ void jobs_serve_events(const struct request *q, struct response *r)
     if (e)
         job_refuse(r, e);
     else
-        write_events_page(r, s, filter);
+        write_events_page(q, r, s, filter);
 }
 
 /* ---- routes ---- */

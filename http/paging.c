@@ -2,10 +2,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "http/url.h"
 #include "runtime/hash.h"
 #include "store/store.h"
-#include "store/token.h"
 
 static bool refuse(struct response *r, const char *name, const char *what)
 {
@@ -96,13 +97,70 @@ uint64_t paging_filter(const void *bytes, size_t size)
     return hash_sip24(&key, bytes, size);
 }
 
-void paging_write_cursor(struct json *json, const char *name, uint16_t list, uint64_t filter,
-                         const struct key *key)
+/* ---- where it goes on ---- */
+
+/* What may stand between < and > as it is (RFC 3986); the rest of a query is escaped. */
+static bool is_plain(char c)
 {
-    char text[TOKEN_TEXT_MAX];
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("-._~!$'()*+,;:@/?%=&", c));
+}
+
+static void add_text(struct json_sink *sink, const char *bytes, size_t size)
+{
+    char escaped[4];
+    for (size_t i = 0; i < size; i++) {
+        if (is_plain(bytes[i])) {
+            json_sink_bytes(sink, &bytes[i], 1);
+            continue;
+        }
+        snprintf(escaped, sizeof(escaped), "%%%02X", (unsigned)(unsigned char)bytes[i]);
+        json_sink_bytes(sink, escaped, 3);
+    }
+}
+
+/* The query without this parameter. */
+static void add_query(struct json_sink *sink, struct span query, const char *name)
+{
+    struct span sent, value;
+    while (query.size && url_query_next(&query, &sent, &value)) {
+        if (span_equal(sent, span_text(name)))
+            continue;
+        add_text(sink, sent.bytes, sent.size);
+        json_sink_text(sink, "=");
+        add_text(sink, value.bytes, value.size);
+        json_sink_text(sink, "&");
+    }
+}
+
+static void write_link(const struct request *q, struct response *r, const char *name,
+                       const struct paging_next *next)
+{
+    char text[PAGING_LINK_MAX];
+    struct json_sink sink;
+    json_sink_init(&sink, text, sizeof(text), NULL, NULL);
+    add_query(&sink, q->query, name);
+    json_sink_text(&sink, name);
+    json_sink_text(&sink, "=");
+    add_text(&sink, next->text, next->size);
+    bool fits = sink.status == JSON_OK && sink.length + 32 < sizeof(r->headers) - r->headers_length;
+    if (fits)
+        response_header(r, "Link", "<?%.*s>; rel=\"next\"", (int)sink.length, text);
+}
+
+void paging_go_on(const struct request *q, struct response *r, const char *name, uint16_t list,
+                  uint64_t filter, const struct key *key, struct paging_next *ret)
+{
+    ret->size = key->size ? (uint32_t)token_seal(store_here(), list, filter, key_span(key), ret->text) : 0;
+    if (ret->size)
+        write_link(q, r, name, ret);
+}
+
+void paging_write_next(struct json *json, const char *name, const struct paging_next *next)
+{
     json_key(json, name);
-    if (key->size)
-        json_string_n(json, text, token_seal(store_here(), list, filter, key_span(key), text));
+    if (next->size)
+        json_string_n(json, next->text, next->size);
     else
         json_null(json);
 }

@@ -9,6 +9,9 @@
 #include "http/request.h"
 #include "http/response.h"
 #include "store/keys.h"
+#include "store/token.h"
+
+#define PAGING_LINK_MAX 384u
 
 /* All of them: false: answered. */
 
@@ -26,8 +29,17 @@ bool paging_take_cursor(const struct request *q, struct response *r, const char 
 
 /* Of whatever else a list depends on: a cursor is good for the same alone. */
 uint64_t paging_filter(const void *bytes, size_t size);
-/* key of size 0: null, that was all. */
-void paging_write_cursor(struct json *json, const char *name, uint16_t list, uint64_t filter,
-                         const struct key *key);
+/* Where a list goes on, as text. size 0: that was all. */
+struct paging_next {
+    char text[TOKEN_TEXT_MAX];
+    uint32_t size;
+};
+/* Before the body begins. Makes it of the key that this page ends with (of size 0: that was all), and says it in the head, too:
+ * Link: <?...>; rel="next" (RFC 8288), which is the query of this request with the parameter `name` anew. A link of more than
+ * PAGING_LINK_MAX bytes is left out; the body has the same. */
+void paging_go_on(const struct request *q, struct response *r, const char *name, uint16_t list,
+                  uint64_t filter, const struct key *key, struct paging_next *ret_next);
+/* null at the end. */
+void paging_write_next(struct json *json, const char *name, const struct paging_next *next);
 
 #endif

@@ -6,6 +6,7 @@
 #include "http/commit.h"
 #include "http/front.h"
 #include "http/json_text.h"
+#include "http/paging.h"
 #include "http/parameter.h"
 #include "http/timestamp.h"
 #include "store/job_pause.h"
@@ -320,7 +321,8 @@ static void serve_list(const struct request *q, struct response *r)
 {
     struct page page = {.size = 0};
     struct key from = {.size = 0};
-    char after[TOKEN_TEXT_MAX], next[TOKEN_TEXT_MAX];
+    char after[TOKEN_TEXT_MAX];
+    struct paging_next next;
     struct json json;
     uint64_t limit;
     if (!parameter_text(q, r, "after", after, sizeof(after)) ||
@@ -338,6 +340,9 @@ static void serve_list(const struct request *q, struct response *r)
         refuse(r, e);
         return;
     }
+    if (!page.more)
+        page.last.size = 0;
+    paging_go_on(q, r, "after", PAUSES_LIST, 0, &page.last, &next);
     response_begin(r, 200, RESPONSE_JSON);
     json_init(&json, &r->sink);
     json_object_begin(&json);
@@ -346,11 +351,7 @@ static void serve_list(const struct request *q, struct response *r)
     if (page.size)
         json_raw(&json, page.bytes, page.size);
     json_array_end(&json);
-    json_key(&json, "next");
-    if (page.more)
-        json_string_n(&json, next, token_seal(store_here(), PAUSES_LIST, 0, key_span(&page.last), next));
-    else
-        json_null(&json);
+    paging_write_next(&json, "next", &next);
     json_object_end(&json);
 }
 

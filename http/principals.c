@@ -4,6 +4,7 @@
 #include "http/commit.h"
 #include "http/front.h"
 #include "http/json_text.h"
+#include "http/paging.h"
 #include "http/parameter.h"
 #include "store/principal.h"
 #include "store/token.h"
@@ -227,6 +228,7 @@ static void serve_create(const struct request *q, struct response *r)
         return;
     }
     response_begin(r, 201, RESPONSE_JSON);
+    response_header(r, "Location", "/principals/%.*s", (int)c.name.size, (const char *)c.name.bytes);
     json_init(&json, &r->sink);
     json_object_begin(&json);
     write_members(&json, &(struct principal){.name = c.name,
@@ -348,7 +350,8 @@ static void serve_list(const struct request *q, struct response *r)
 {
     struct page page = {.size = 0};
     struct key from = {.size = 0};
-    char after[TOKEN_TEXT_MAX], next[TOKEN_TEXT_MAX];
+    char after[TOKEN_TEXT_MAX];
+    struct paging_next next;
     struct json json;
     uint64_t limit;
     if (!parameter_text(q, r, "after", after, sizeof(after)) ||
@@ -366,6 +369,9 @@ static void serve_list(const struct request *q, struct response *r)
         refuse(r, e);
         return;
     }
+    if (!page.more)
+        page.last.size = 0;
+    paging_go_on(q, r, "after", PRINCIPALS_LIST, 0, &page.last, &next);
     response_begin(r, 200, RESPONSE_JSON);
     json_init(&json, &r->sink);
     json_object_begin(&json);
@@ -374,11 +380,7 @@ static void serve_list(const struct request *q, struct response *r)
     if (page.size)
         json_raw(&json, page.bytes, page.size);
     json_array_end(&json);
-    json_key(&json, "next");
-    if (page.more)
-        json_string_n(&json, next, token_seal(store_here(), PRINCIPALS_LIST, 0, key_span(&page.last), next));
-    else
-        json_null(&json);
+    paging_write_next(&json, "next", &next);
     json_object_end(&json);
 }
 

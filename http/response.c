@@ -157,7 +157,7 @@ static void put_ids(struct head *h, const struct request *q)
     PUT(h, "\r\n");
 }
 
-static bool has_header(const struct response *r, const char *name)
+bool response_has_header(const struct response *r, const char *name)
 {
     size_t length = strlen(name);
     for (const char *at = r->headers, *end = at + r->headers_length; at < end;) {
@@ -206,7 +206,7 @@ static void head_write(const struct response *r, struct head *h, bool known, uin
     }
     put_ids(h, r->request);
     put(h, r->headers, r->headers_length);
-    if (!r->headers_length || !has_header(r, "Cache-Control"))
+    if (!r->headers_length || !response_has_header(r, "Cache-Control"))
         PUT(h, "Cache-Control: no-store\r\n");
     put_security(h, connection_front(r->connection));
     if (!r->keep_alive)
@@ -335,7 +335,7 @@ void response_stream(struct response *r, int status, const char *type)
     response_begin(r, status, type);
     r->streaming = true;
     allow_time(r);
-    if (!has_header(r, "X-Accel-Buffering"))
+    if (!response_has_header(r, "X-Accel-Buffering"))
         response_header(r, "X-Accel-Buffering", "no");
     char room[HEAD_MAX];
     struct head h = {.text = room, .room = sizeof(room)};
@@ -468,7 +468,7 @@ static void challenge(struct response *r, enum error_code code)
 {
     const struct request *q = r->request;
     char scope[160]; /* all the roles and their frame are 90 bytes */
-    if (has_header(r, "WWW-Authenticate"))
+    if (response_has_header(r, "WWW-Authenticate"))
         return;
     if (catalogue_row(code)->status == 401) {
         response_header(r, "WWW-Authenticate", "Bearer realm=\"coppice\"%s",
@@ -489,7 +489,7 @@ void response_error_with(struct response *r, enum error_code code, const char *d
     bool envelope = surface_shape(r->surface) == SHAPE_ENVELOPE;
     struct json json;
     r->error = code;
-    if ((row->status == 503 || row->status == 429) && !has_header(r, "Retry-After"))
+    if ((row->status == 503 || row->status == 429) && !response_has_header(r, "Retry-After"))
         response_header(r, "Retry-After", "1");
     if (row->status == 401 || row->status == 403)
         challenge(r, code);

@@ -60,6 +60,8 @@ void response_begin(struct response *r, int status, const char *type);
 /* One more header line. Control characters in the value are an assertion: values from outside are checked before. */
 __attribute__((format(printf, 3, 4))) void response_header(struct response *r, const char *name,
                                                            const char *format, ...);
+/* Whether a line of this name is there. */
+bool response_has_header(const struct response *r, const char *name);
 /* A whole response from the error catalogue, in the shape of the surface that owns the request's path. `format` says what
  * is wrong with this request; it must not repeat secrets or payload. */
 __attribute__((format(printf, 3, 4))) void response_error(struct response *r, enum error_code code,

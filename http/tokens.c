@@ -4,6 +4,7 @@
 
 #include "http/commit.h"
 #include "http/front.h"
+#include "http/paging.h"
 #include "http/parameter.h"
 #include "http/timestamp.h"
 #include "store/audit.h"
@@ -221,7 +222,8 @@ static void serve_history(const struct request *q, struct response *r)
     struct keyring *keyring = keyring_of(q, r);
     struct page page = {.size = 0};
     struct key from = {.size = 0};
-    char after[TOKEN_TEXT_MAX], next[TOKEN_TEXT_MAX];
+    char after[TOKEN_TEXT_MAX];
+    struct paging_next next;
     struct json json;
     uint64_t limit;
     if (!keyring || !parameter_text(q, r, "after", after, sizeof(after)) ||
@@ -239,6 +241,9 @@ static void serve_history(const struct request *q, struct response *r)
         refuse(r, e, "the keys");
         return;
     }
+    if (!page.more)
+        page.last.size = 0;
+    paging_go_on(q, r, "after", KEYS_LIST, 0, &page.last, &next);
     response_begin(r, 200, RESPONSE_JSON);
     json_init(&json, &r->sink);
     json_object_begin(&json);
@@ -247,11 +252,7 @@ static void serve_history(const struct request *q, struct response *r)
     if (page.size)
         json_raw(&json, page.bytes, page.size);
     json_array_end(&json);
-    json_key(&json, "next");
-    if (page.more)
-        json_string_n(&json, next, token_seal(store_here(), KEYS_LIST, 0, key_span(&page.last), next));
-    else
-        json_null(&json);
+    paging_write_next(&json, "next", &next);
     json_object_end(&json);
 }
 
@@ -289,6 +290,8 @@ static void answer_key(struct response *r, int status, const char *kid)
         return;
     }
     response_begin(r, status, RESPONSE_JSON);
+    if (status == 201)
+        response_header(r, "Location", "/keys/%s", kid);
     json_sink_bytes(&r->sink, page.bytes, page.size);
 }
 
@@ -415,6 +418,7 @@ static void answer_token(struct response *r, const struct keyring_token *token)
 {
     struct json json;
     response_begin(r, 201, RESPONSE_JSON);
+    response_header(r, "Location", "/tokens/%s", token->jti);
     response_header(r, "Cache-Control", "no-store");
     json_init(&json, &r->sink);
     json_object_begin(&json);

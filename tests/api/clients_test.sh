@@ -65,6 +65,7 @@ from=127.0.0.2
 check "JOB-103 create client" is "$(post /v1/clients)" 201
 check "JOB-103 a client_id" is_uuid "$(value client_id)"
 check "JOB-103 and nothing else" is "$(body)" "{\"client_id\":\"$(value client_id)\"}"
+check "a 201 says where it is" header "location: /v1/clients/$(value client_id)\$"
 check "JOB-099 JSON" header 'content-type: application/json'
 check "JOB-381 a request id" header 'x-request-id: '
 check "CTL-150 nosniff" header 'x-content-type-options: nosniff'
@@ -95,6 +96,12 @@ check "JOB-108 it has our form" is "$(printf '%s' "$key" | grep -c '^cop_[0-9A-Z
 check "JOB-108 key_id" is_uuid "$key_id"
 check "JOB-108 UTC" is "$(printf '%s' "$created$expires" | tr -cd Z)" ZZ
 check "JOB-108 expires later" is "$(printf '%s\n%s\n' "$expires" "$created" | sort | head -1)" "$created"
+check "a key is told of at its client" header "location: /v1/clients/$one\$"
+check "the client itself may look there" is "$(ask GET "/v1/clients/$one" -H "$(bearer "$key")")" 200
+check "with its key" has "$(body)" "\"key\":{\"key_id\":\"$key_id\","
+check "without its secret" lacks "$(body)" "$key"
+check "nobody without a key" is "$(ask GET "/v1/clients/$one")" 401
+check "and no other client" refused 403 RFA_AUTH_FORBIDDEN GET "/v1/clients/$first" -H "$(bearer "$key")"
 check "JOB-097 again" is "$(post "/v1/clients/$one/keys" -H "$(bearer "$key")")" 201
 check "JOB-097 the same key" is "$(value key_id) $(value created_at) $(value expires_at)" "$key_id $created $expires"
 check "AMB-J-24 shown once" has "$(body)" '"api_key":null'
@@ -223,6 +230,16 @@ check "JOB-150 cancel of nonsense" refused 400 RFA_REQUEST_MALFORMED POST /v1/jo
 check "JOB-163 retry" refused 404 RFA_JOB_NOT_FOUND POST "/v1/jobs/$none/retry" -H "$auth"
 check "JOB-197 webhook" refused 404 RFA_WEBHOOK_NOT_FOUND DELETE "/v1/webhooks/$none" -H "$auth"
 check "AMB-J-19 the list is empty" is "$(ask GET /v1/jobs -H "$auth"; body)" '200{"items":[],"next_cursor":null}'
+for n in 1 2 3; do
+    check "a job" is "$(post_json /v1/jobs '{"type":"DEFERRED","execution_at":"2999-01-01T00:00:00Z"}' -H "$auth")" 202
+done
+check "a page of a list" is "$(ask GET '/v1/jobs?limit=2&state=CREATED' -H "$auth")" 200
+check "links to the next one" header 'link: <?limit=2&state=CREATED&cursor=[A-Za-z0-9_.~-]*>; rel="next"'
+check "the link is the cursor" header "link: .*[?&]cursor=$(value next_cursor)>"
+next=$(tr -d '\r' <"$tmp/head" | sed -n 's/^Link: <\(.*\)>; rel="next"$/\1/p')
+check "which is one" is "$(ask GET "/v1/jobs$next" -H "$auth")" 200
+check "and the last" has "$(body)" '"next_cursor":null'
+check "which links nowhere" no_header 'link:'
 check "limit" is "$(ask GET '/v1/jobs?limit=101' -H "$auth")" 400
 check "cursor" is "$(ask GET '/v1/jobs?cursor=abc' -H "$auth")" 400
 check "JOB-340 broken JSON" refused 400 RFA_REQUEST_MALFORMED POST /v1/jobs -H "$auth" -H "$json" -d '{'

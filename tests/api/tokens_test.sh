@@ -145,6 +145,12 @@ granted() {
 }
 made=$(keys principal create agent:builder --role agent --projects p1,p2 --agent-template builder --tier C --reason "a test" --json)
 secret=$(member client_secret "$made")
+answer() { # answer PATH BODY: the head of it
+    curl -sS -m 20 -o "$tmp/body" -D - -H "$bearer" -H 'Content-Type: application/json' -d "$2" "http://$at$1" | tr -d '\r'
+}
+check "a principal's place" has "$(answer /principals '{"name":"svc:placed","role":"service","projects":["p1"]}')" 'Location: /principals/svc:placed'
+check "its verbs go behind it" has "$(answer /principals/svc:placed:revoke '{"reason":"a test"}')" 'HTTP/1.1 200'
+check "a token's place" has "$(answer /tokens:issue '{"subject":"user:placed","role":"viewer","projects":["p1"]}')" "Location: /tokens/$(member jti "$(cat "$tmp/body")")"
 check "AMB-21 principal create shows a secret" test "${#secret}" = 53
 check "AMB-21 principal list" has "$(keys principal list --json)" '"name":"agent:builder","role":"agent","projects":["p1","p2"],"agent_template":"builder","tier":"C"'
 check "AMB-21 shows none" lacks "$(keys principal list --json)" cop_
@@ -248,6 +254,7 @@ check "CTL-118 by whom and when" has "$(curl -s -H "$bearer" "http://$at/stats/a
 check "its tokens are good" issue frank owner '*'
 check "there" is "$(with "$token")" 200
 check "CTL-102 a token of dev isn't" refused "$erin"
+check "a signing key's place" has "$(answer /keys:rotate '{"reason":"a test"}')" "Location: /keys/$(member kid "$(cat "$tmp/body")")"
 check "it ends" stop
 
 # --- secrets are compared in a time that doesn't tell where they differ ---

@@ -886,7 +886,7 @@ static void test_CTL_060_to_CTL_063_with_CORS(void)
         field_is(&a, "Access-Control-Allow-Origin", UI);
         field_is(&a, "Access-Control-Allow-Credentials", "true");
         field_is(&a, "Access-Control-Expose-Headers",
-                 "X-Request-Id, traceparent, RateLimit, RateLimit-Policy, Retry-After, Location, ETag");
+                 "X-Request-Id, traceparent, RateLimit, RateLimit-Policy, Retry-After, Location, Link, ETag");
         field_is(&a, "Vary", "Origin");
         a = get(targets[i]); /* a cache must not give this to a page */
         TEST_CHECK(cors_headers(&a) == 0);

@@ -12,6 +12,7 @@
 #include "http/job_list.h"
 #include "http/jobs.h"
 #include "http/rendered.h"
+#include "http/paging.h"
 #include "runtime/pressure.h"
 #include "runtime/telemetry.h"
 #include "store/counter.h"
@@ -1066,6 +1067,10 @@ static struct exchange *page(const char *path, const char *id, const char *query
     EXPECT(x->r.status == 200);
     snprintf(cursor, TOKEN_TEXT_MAX, "%s",
              is(x, "next_cursor", "null") ? "" : exchange_member(x, "next_cursor"));
+    char *link = actor_alloc(2 * TOKEN_TEXT_MAX);
+    snprintf(link, 2 * TOKEN_TEXT_MAX, "Link: <?%s%scursor=%s>; rel=\"next\"", query, *query ? "&" : "",
+             cursor);
+    EXPECT(cursor[0] ? exchange_has_header(x, link) : !response_has_header(&x->r, "Link"));
     return x;
 }
 
@@ -1175,6 +1180,20 @@ static void list_body(void)
                                       "cursor=",      "cursor=abc", "state=QUEUED&state=QUEUED"};
     for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)
         EXPECT(refused(ask(METHOD_GET, JOBS, NULL, (struct given){.query = odd[i]}), 400, MALFORMED));
+    /* a link is one, whatever the query has beside its cursor; one that is too long is left out */
+    struct exchange *x =
+        ask(METHOD_GET, JOBS, NULL, (struct given){.query = "&cursor=&a=<\"b>\x7f c&limit=1&d&e=%3e"});
+    EXPECT(x->r.status == 400); /* that cursor */
+    x = ask(METHOD_GET, JOBS, NULL, (struct given){.query = "&a=<\"b> c&limit=1&d&e=%3e"});
+    char *link = actor_alloc(2 * TOKEN_TEXT_MAX);
+    snprintf(link, 2 * TOKEN_TEXT_MAX,
+             "Link: <?a=%%3C%%22b%%3E%%20c&limit=1&d=&e=%%3e&cursor=%s>; rel=\"next\"",
+             exchange_member(x, "next_cursor"));
+    EXPECT(exchange_has_header(x, link));
+    char *longer = actor_alloc(PAGING_LINK_MAX + 64);
+    snprintf(longer, PAGING_LINK_MAX + 64, "limit=1&a=%0*d", (int)PAGING_LINK_MAX, 0);
+    x = ask(METHOD_GET, JOBS, NULL, (struct given){.query = longer});
+    EXPECT(x->r.status == 200 && !is(x, "next_cursor", "null") && !response_has_header(&x->r, "Link"));
     /* a cursor is of one client and one filter */
     (void)page(JOBS, NULL, "limit=1", cursor);
     char *query = actor_alloc(TOKEN_TEXT_MAX + 64);

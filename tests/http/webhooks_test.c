@@ -444,6 +444,7 @@ static void paged_body(void)
         items += json_member(&x->answer, json_root(&x->answer), "items")->count;
         pages++;
         snprintf(cursor, sizeof(cursor), "%s", exchange_member(x, "next_cursor"));
+        EXPECT(response_has_header(&x->r, "Link") == (strcmp(cursor, "null") != 0));
         if (strcmp(cursor, "null") == 0 || pages > 9)
             break;
     }

@@ -184,6 +184,7 @@ export function jobsClient(options: ClientOptions): JobsClient {
 }
 
 export const workOperations = {
+    getOwnClient: { method: "GET", path: "/v1/clients/{client_id}" },
     explainJob: { method: "GET", path: "/v1/jobs/{job_id}:explain" },
     submitWork: { method: "POST", path: "/v1/work:submit" },
     listWorkKinds: { method: "GET", path: "/v1/work-kinds" },

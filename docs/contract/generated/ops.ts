@@ -1696,6 +1696,7 @@ export interface components {
         /** @description The new key; its private half is in no answer. */
         SigningKey: {
             headers: {
+                Location: components["headers"]["Location"];
                 [name: string]: unknown;
             };
             content: {
@@ -1762,7 +1763,12 @@ export interface components {
             };
         };
     };
-    headers: never;
+    headers: {
+        /** @description What was made. Of a key, a token or a principal it is the name, and its verbs go behind it, as in `/keys/{kid}:revoke`. */
+        Location: string;
+        /** @description `<?...>; rel="next"`: the query of the next page (RFC 8288), with the cursor that the body has. Absent on the last one. */
+        Link: string;
+    };
     pathItems: never;
 }
 export type $defs = Record<string, never>;
@@ -2052,6 +2058,7 @@ export interface operations {
             /** @description Newest first. */
             200: {
                 headers: {
+                    Link: components["headers"]["Link"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2282,6 +2289,7 @@ export interface operations {
             /** @description The secret is shown this once. */
             201: {
                 headers: {
+                    Location: components["headers"]["Location"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2359,6 +2367,7 @@ export interface operations {
             /** @description Newest first. */
             200: {
                 headers: {
+                    Link: components["headers"]["Link"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2439,6 +2448,7 @@ export interface operations {
             /** @description The token is shown this once. */
             201: {
                 headers: {
+                    Location: components["headers"]["Location"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2499,6 +2509,7 @@ export interface operations {
             /** @description By name. */
             200: {
                 headers: {
+                    Link: components["headers"]["Link"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2525,6 +2536,7 @@ export interface operations {
             /** @description The secret is shown this once. */
             201: {
                 headers: {
+                    Location: components["headers"]["Location"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2660,6 +2672,7 @@ export interface operations {
             /** @description A page of them. */
             200: {
                 headers: {
+                    Link: components["headers"]["Link"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2736,6 +2749,7 @@ export interface operations {
             /** @description In order. */
             200: {
                 headers: {
+                    Link: components["headers"]["Link"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2787,6 +2801,7 @@ export interface operations {
             /** @description Everything first, then kinds, then clients. */
             200: {
                 headers: {
+                    Link: components["headers"]["Link"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2847,6 +2862,7 @@ export interface operations {
             /** @description It has begun; `Location` is the operation. */
             202: {
                 headers: {
+                    Location: components["headers"]["Location"];
                     [name: string]: unknown;
                 };
                 content: {

@@ -1,6 +1,28 @@
 // Made by `make contract` from docs/contract; do not edit.
 
 export interface paths {
+    "/clients/{client_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                client_id: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * The client itself and its active key
+         * @description The `Location` of a new client, and of a new key.
+         */
+        get: operations["getOwnClient"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/{job_id}:explain": {
         parameters: {
             query?: never;
@@ -515,6 +537,27 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        OwnClient: {
+            client: {
+                /** Format: uuid */
+                client_id: string;
+                /** Format: date-time */
+                created_at: string | null;
+            };
+            key: {
+                /** Format: uuid */
+                key_id: string;
+                /** Format: date-time */
+                created_at: string | null;
+                /** Format: date-time */
+                expires_at: string | null;
+                /** Format: date-time */
+                last_used_at: string | null;
+                created_by: string;
+            } | null;
+            keys_issued: number;
+            keys_kept: number;
+        };
         JobExplanation: {
             /** Format: uuid */
             job_id: string;
@@ -1052,6 +1095,10 @@ export interface components {
     };
     requestBodies: never;
     headers: {
+        /** @description Where what was made is. */
+        Location: string;
+        /** @description `<?...>; rel="next"`: the query of the next page (RFC 8288), with the cursor that the body has. Absent on the last one. */
+        Link: string;
         /** @description Request id, as sent by the caller or made by the server. */
         RequestId: string;
         /** @description Seconds to wait before the next attempt. */
@@ -1063,6 +1110,37 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    getOwnClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                client_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Without the secret, which nobody has. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnClient"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["CommonError"];
+        };
+    };
     explainJob: {
         parameters: {
             query?: never;
@@ -1315,6 +1393,7 @@ export interface operations {
             /** @description It has begun; `Location` is the operation. */
             202: {
                 headers: {
+                    Location: components["headers"]["Location"];
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
@@ -1440,6 +1519,7 @@ export interface operations {
             /** @description It has begun; `Location` is the schedule. */
             201: {
                 headers: {
+                    Location: components["headers"]["Location"];
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
@@ -1797,6 +1877,7 @@ export interface operations {
             /** @description A page. */
             200: {
                 headers: {
+                    Link: components["headers"]["Link"];
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };

@@ -94,6 +94,23 @@ static const char *bytes_refused(struct span url)
     return NULL;
 }
 
+static bool is_hex(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* Behind the authority: brackets are for addresses alone, and a percent sign begins an escape. */
+static const char *rest_refused(struct part rest)
+{
+    for (const char *at = rest.at; at < rest.end; at++) {
+        if (*at == '[' || *at == ']')
+            return "holds a byte that must be escaped";
+        if (*at == '%' && (rest.end - at < 3 || !is_hex(at[1]) || !is_hex(at[2])))
+            return "has a '%' that no two hexadecimal digits follow";
+    }
+    return NULL;
+}
+
 static const char *port_refused(struct part port)
 {
     uint32_t number = 0;
@@ -218,8 +235,11 @@ bool callback_url_check(struct span url, bool allow_private, const char **ret_wh
         why = "must begin with http:// or https://";
     if (!why)
         why = bytes_refused(url);
+    struct part authority = authority_of(url);
     if (!why)
-        why = authority_refused(authority_of(url), allow_private);
+        why = authority_refused(authority, allow_private);
+    if (!why)
+        why = rest_refused((struct part){authority.end, (const char *)url.bytes + url.size});
     if (why)
         *ret_why = why;
     return !why;

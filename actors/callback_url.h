@@ -3,7 +3,8 @@
  * Read strictly, so that nobody who reads the URL later (libcurl, a log, the order per receiver) sees another host in it:
  * http or https in small letters, a host name in ASCII or an address in its plain form, perhaps a port from 1 to 65535, a path and
  * a query. Refused: user and password, escapes in the host, a dot at the host's end, addresses written as one number, in octal
- * or in hexadecimal, a fragment, and every byte that a URL may not hold as it is.
+ * or in hexadecimal, a fragment, every byte that a URL may not hold as it is, and a percent sign that begins no escape. So whatever
+ * is let through is a URI as RFC 3986 and the contract's "format: uri" have it.
  *
  * Unless allow_private is set (outbound.allow_private), an address that isn't a public one (actors/reach.h) and localhost are
  * refused here already. Where another name leads to is looked at when it is connected to, each time: actors/fetch.h.

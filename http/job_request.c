@@ -7,7 +7,6 @@
 #include "actors/jobs.h"
 #include "http/idempotency.h"
 #include "http/json_text.h"
-#include "http/schema_text.h"
 #include "http/timestamp.h"
 #include "store/job_queue.h"
 #include "store/ledger.h"
@@ -115,9 +114,7 @@ static bool take_callback(struct response *r, struct span url, struct job_submit
     bool allow_private = atomic_load_explicit(&private_allowed, memory_order_relaxed);
     const char *why = "";
     c->callback = url;
-    if (url.bytes && !callback_url_check(url, allow_private, &why))
-        return invalid(r, "callback", why);
-    return !url.bytes || text_is_uri(url) ? true : invalid(r, "callback", text_format_what(TEXT_FORMAT_URI));
+    return !url.bytes || callback_url_check(url, allow_private, &why) ? true : invalid(r, "callback", why);
 }
 
 static bool take_kind(struct response *r, struct span name, const struct jobs_settings *s,

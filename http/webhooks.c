@@ -9,7 +9,6 @@
 #include "http/json_text.h"
 #include "http/new_id.h"
 #include "http/rendered.h"
-#include "http/schema_text.h"
 #include "store/job.h"
 #include "store/view.h"
 
@@ -94,9 +93,8 @@ static bool take_url(const struct request *q, struct response *r, struct webhook
     char *room = node->flags & JSON_ESCAPED ? actor_alloc(node->length) : NULL;
     if (!json_string_of(q->json, node, room, node->length, &c->url))
         return invalid(r, "url", "can't be read");
-    if (!callback_url_check(c->url, webhooks_settings().allow_private, &why))
-        return invalid(r, "url", why);
-    return text_is_uri(c->url) ? true : invalid(r, "url", text_format_what(TEXT_FORMAT_URI));
+    return callback_url_check(c->url, webhooks_settings().allow_private, &why) ? true
+                                                                               : invalid(r, "url", why);
 }
 
 static bool take_event(const struct request *q, struct response *r, const struct json_node *node,

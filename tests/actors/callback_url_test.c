@@ -1,6 +1,9 @@
 #include "acutest.h"
 
+#include <stdio.h>
+
 #include "actors/callback_url.h"
+#include "http/schema_text.h"
 
 struct url_case {
     const char *url;
@@ -32,6 +35,15 @@ static void test_what_is_a_url_JOB_327(void)
         {"https://1e100.net/", NULL},
         {"https://deadbeef/", NULL},
         {"https://example.com?x", NULL},
+        {"https://example.com/%5B%5d?%00=%fF", NULL},
+        {"https://example.com/!$&'()*+,;=:@-._~?/?", NULL},
+        {"https://[2606:4700::1111]/[", "byte"},
+        {"https://example.com/a]b", "byte"},
+        {"https://example.com?a[]=1", "byte"},
+        {"https://example.com/%", "hexadecimal"},
+        {"https://example.com/%4", "hexadecimal"},
+        {"https://example.com/%zz", "hexadecimal"},
+        {"https://example.com?%4g", "hexadecimal"},
         {"", "begin"},
         {"example.com/hook", "begin"},
         {"ftp://example.com/", "begin"},
@@ -75,6 +87,28 @@ static void test_what_is_a_url_JOB_327(void)
     };
     CHECK_ALL(cases, false);
     CHECK_ALL(cases, true);
+}
+
+/* What is let through is a URI to whoever reads the contract: each byte, at each place, alone and as an escape's digits. */
+static void test_what_is_let_through_is_a_uri_JOB_327(void)
+{
+    static const char *const around[][2] = {{"https://example.com/", ""},   {"https://example.com/a", "b?c"},
+                                            {"https://example.com?", "=1"}, {"https://exa", "mple.com/"},
+                                            {"https://[::1]/%4", ""},       {"https://example.com/%", "4"},
+                                            {"https://example.com:8", ""}};
+    uint32_t good = 0, both = 0;
+    for (size_t i = 0; i < sizeof(around) / sizeof(*around); i++)
+        for (int byte = 0; byte < 256; byte++) {
+            char url[64];
+            const char *why = "";
+            int size = snprintf(url, sizeof(url), "%s%c%s", around[i][0], byte, around[i][1]);
+            struct span text = span_of(url, (size_t)size);
+            bool let = callback_url_check(text, true, &why);
+            good += let;
+            both += let && text_is_uri(text);
+            TEST_CHECK_(!let || text_is_uri(text), "%s and byte %d", around[i][0], byte);
+        }
+    TEST_CHECK(good == both && good > 3 * 60);
 }
 
 static void test_W3_addresses_that_are_not_public_AMB_J_61(void)
@@ -144,6 +178,7 @@ static void test_the_host_for_logs_JOB_411(void)
 TEST_LIST
 = {
     {"what is a URL, and what is not (JOB-327)", test_what_is_a_url_JOB_327},
+    {"what is let through is a URI (JOB-327)", test_what_is_let_through_is_a_uri_JOB_327},
     {"W3: addresses that are not public (AMB-J-61)", test_W3_addresses_that_are_not_public_AMB_J_61},
     {"how long it may be", test_how_long_it_may_be},
     {"the host for logs (JOB-411)", test_the_host_for_logs_JOB_411},

@@ -1,6 +1,7 @@
 #include "actors/queues.h"
 
 #include "actors/worker.h"
+#include "runtime/telemetry.h"
 #include "store/job_bulk.h"
 #include "store/job_pause.h"
 #include "store/job_schedule.h"
@@ -38,9 +39,12 @@ static enum error submit(const struct command_class *class, const void *command,
 static enum error unpark(void)
 {
     struct job_unpark c = {.wall_us = store_time_us(), .most = JOB_UNPARK_MAX};
-    uint32_t came = 0;
+    struct job_unparked unparked = {.came = 0};
     size_t size = 0;
-    return submit(&job_unpark_class, &c, &came, sizeof(came), &size);
+    enum error e = submit(&job_unpark_class, &c, &unparked, sizeof(unparked), &size);
+    if (!e && unparked.damaged > 0)
+        TELEMETRY(STORE_DAMAGED, unparked.damaged, DIM(COMPONENT, "queues"), DIM(REASON, "jobs"));
+    return e;
 }
 
 static void tell_bulk(const uint8_t *bytes, size_t size)

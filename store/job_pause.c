@@ -3,6 +3,7 @@
 #include "store/check.h"
 #include "store/client.h"
 #include "store/counter.h"
+#include "store/job_fire.h"
 #include "store/store.h"
 
 #define pause_FIELD(name, TYPE, limit, since) RECORD_FIELD(pause, name, TYPE, limit, since)
@@ -81,8 +82,8 @@ static void set_due(struct txn *txn, struct pause *pause, uint64_t due_us)
 {
     if (pause->due_us == due_us)
         return;
-    if (pause->due_us)
-        due_clear(txn, DUE_JOB_PAUSE, PAUSE_SHARD, pause->due_us, &pause->name);
+    if (pause->due_us) /* one that couldn't be read for a while has another timer, which goes by itself */
+        (void)due_try_clear(txn, DUE_JOB_PAUSE, PAUSE_SHARD, pause->due_us, &pause->name);
     pause->due_us = due_us;
     if (due_us)
         due_set(txn, &(struct due_entry){.queue = DUE_JOB_PAUSE,
@@ -185,36 +186,55 @@ static enum job_lane lane_of(uint8_t scope)
     return scope == PAUSE_WORK ? LANE_PAUSED_WORK : LANE_PAUSED_CLIENT;
 }
 
-/* One page of them into the lanes they came from; *ret_left: there are more. */
-static enum error bring_page(struct txn *txn, const struct pause *pause, uint32_t most, uint32_t *ret_count)
+/* What one command may still do of it, and has met. */
+struct way {
+    uint32_t left;
+    uint32_t damaged; /* jobs that were passed by */
+    bool stuck;       /* of the pause at hand nothing more can be brought back for now */
+};
+
+/* Into the lane it came from. A row that isn't its job's is damaged as well. */
+static enum error bring_one(struct txn *txn, const struct pause *pause, const struct key *key,
+                            const struct uuid *id)
 {
-    struct job_queue rows[PAGE_MAX];
-    uint32_t count = 0;
-    enum error e = job_queue_first(txn, lane_of(pause->scope), &pause->name, NULL, rows,
-                                   most < PAGE_MAX ? most : PAGE_MAX, &count);
-    for (uint32_t i = 0; i < count && !e; i++) {
-        struct job_texts texts;
-        struct job job;
-        e = job_open(txn, &rows[i].id, &job, &texts);
-        if (e)
-            break;
-        job_queue_take(txn, &job);
-        job_queue_put(txn, &job);
-        job_write(txn, &job);
-    }
-    *ret_count = count;
-    return e;
+    struct job_texts texts;
+    struct job job;
+    enum error e = job_open(txn, id, &job, &texts);
+    if (e)
+        return e;
+    if (job.lane != lane_of(pause->scope))
+        return ERR_DAMAGED;
+    struct key own = job_queue_key(&job);
+    if (!span_equal(key_span(&own), key_span(key)))
+        return ERR_DAMAGED;
+    job_queue_take(txn, &job);
+    job_queue_put(txn, &job);
+    job_write(txn, &job);
+    return OK;
 }
 
-static enum error bring_back(struct txn *txn, const struct pause *pause, uint32_t *left)
+/* As many as may be. One that is damaged is in nobody's way: it is passed by. */
+static enum error bring_back(struct txn *txn, const struct pause *pause, struct way *way)
 {
-    uint32_t count = PAGE_MAX;
-    while (*left > 0 && count > 0 && pause->scope != PAUSE_ALL) {
-        enum error e = bring_page(txn, pause, *left, &count);
-        if (e)
-            return e;
-        *left -= count;
+    struct job_queue row;
+    struct key key, behind = {.size = 0};
+    uint32_t passed = 0;
+    way->stuck = false;
+    while (way->left > 0 && pause->scope != PAUSE_ALL && !way->stuck) {
+        enum error e = job_queue_next(txn, lane_of(pause->scope), &pause->name, NULL,
+                                      behind.size ? &behind : NULL, &row, &key);
+        if (!e)
+            e = bring_one(txn, pause, &key, &row.id);
+        if (txn->error)
+            return txn->error;
+        way->left -= e == OK;
+        if (!e)
+            continue;
+        behind = key;
+        passed += key.size > 0; /* else there is none, or the table itself is damaged there */
+        way->stuck = key.size == 0 || passed == JOB_UNPARK_PASS_MAX;
     }
+    way->damaged += passed;
     return OK;
 }
 
@@ -229,20 +249,22 @@ static void wake_all(struct txn *txn)
     }
 }
 
-/* A pause that has ended, or ends: as many as may be come back now, the others later. */
-static enum error end_pause(struct txn *txn, struct pause *pause, uint64_t at_us, uint32_t *left)
+/* A pause that has ended, or ends: as many as may be come back now, the others later; when those that are left are damaged, much later.
+ */
+static enum error end_pause(struct txn *txn, struct pause *pause, uint64_t at_us, struct way *way)
 {
     int64_t aside = 0;
     struct key key = pause_key(pause->scope, &pause->name);
     if (pause->scope == PAUSE_ALL)
         wake_all(txn);
-    enum error e = bring_back(txn, pause, left);
+    enum error e = bring_back(txn, pause, way);
     if (!e)
         e = pause_aside(txn, pause, &aside);
     if (e)
         return e;
     pause->ending = 1;
-    set_due(txn, pause, aside > 0 ? at_us : 0);
+    uint64_t next_us = way->stuck ? job_later(at_us, JOB_SET_BY_US) : at_us;
+    set_due(txn, pause, aside > 0 ? next_us : 0);
     if (aside > 0)
         write_pause(txn, pause);
     else
@@ -253,14 +275,14 @@ static enum error end_pause(struct txn *txn, struct pause *pause, uint64_t at_us
 static enum error apply_resume(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
 {
     const struct job_resume *c = command;
-    uint32_t left = JOB_UNPARK_MAX;
+    struct way way = {.left = JOB_UNPARK_MAX};
     int64_t aside = 0;
     struct opened pause;
     enum error e = open_pause(txn, c->scope, &c->name, &pause);
     if (!e && pause.row.ending)
         e = ERR_NOT_FOUND;
     if (!e)
-        e = end_pause(txn, &pause.row, at_us, &left);
+        e = end_pause(txn, &pause.row, at_us, &way);
     if (!e)
         e = pause_aside(txn, &pause.row, &aside);
     if (!e)
@@ -278,30 +300,58 @@ const struct command_class job_resume_class = {
     .priority = COMMAND_HIGH,
 };
 
-static enum error unpark(struct txn *txn, const struct due_entry *entry, uint64_t at_us, uint32_t *left)
+/* The pause that has this timer, whose own row may be damaged: its key has no scope. */
+static enum error open_due(struct txn *txn, const struct due_entry *entry, struct opened *ret)
+{
+    enum error wrong = ERR_NOT_FOUND;
+    for (uint8_t scope = 0; scope < PAUSE_SCOPE_COUNT; scope++) {
+        enum error e = open_pause(txn, scope, &entry->id, ret);
+        if (!e && ret->row.due_us == entry->due_us)
+            return OK;
+        wrong = e && e != ERR_NOT_FOUND ? e : wrong;
+    }
+    return wrong;
+}
+
+/* The timer of a pause that can't be read comes again later; one that is no pause's goes. */
+static enum error unpark(struct txn *txn, const struct due_entry *entry, uint64_t at_us, struct way *way)
 {
     struct opened pause;
-    enum error e = open_pause(txn, (uint8_t)entry->row.kind, &entry->id, &pause);
-    if (!e && pause.row.due_us != entry->due_us)
-        e = ERR_DAMAGED; /* its timer is another one */
-    return e ? e : end_pause(txn, &pause.row, at_us, left);
+    enum error e = open_due(txn, entry, &pause);
+    if (!e)
+        return end_pause(txn, &pause.row, at_us, way);
+    if (txn->error)
+        return txn->error;
+    due_clear(txn, entry->queue, entry->shard, entry->due_us, &entry->id);
+    if (e == ERR_NOT_FOUND)
+        return txn->error;
+    struct due_entry later = *entry;
+    struct due there;
+    later.due_us = job_later(at_us, JOB_SET_BY_US);
+    struct key key = due_key(later.queue, later.shard, later.due_us, &later.id);
+    if (txn_read(txn, TABLE_DUE, key_span(&key), &there) == ERR_NOT_FOUND)
+        due_set(txn, &later);
+    way->damaged++;
+    return txn->error;
 }
 
 static enum error apply_unpark(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
 {
     const struct job_unpark *c = command;
-    uint32_t most = c->most < JOB_UNPARK_MAX ? c->most : JOB_UNPARK_MAX, left = most, count = 0;
+    uint32_t most = c->most < JOB_UNPARK_MAX ? c->most : JOB_UNPARK_MAX, count = 0;
+    struct way way = {.left = most};
     struct due_entry entries[PAGE_MAX];
     if (most == 0)
         return ERR_INVALID;
-    enum error e = due_scan(txn, DUE_JOB_PAUSE, PAUSE_SHARD, c->wall_us, entries, PAGE_MAX, &count);
-    for (uint32_t i = 0; i < count && left > 0 && !e; i++)
-        e = unpark(txn, &entries[i], at_us, &left);
-    uint32_t came = most - left;
+    (void)at_us;
+    enum error e = due_scan_keys(txn, DUE_JOB_PAUSE, PAUSE_SHARD, c->wall_us, entries, PAGE_MAX, &count);
+    for (uint32_t i = 0; i < count && way.left > 0 && !e; i++)
+        e = unpark(txn, &entries[i], c->wall_us, &way);
+    struct job_unparked unparked = {.came = most - way.left, .damaged = way.damaged};
     if (e && txn->writes > 0 && !txn->error)
         txn->error = e;
     if (!e)
-        answer_add(answer, &came, sizeof(came));
+        answer_add(answer, &unparked, sizeof(unparked));
     return e;
 }
 

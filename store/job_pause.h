@@ -5,7 +5,9 @@
  * What runs goes on; what is queued waits. With a pause of everything a claim finds nothing and touches no row. A pause of a kind
  * or a client costs a claim what it meets: each such job is set aside once, into a lane of its own (store/job_queue.h), so that
  * those behind it are found at once. When the pause ends, what was set aside comes back to its old place, JOB_UNPARK_MAX jobs in
- * one command; until the last one is back the row stays and says so. A new pause meanwhile takes it up again.
+ * one command; until the last one is back the row stays and says so. A new pause meanwhile takes it up again. A job that is damaged
+ * is passed by, up to JOB_UNPARK_PASS_MAX of them; when those that are left are damaged, they are looked at again in an hour
+ * (JOB_SET_BY_US). So is a pause whose own row is damaged.
  *
  * A job with a mark (job.run) passes every pause and the limit of its client, and goes before the others.
  *
@@ -16,11 +18,12 @@
 
 #include "store/job_queue.h"
 
-#define PAUSES_MAX     1000u /* rows; each claimed job looks two of them up, however many there are */
-#define JOB_UNPARK_MAX 256u  /* jobs that one command brings back: three rows and a counter each */
-#define PAUSE_LABEL    128u
-#define PAUSE_WHO      112u
-#define PAUSE_REASON   512u
+#define PAUSES_MAX          1000u /* rows; each claimed job looks two of them up, however many there are */
+#define JOB_UNPARK_MAX      256u  /* jobs that one command brings back: three rows and a counter each */
+#define JOB_UNPARK_PASS_MAX 256u  /* that it passes by: a lookup of each */
+#define PAUSE_LABEL         128u
+#define PAUSE_WHO           112u
+#define PAUSE_REASON        512u
 
 /* X(ID, "name"). Numbers are stored. */
 #define PAUSE_SCOPES(X)   \
@@ -71,7 +74,11 @@ extern const struct command_class job_resume_class; /* code 221; answer: jobs ye
 /* What is due: pauses whose time is over end, and up to `most` jobs come back. */
 #define JOB_UNPARK_FIELDS(X) X(wall_us, TIME, 0, 1) X(most, U16, 0, 1)
 RECORD_STRUCT(job_unpark, JOB_UNPARK_FIELDS);
-extern const struct command_class job_unpark_class; /* code 222; answer: jobs that came back, u32 */
+extern const struct command_class job_unpark_class; /* code 222; answer: struct job_unparked */
+struct job_unparked {
+    uint32_t came;    /* jobs that are back */
+    uint32_t damaged; /* jobs and pauses that were passed by */
+};
 
 /* This one now, whatever is paused: it comes before all others of its queue, without waiting for its backoff.
  * ERR_NOT_FOUND  no such job

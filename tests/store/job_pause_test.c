@@ -92,14 +92,22 @@ static enum error resume(struct fresh *fresh, uint8_t scope, const struct uuid *
     return e;
 }
 
-static uint32_t unpark(struct fresh *fresh, uint64_t wall_us, uint16_t most)
+static struct job_unparked unparked(struct fresh *fresh, uint64_t wall_us, uint16_t most)
 {
     struct answer answer;
     struct job_unpark c = {.wall_us = wall_us, .most = most};
-    uint32_t came = 0;
+    struct job_unparked unparked;
     TEST_ASSERT(batch_one(fresh->store, &job_unpark_class, wall_us, &c, &answer) == OK);
-    memcpy(&came, answer.bytes, sizeof(came));
-    return came;
+    TEST_ASSERT(answer.size == sizeof(unparked));
+    memcpy(&unparked, answer.bytes, sizeof(unparked));
+    return unparked;
+}
+
+static uint32_t unpark(struct fresh *fresh, uint64_t wall_us, uint16_t most)
+{
+    struct job_unparked got = unparked(fresh, wall_us, most);
+    TEST_CHECK(got.damaged == 0);
+    return got.came;
 }
 
 static enum error run_anyway(struct fresh *fresh, const struct uuid *id)
@@ -240,6 +248,123 @@ static void test_pause_sets_a_bounded_number_aside_and_brings_as_many_back(void)
     fresh_close(&fresh);
 }
 
+/* ---- what is damaged ---- */
+
+struct row {
+    uint32_t table;
+    struct key key;
+};
+
+/* Its last byte; the same again, and it is whole. */
+static enum error flip_in(struct txn *txn, uint64_t at_us, void *context)
+{
+    (void)at_us;
+    uint8_t bytes[4096];
+    const struct row *row = context;
+    MDB_dbi dbi = txn->store->environment.tables[row->table];
+    MDB_val k = {row->key.size, (void *)(uintptr_t)row->key.bytes}, v;
+    TEST_ASSERT(mdb_get(txn->mdb, dbi, &k, &v) == 0 && v.mv_size <= sizeof(bytes));
+    memcpy(bytes, v.mv_data, v.mv_size);
+    bytes[v.mv_size - 1] ^= 1;
+    v.mv_data = bytes;
+    TEST_ASSERT(mdb_put(txn->mdb, dbi, &k, &v, 0) == 0);
+    txn->writes++;
+    return OK;
+}
+
+static void flip(struct fresh *fresh, uint32_t table, struct key key)
+{
+    struct row row = {table, key};
+    TEST_CHECK(fresh_do(fresh, AT_US, flip_in, &row) == OK);
+}
+
+#define HOUR_US JOB_SET_BY_US
+
+static void test_damaged_jobs_that_were_set_aside_are_passed_by(void)
+{
+    struct fresh fresh;
+    struct uuid got, jobs[6];
+    int64_t aside = 0;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), work = work_of(&fresh, WORK_KIND_SUCCESS_FAST);
+    for (int i = 0; i < 6; i++)
+        jobs[i] = submit(&fresh, &client, WORK_KIND_SUCCESS_FAST);
+    TEST_CHECK(pause_until(&fresh, PAUSE_WORK, &work, 0) == OK);
+    TEST_CHECK(claim(&fresh, &got) == ERR_UNANSWERED);
+    struct job third = job_of(&fresh, &jobs[3]);
+    TEST_CHECK(third.lane == LANE_PAUSED_WORK);
+    flip(&fresh, TABLE_JOBS, key_of_uuid(&jobs[0]));
+    flip(&fresh, TABLE_JOB_QUEUE, job_queue_key(&third));
+    TEST_CHECK(resume(&fresh, PAUSE_WORK, &work, &aside) == OK && aside == 2);
+    for (int i = 1; i < 6; i++)
+        TEST_CHECK(i == 3 || claims(&fresh, &jobs[i]));
+    TEST_CHECK(claim(&fresh, &got) == ERR_NOT_FOUND && pauses(&fresh) == 1);
+    struct job_unparked way = unparked(&fresh, AT_US, 100); /* not before an hour has passed */
+    TEST_CHECK(way.came == 0 && way.damaged == 0);
+    way = unparked(&fresh, AT_US + HOUR_US, 100);
+    TEST_CHECK(way.came == 0 && way.damaged == 2);
+    way = unparked(&fresh, AT_US + HOUR_US, 100);
+    TEST_CHECK(way.came == 0 && way.damaged == 0);
+    flip(&fresh, TABLE_JOBS, key_of_uuid(&jobs[0]));
+    flip(&fresh, TABLE_JOB_QUEUE, job_queue_key(&third));
+    way = unparked(&fresh, AT_US + 2 * HOUR_US, 100);
+    TEST_CHECK(way.came == 2 && way.damaged == 0 && pauses(&fresh) == 0);
+    TEST_CHECK(claims(&fresh, &jobs[0]) && claims(&fresh, &jobs[3]));
+    fresh_close(&fresh);
+}
+
+static void test_damaged_jobs_in_front_are_passed_by_up_to_a_limit(void)
+{
+    struct fresh fresh;
+    static struct uuid jobs[JOB_UNPARK_PASS_MAX + 2];
+    struct uuid got;
+    uint32_t count = JOB_UNPARK_PASS_MAX + 2;
+    int64_t aside = 0;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), work = work_of(&fresh, WORK_KIND_SUCCESS_FAST);
+    for (uint32_t i = 0; i < count; i++)
+        jobs[i] = submit(&fresh, &client, WORK_KIND_SUCCESS_FAST);
+    TEST_CHECK(pause_until(&fresh, PAUSE_WORK, &work, 0) == OK);
+    while (claim(&fresh, &got) == ERR_UNANSWERED)
+        ;
+    for (uint32_t i = 0; i < JOB_UNPARK_PASS_MAX; i++)
+        flip(&fresh, TABLE_JOBS, key_of_uuid(&jobs[i]));
+    TEST_CHECK(resume(&fresh, PAUSE_WORK, &work, &aside) == OK && aside == count);
+    flip(&fresh, TABLE_JOBS, key_of_uuid(&jobs[0])); /* with one less of them the others come */
+    struct job_unparked way = unparked(&fresh, AT_US + HOUR_US, 100);
+    TEST_CHECK(way.came == 3 && way.damaged == JOB_UNPARK_PASS_MAX - 1);
+    TEST_CHECK(claims(&fresh, &jobs[0]) && claims(&fresh, &jobs[count - 2]) &&
+               claims(&fresh, &jobs[count - 1]));
+    for (uint32_t i = 1; i < JOB_UNPARK_PASS_MAX; i++) /* a store is looked at when it is closed */
+        flip(&fresh, TABLE_JOBS, key_of_uuid(&jobs[i]));
+    fresh_close(&fresh);
+}
+
+static void test_damaged_pause_is_in_no_other_ones_way(void)
+{
+    struct fresh fresh;
+    struct uuid got;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), work = work_of(&fresh, WORK_KIND_SUCCESS_FAST);
+    struct uuid job = submit(&fresh, &client, WORK_KIND_SUCCESS_FAST);
+    TEST_CHECK(pause_until(&fresh, PAUSE_CLIENT, &client, AT_US + SECOND_US) == OK);
+    TEST_CHECK(claim(&fresh, &got) == ERR_UNANSWERED);
+    TEST_CHECK(pause_until(&fresh, PAUSE_WORK, &work, AT_US + 2 * SECOND_US) == OK);
+    struct key key = pause_key(PAUSE_CLIENT, &client);
+    flip(&fresh, TABLE_PAUSES, key);
+    struct job_unparked way = unparked(&fresh, AT_US + 3 * SECOND_US, 100);
+    TEST_CHECK(way.came == 0 && way.damaged == 1 && pauses(&fresh) == 1);
+    way = unparked(&fresh, AT_US + 3 * SECOND_US, 100);
+    TEST_CHECK(way.damaged == 0);
+    flip(&fresh, TABLE_PAUSES,
+         key); /* its timer isn't the one that it knows of: who wants it over resumes it */
+    way = unparked(&fresh, AT_US + 3 * SECOND_US + HOUR_US, 100);
+    TEST_CHECK(way.came == 0 && way.damaged == 0 && pauses(&fresh) == 1);
+    TEST_CHECK(resume(&fresh, PAUSE_CLIENT, &client, NULL) == OK && pauses(&fresh) == 0);
+    TEST_CHECK(claims(&fresh, &job));
+    fresh_close(&fresh);
+}
+
 static void test_pause_taken_up_again_on_the_way_back(void)
 {
     struct fresh fresh;
@@ -343,6 +468,10 @@ TEST_LIST
     {"pause of a client holds its kinds outside, too", test_pause_of_a_client_holds_its_kinds_outside_too},
     {"pause sets a bounded number aside, and brings as many back",
      test_pause_sets_a_bounded_number_aside_and_brings_as_many_back},
+    {"damaged: jobs that were set aside are passed by", test_damaged_jobs_that_were_set_aside_are_passed_by},
+    {"damaged: jobs in front are passed by up to a limit",
+     test_damaged_jobs_in_front_are_passed_by_up_to_a_limit},
+    {"damaged: a pause is in no other one's way", test_damaged_pause_is_in_no_other_ones_way},
     {"pause taken up again on the way back", test_pause_taken_up_again_on_the_way_back},
     {"pause ends by itself, never early", test_pause_ends_by_itself_and_never_early},
     {"pause doesn't hold the one that an operator wants",

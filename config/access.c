@@ -72,18 +72,43 @@ static void add_others(struct fields *f, const struct request *q, const struct r
     add(f, "error_message", catalogue_row(r->error)->title, 0);
 }
 
+static void request_id_of(const struct request *q, char id[TRACE_REQUEST_MAX + 1])
+{
+    memcpy(id, q->trace.request_id, q->trace.request_id_length);
+    id[q->trace.request_id_length] = 0;
+    mask_credentials(id);
+}
+
+/* Whose credentials they were is known of a key that was good once, or is good for something else. */
+void access_log_refused(const struct request *q, const struct response *r, uint64_t took_ns)
+{
+    static const struct uuid nobody = {{0}};
+    char client[UUID_TEXT_SIZE], id[TRACE_REQUEST_MAX + 1], peer[PEER_TEXT];
+    (void)took_ns;
+    if ((r->status != 401 && r->status != 403) || r->error == ERROR_NONE)
+        return;
+    uuid_format(&q->identity.client, client);
+    request_id_of(q, id);
+    write_peer(q->address, peer);
+    LOG(LOG_WARN, "http", "auth_failure",
+        {"client_id", uuid_equal(&q->identity.client, &nobody) ? log_null : client, 0},
+        {"reason", catalogue_row(r->error)->code, 0}, {"status", NULL, r->status},
+        {"action", q->route && q->route->action ? q->route->action : log_null, 0}, {"peer", peer, 0},
+        {"request_id", id, 0});
+}
+
 void access_log(const struct request *q, const struct response *r, uint64_t took_ns)
 {
     char trace[TRACE_ID_TEXT + 1], span[TRACE_SPAN_TEXT + 1], id[TRACE_REQUEST_MAX + 1], path[257], who[129],
         peer[PEER_TEXT];
     struct fields f = {.count = 0};
     enum log_level level = q->route && q->route->quiet ? LOG_DEBUG : LOG_INFO;
+    access_log_refused(q, r, took_ns);
     if (level < log_level_here())
         return;
     trace_write_id(&q->trace, trace);
     trace_write_span(&q->trace, span);
-    memcpy(id, q->trace.request_id, q->trace.request_id_length);
-    id[q->trace.request_id_length] = 0;
+    request_id_of(q, id);
     size_t path_size = q->path.size < sizeof(path) ? q->path.size : sizeof(path) - 1;
     size_t who_size = q->identity.subject.size < sizeof(who) ? q->identity.subject.size : sizeof(who) - 1;
     if (path_size)
@@ -93,7 +118,6 @@ void access_log(const struct request *q, const struct response *r, uint64_t took
         memcpy(who, q->identity.subject.bytes, who_size);
     who[who_size] = 0;
     mask_credentials(path);
-    mask_credentials(id);
     write_peer(q->address, peer);
     add(&f, "method", method_name(q->method), 0);
     add(&f, "path", path, 0);

@@ -4,7 +4,9 @@
 
 #include "http/front.h"
 
-/* front.log */
+/* Either is a front.log. Credentials that were refused (401, 403) have a line of their own, "auth_failure", with whose they were as
+ * far as that is known, and why; never with the credentials. The second one writes nothing but these. */
 void access_log(const struct request *q, const struct response *r, uint64_t took_ns);
+void access_log_refused(const struct request *q, const struct response *r, uint64_t took_ns);
 
 #endif

@@ -145,7 +145,7 @@ static void front_for(struct fronts *f, struct front *front, const char *name, c
     front_allow_scripts(front, o->http_csp_script_src);
     front->security_contact = *o->security_contact ? o->security_contact : NULL;
     front->security_validity_ns = o->security_validity;
-    front->log = o->http_access_log ? access_log : NULL;
+    front->log = o->http_access_log ? access_log : access_log_refused;
 }
 
 static bool make_fronts(struct fronts *f, const struct settings *settings, const struct sockets *sockets,

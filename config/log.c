@@ -416,6 +416,8 @@ void log_line(const char *line, size_t size)
         deliver(level, line, size < ROOM ? size : ROOM); /* as it is, rather than not at all */
 }
 
+const char log_null[] = "null";
+
 void log_write(enum log_level level, const char *logger, const char *message, const struct log_field *fields,
                size_t count)
 {
@@ -431,7 +433,7 @@ void log_write(enum log_level level, const char *logger, const char *message, co
         JSON_MEMBER(&json, "actor", hex_string, actor_self());
     for (size_t i = 0; i < count; i++)
         if (fields[i].text)
-            JSON_MEMBER(&json, fields[i].name, string, fields[i].text);
+            JSON_MEMBER(&json, fields[i].name, string, fields[i].text == log_null ? NULL : fields[i].text);
         else
             JSON_MEMBER(&json, fields[i].name, int, fields[i].number);
     line_end(&json, level, logger, message);

@@ -24,9 +24,10 @@
 
 struct log_field {
     const char *name;
-    const char *text; /* NULL: the number counts */
+    const char *text; /* NULL: the number counts; log_null: nothing is known, and the line says null */
     int64_t number;
 };
+extern const char log_null[];
 
 /* From now on at this level, to what standard error is now. Again after standard error became something else. */
 void log_open(enum log_level level);

@@ -35,7 +35,7 @@ static struct uuid some_leased(struct workload *w, struct txn *txn)
     struct uuid id = workload_id(w, txn, TABLE_JOBS);
     from.size = 0;
     key_add_u8(&from, DUE_JOB_LEASE);
-    key_add_u16(&from, (uint16_t)dice_below(&w->dice, JOB_SHARDS));
+    key_add_u16(&from, (uint16_t)dice_below(&w->dice, JOB_LEASE_SHARDS));
     struct scan scan = txn_scan(txn, TABLE_DUE, key_span(&from), 1, SCAN_UP);
     if (scan_next(&scan))
         memcpy(id.bytes, (const uint8_t *)scan.key.bytes + scan.key.size - sizeof(id), sizeof(id));

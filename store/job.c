@@ -342,9 +342,9 @@ bool job_due_queue(uint8_t state, enum due_queue *ret_queue)
 
 void job_due_set(struct txn *txn, struct job *job, uint64_t due_us)
 {
-    uint16_t shard = job_shard(&job->id);
     enum due_queue queue = DUE_RETENTION;
     bool timed = job_due_queue(job->state, &queue);
+    uint16_t shard = job_shard((uint8_t)queue, &job->id);
     ASSERT(timed && job->due_us == 0 && due_us > 0);
     job->due_us = due_us;
     due_set(txn, &(struct due_entry){.queue = (uint8_t)queue,
@@ -364,7 +364,7 @@ void job_due_clear(struct txn *txn, struct job *job)
         return;
     bool timed = job_due_queue(job->state, &queue);
     ASSERT(timed); /* job_open has seen to it */
-    (void)due_try_clear(txn, (uint8_t)queue, job_shard(&job->id), job->due_us, &job->id);
+    (void)due_try_clear(txn, (uint8_t)queue, job_shard((uint8_t)queue, &job->id), job->due_us, &job->id);
     job->due_us = 0;
 }
 
@@ -660,7 +660,7 @@ void job_check_due(struct check *check, struct txn *txn, const struct due_entry 
     if (e == ERR_NOT_FOUND)
         check_complain(check, "due: job %s isn't there", id);
     else if (!e && (!job_due_queue(job.state, &queue) || (uint8_t)queue != entry->queue ||
-                    job.due_us != entry->due_us || job_shard(&job.id) != entry->shard))
+                    job.due_us != entry->due_us || job_shard(entry->queue, &job.id) != entry->shard))
         check_complain(check, "due: job %s, which is %s, has a timer that isn't its own", id,
                        job_state_name(job.state) ? job_state_name(job.state) : "in no state");
 }
@@ -690,7 +690,7 @@ static void check_timers(struct check *check, struct txn *txn, const struct job 
     if (timed != (job->due_us != 0))
         check_complain(check, "jobs: %s is %s and has %s timer", id, job_state_name(job->state),
                        timed ? "no" : "a");
-    struct key timer = due_key((uint8_t)queue, job_shard(&job->id), job->due_us, &job->id);
+    struct key timer = due_key((uint8_t)queue, job_shard((uint8_t)queue, &job->id), job->due_us, &job->id);
     if (timed && job->due_us && !there(txn, TABLE_DUE, &timer))
         check_complain(check, "jobs: %s will never be looked at", id);
     if (job_state_final(job->state) != (job->retire_us != 0))

@@ -29,6 +29,7 @@
 struct store;
 
 #define JOB_SHARDS       64u /* of the due index: at least as many as scheduler threads may be */
+#define JOB_LEASE_SHARDS 4u  /* those that have the leases: fewer pages to write for a commit */
 #define JOB_CALLBACK_MAX 2048u
 #define JOB_PAYLOAD_MAX  32768u /* of a user's kind, as JSON */
 #define JOB_RESULT_MAX   16384u
@@ -203,9 +204,11 @@ static inline uint64_t job_later(uint64_t us, uint64_t by_us)
     return us < UINT64_MAX - by_us ? us + by_us : UINT64_MAX;
 }
 
-static inline uint16_t job_shard(const struct uuid *id)
+/* In which shard of the due index its entry is, in this queue. */
+static inline uint16_t job_shard(uint8_t queue, const struct uuid *id)
 {
-    return id->bytes[sizeof(id->bytes) - 1] % JOB_SHARDS; /* of a UUIDv7 the last byte is all chance */
+    uint8_t chance = id->bytes[sizeof(id->bytes) - 1]; /* of a UUIDv7 */
+    return queue == DUE_JOB_LEASE ? chance % JOB_LEASE_SHARDS : chance % JOB_SHARDS;
 }
 
 /* ---- reading: OK, ERR_NOT_FOUND, ERR_DAMAGED, ... ---- */

@@ -414,7 +414,7 @@ static struct model_job *first_due(struct model *m, uint8_t queue, uint16_t shar
     struct model_job *first = NULL;
     for (uint32_t i = 0; i < MODEL_JOBS; i++) {
         struct model_job *job = &m->jobs[i];
-        if (!job->there || !job->due_us || job->due_us > until_us || job_shard(&job->id) != shard ||
+        if (!job->there || !job->due_us || job->due_us > until_us || job_shard(queue, &job->id) != shard ||
             !in_queue(job, queue))
             continue;
         if (!first || job->due_us < first->due_us ||

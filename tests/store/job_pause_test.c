@@ -187,7 +187,7 @@ static void test_pause_leaves_what_runs_alone_and_a_lost_one_waits(void)
     TEST_CHECK(claims(&fresh, &job));
     TEST_CHECK(pause_until(&fresh, PAUSE_CLIENT, &client, 0) == OK);
     TEST_CHECK(job_of(&fresh, &job).state == JOB_ASSIGNED);
-    struct job_fire fire = {.shard = job_shard(&job),
+    struct job_fire fire = {.shard = job_shard(DUE_JOB_LEASE, &job),
                             .wall_us = AT_US + 31 * SECOND_US,
                             .steady_us = AT_US + 31 * SECOND_US,
                             .start = 1,

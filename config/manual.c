@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/acl.h"
+#include "config/examples.h"
 #include "config/output.h"
 #include "http/surface.h"
 
@@ -90,7 +91,7 @@ static void explained(struct json_sink *sink, const char *words, const char *arg
     line(sink, meaning);
 }
 
-static void examples(struct json_sink *sink, const char *const *lines)
+static void example_lines(struct json_sink *sink, const char *const *lines)
 {
     heading(sink, "EXAMPLES");
     json_sink_text(sink, ".nf\n");
@@ -211,7 +212,7 @@ static void write_program(struct json_sink *sink)
     files(sink);
     heading(sink, "SIGNALS");
     line(sink, "See coppice(8).");
-    examples(sink, shown);
+    example_lines(sink, shown);
     see_also(sink);
 }
 
@@ -236,6 +237,13 @@ static void write_command_page(struct json_sink *sink, enum command command)
         }
     explained(sink, "-h, --help", "", "print this in short");
     exit_statuses(sink);
+    heading(sink, "EXAMPLES");
+    for (size_t i = 0; i < examples_count; i++)
+        if (examples[i].command == command) {
+            char words[256];
+            snprintf(words, sizeof(words), "coppice %s", examples[i].line);
+            explained(sink, words, "", examples[i].what);
+        }
     see_also(sink);
 }
 
@@ -285,7 +293,7 @@ static void write_settings(struct json_sink *sink)
                  row->marks & MARK_RELOAD ? " Applied by a reload." : "");
         explained(sink, row->key, row->unit, words);
     }
-    examples(sink, shown);
+    example_lines(sink, shown);
     files(sink);
     see_also(sink);
 }
@@ -411,7 +419,7 @@ static void write_running(struct json_sink *sink)
     line(sink, "RestartPreventExitStatus= should name 64, 65, 66, 73, 77 and 78: the next start would say "
                "the same.");
     files(sink);
-    examples(sink, shown);
+    example_lines(sink, shown);
     see_also(sink);
 }
 

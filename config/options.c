@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "actors/webhook_signature.h"
+#include "config/examples.h"
 #include "config/file.h"
 #include "http/nearest.h"
 #include "config/sockets.h"
@@ -1441,6 +1442,18 @@ static void write_options(struct json_sink *sink, enum command command)
     }
 }
 
+/* First, so that they are seen without scrolling. */
+static void write_examples(struct json_sink *sink, enum command command)
+{
+    char line[256];
+    json_sink_text(sink, "\n");
+    for (size_t i = 0; i < examples_count; i++)
+        if (examples[i].command == command) {
+            snprintf(line, sizeof(line), "  coppice %s\n      %s\n", examples[i].line, examples[i].what);
+            json_sink_text(sink, line);
+        }
+}
+
 static int command_words(enum command command, char name[64])
 {
     return snprintf(name, 64, "%s%s%s", command_names[command], *command_argument(command) ? " " : "",
@@ -1494,6 +1507,7 @@ void options_write_help(struct json_sink *sink, const char *topic)
             json_sink_text(sink, ": ");
             json_sink_text(sink, command_prose((enum command)i));
             json_sink_text(sink, "\n");
+            write_examples(sink, (enum command)i);
             write_options(sink, (enum command)i);
             return;
         }

@@ -290,6 +290,10 @@ enum option_mark {
     X(limits_anonymous_requests_per_minute, "limits.anonymous_requests_per_minute", COUNT, FOR_SERVER, 1,    \
       1000000, MARK_RELOAD, "60", "requests",                                                                \
       "of one address a minute for new clients and first keys, which need no credentials (AMB-J-22)")        \
+    X(limits_headers, "limits.headers", CHOICE, FOR_SERVER, 0, 0, MARK_RELOAD, "draft",                      \
+      "draft|triple|x-triple",                                                                               \
+      "RateLimit and RateLimit-Policy alone, or also RateLimit-Limit, -Remaining and -Reset, or "            \
+      "X-RateLimit-Limit and so on, for clients that know those alone")                                      \
     X(limits_client_quota_requests, "limits.client_quota_requests", COUNT, FOR_SERVER, 0, 1000000000,        \
       MARK_RELOAD, "0", "requests",                                                                          \
       "of one client in limits.client_quota_window, which a restart doesn't forget; 0: any number")          \

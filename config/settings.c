@@ -93,7 +93,8 @@ int settings_load(struct settings *ret, int argc, char *const argv[], char *cons
 
 void settings_limiter(const struct settings *settings, struct limiter_options *ret)
 {
-    *ret = (struct limiter_options){.overrides = settings->overrides,
+    *ret = (struct limiter_options){.style = limiter_style(settings->options.limits_headers),
+                                    .overrides = settings->overrides,
                                     .overrides_count = settings->overrides_count};
     ret->quota[LIMIT_CLIENT] = (uint32_t)settings->options.limits_requests_per_minute;
     ret->quota[LIMIT_SUBJECT] = (uint32_t)settings->options.limits_subject;

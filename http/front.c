@@ -411,7 +411,7 @@ static bool within(const struct front *front, const struct request *q, struct re
         return true;
     struct limit_result result = limiter_take(front->limiter, limit, key);
     if (result.quota && (!result.allowed || q->route == NULL || limit != q->route->everybody))
-        limiter_write_headers(&result, limit, r);
+        limiter_write_headers(front->limiter, &result, limit, r);
     if (result.allowed)
         return true;
     throttle(r, limit, &result);

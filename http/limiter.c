@@ -1,6 +1,7 @@
 #include "http/limiter.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -43,6 +44,7 @@ struct limiter {
     struct hash_key secret;
     uint32_t sets_mask;
     _Atomic uint32_t quota[LIMIT_COUNT];
+    _Atomic uint32_t style;            /* enum limiter_style */
     struct overrides overrides[2];     /* the one in use, and the one before */
     _Atomic uint32_t overrides_in_use; /* which */
     size_t cells_size;
@@ -68,6 +70,7 @@ static uint32_t most_of(const struct policy *policy)
 
 void limiter_configure(struct limiter *limiter, const struct limiter_options *options)
 {
+    atomic_store_explicit(&limiter->style, (uint32_t)options->style, memory_order_relaxed);
     uint32_t next = 1 - atomic_load(&limiter->overrides_in_use);
     ASSERT(options->overrides_count <= LIMITER_OVERRIDES_MAX);
     limiter->overrides[next] = (struct overrides){options->overrides, options->overrides_count};
@@ -318,7 +321,37 @@ struct limit_result limiter_look(struct limiter *limiter, enum limit limit, stru
     return result;
 }
 
-void limiter_write_headers(const struct limit_result *result, enum limit limit, struct response *r)
+/* ---- what is said about it ---- */
+
+static const struct {
+    const char *name, *prefix;
+} styles[] = {
+#define X(id, name, prefix) {name, prefix},
+    LIMITER_STYLES(X)
+#undef X
+};
+
+enum limiter_style limiter_style(const char *name)
+{
+    for (int i = 0; i < LIMITER_STYLE_COUNT; i++)
+        if (strcmp(name, styles[i].name) == 0)
+            return (enum limiter_style)i;
+    return LIMITER_STYLE_DRAFT;
+}
+
+static void tell(struct limiter_told *told, const char *prefix, const struct limit_result *result)
+{
+    uint32_t remaining = result->allowed ? result->remaining : 0;
+    bool less =
+        remaining < told->remaining || (remaining == told->remaining && result->reset_s > told->reset_s);
+    if (!prefix || (told->prefix && !less))
+        return;
+    *told = (struct limiter_told){
+        .prefix = prefix, .quota = result->quota, .remaining = remaining, .reset_s = result->reset_s};
+}
+
+void limiter_write_headers(const struct limiter *limiter, const struct limit_result *result, enum limit limit,
+                           struct response *r)
 {
     const char *name = limit_name(limit);
     if (result->quota == 0)
@@ -327,4 +360,15 @@ void limiter_write_headers(const struct limit_result *result, enum limit limit, 
     response_header(r, "RateLimit", "\"%s\";r=%u;t=%u", name, result->remaining, result->reset_s);
     if (!result->allowed)
         response_header(r, "Retry-After", "%u", result->reset_s);
+    tell(&r->limited, styles[atomic_load_explicit(&limiter->style, memory_order_relaxed)].prefix, result);
+}
+
+uint32_t limiter_write_triple(const struct limiter_told *told, char text[LIMITER_TRIPLE_MAX])
+{
+    if (!told->prefix)
+        return 0;
+    int n = snprintf(text, LIMITER_TRIPLE_MAX, "%sLimit: %u\r\n%sRemaining: %u\r\n%sReset: %u\r\n",
+                     told->prefix, told->quota, told->prefix, told->remaining, told->prefix, told->reset_s);
+    ASSERT(n > 0 && (uint32_t)n < LIMITER_TRIPLE_MAX);
+    return (uint32_t)n;
 }

@@ -54,6 +54,20 @@ struct limit_result {
         reset_s; /* until a refused one would be allowed, at least 1; or until the quota is whole again */
 };
 
+/* Beside RateLimit and RateLimit-Policy: three fields for clients that know no others. A prefix for each. */
+#define LIMITER_STYLES(X)             \
+    X(DRAFT, "draft", NULL)           \
+    X(TRIPLE, "triple", "RateLimit-") \
+    X(X_TRIPLE, "x-triple", "X-RateLimit-")
+enum limiter_style {
+#define X(id, name, prefix) LIMITER_STYLE_##id,
+    LIMITER_STYLES(X)
+#undef X
+        LIMITER_STYLE_COUNT
+};
+/* Of this name; DRAFT when there is none. */
+enum limiter_style limiter_style(const char *name);
+
 struct limiter;
 #define LIMITER_CELLS_MAX     65536u /* keys remembered; beyond that the one idle for longest in its set goes */
 #define LIMITER_WAYS          4u
@@ -73,6 +87,7 @@ struct limiter_options {
     uint32_t quota[LIMIT_COUNT];              /* 0: the table's; more than the maximum: that */
     const struct limiter_override *overrides; /* borrowed until the limiter has been destroyed */
     uint32_t overrides_count;                 /* at most LIMITER_OVERRIDES_MAX */
+    enum limiter_style style;                 /* of what is said about it */
     struct env *env;                          /* chance for the table's hash; NULL: env_real() */
 };
 struct limiter *limiter_create(const struct limiter_options *options); /* NULL: no memory. Boot only */
@@ -88,7 +103,16 @@ struct limit_result limiter_look(struct limiter *limiter, enum limit limit, stru
 const char *limit_name(enum limit limit);
 
 /* RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers), and Retry-After when it was refused. Nothing when
- * there is no limit. Before the response begins. */
-void limiter_write_headers(const struct limit_result *result, enum limit limit, struct response *r);
+ * there is no limit. Before the response begins. In an older style as well: that has room for one bucket, and gets the one that
+ * has the least left. */
+void limiter_write_headers(const struct limiter *limiter, const struct limit_result *result, enum limit limit,
+                           struct response *r);
+/* The three fields of one that was taken, into text, a line each; their size. */
+#define LIMITER_TRIPLE_MAX 128u
+struct limiter_told {
+    const char *prefix; /* NULL: nothing */
+    uint32_t quota, remaining, reset_s;
+};
+uint32_t limiter_write_triple(const struct limiter_told *told, char text[LIMITER_TRIPLE_MAX]);
 
 #endif

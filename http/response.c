@@ -56,7 +56,7 @@ const char *response_title(int status)
 /* ---- the head ---- */
 
 enum {
-    HEAD_OURS = 1536, /* without the handler's headers and the policy */
+    HEAD_OURS = 1536 + LIMITER_TRIPLE_MAX, /* without the handler's headers and the policy */
     HEAD_MAX = RESPONSE_HEADERS_MAX + HEAD_OURS + FRONT_CSP_MAX
 };
 
@@ -157,6 +157,13 @@ static void put_ids(struct head *h, const struct request *q)
     PUT(h, "\r\n");
 }
 
+static void put_limit(struct head *h, const struct limiter_told *told)
+{
+    char text[LIMITER_TRIPLE_MAX];
+    if (told->prefix)
+        put(h, text, limiter_write_triple(told, text));
+}
+
 bool response_has_header(const struct response *r, const char *name)
 {
     size_t length = strlen(name);
@@ -205,6 +212,7 @@ static void head_write(const struct response *r, struct head *h, bool known, uin
         PUT(h, "Transfer-Encoding: chunked\r\n");
     }
     put_ids(h, r->request);
+    put_limit(h, &r->limited);
     put(h, r->headers, r->headers_length);
     if (!r->headers_length || !response_has_header(r, "Cache-Control"))
         PUT(h, "Cache-Control: no-store\r\n");

@@ -18,6 +18,7 @@
 #define COPPICE_HTTP_RESPONSE_H
 
 #include "http/catalogue.h"
+#include "http/limiter.h"
 #include "runtime/actor.h"
 #include "runtime/json.h"
 
@@ -43,11 +44,12 @@ struct response {
     bool beyond;  /* on purpose it says more than its operation's contract knows of: not compared with that */
     struct body *kept; /* what of it has gone out, then; NULL: nothing. The front's to drop */
     uint32_t kept_size;
-    int status;            /* 0: not begun */
-    const char *type;      /* NULL: no body */
-    enum surface surface;  /* whose path it is: the shape of an error */
-    enum error_code error; /* ERROR_NONE, or which row of the catalogue this answer is */
-    char job_id[40];       /* of the job an error is about, for the control envelope (CTL-252); or empty */
+    int status;                  /* 0: not begun */
+    const char *type;            /* NULL: no body */
+    enum surface surface;        /* whose path it is: the shape of an error */
+    struct limiter_told limited; /* the bucket that has the least left */
+    enum error_code error;       /* ERROR_NONE, or which row of the catalogue this answer is */
+    char job_id[40]; /* of the job an error is about, for the control envelope (CTL-252); or empty */
     uint32_t headers_length;
     uint32_t headers_ours; /* of it, the front's: what the handler found */
     uint64_t sent_bytes;   /* of the body, for the access log */

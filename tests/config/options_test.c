@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "config/examples.h"
 #include "config/options.h"
 
 #define ARGUMENTS_MAX 8
@@ -210,6 +211,51 @@ static void test_help_names_every_option(void)
     TEST_CHECK(strstr(page, "coppice backup DIR: ") != NULL && strstr(page, "coppice check: ") != NULL);
 }
 
+/* As a shell would cut it. */
+static int words_of(char *typed, char *argv[16])
+{
+    int argc = 0;
+    argv[argc++] = "coppice";
+    for (char *at = typed; *at && argc < 15;) {
+        char end = *at == '\'' ? '\'' : ' ';
+        at += end == '\'';
+        argv[argc++] = at;
+        while (*at && *at != end)
+            at++;
+        if (*at)
+            *at++ = 0;
+        while (*at == ' ')
+            at++;
+    }
+    argv[argc] = NULL;
+    return argc;
+}
+
+static void test_every_command_has_examples_that_can_be_typed(void)
+{
+    static char page[65536];
+    unsigned shown[COMMAND_COUNT] = {0};
+    char line[256], why[512], *argv[16], *none[] = {NULL};
+    for (size_t i = 0; i < examples_count; i++) {
+        struct options o;
+        struct json_sink sink;
+        snprintf(line, sizeof(line), "%s", examples[i].line);
+        int status = options_parse(&o, words_of(line, argv), argv, none, why, sizeof(why));
+        TEST_CHECK_(status == 0, "coppice %s: %s", examples[i].line, why);
+        TEST_CHECK_(o.command == examples[i].command, "coppice %s", examples[i].line);
+        shown[examples[i].command]++;
+        json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
+        options_write_help(&sink, command_name(examples[i].command));
+        TEST_CHECK(sink.status == JSON_OK);
+        page[sink.length] = 0;
+        const char *at = strstr(page, examples[i].line), *options_at = strstr(page, "\n  --");
+        TEST_CHECK_(at && (!options_at || at < options_at), "coppice %s comes first", examples[i].line);
+        TEST_CHECK_(strstr(page, examples[i].what) != NULL, "coppice %s is explained", examples[i].line);
+    }
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        TEST_CHECK_(shown[i] > 0, "'%s' has an example", command_name((enum command)i));
+}
+
 static void test_arguments_of_commands(void)
 {
     TEST_CHECK(parse(ARGS("backup", "there", "--store-dir", "here"), NO_ENVIRONMENT) == 0);
@@ -274,6 +320,7 @@ TEST_LIST
      test_variables_nearly_known_are_refused_and_others_left_alone},
     {"help is asked for in many ways", test_help_is_asked_for_in_many_ways},
     {"help names every option", test_help_names_every_option},
+    {"every command has examples that can be typed", test_every_command_has_examples_that_can_be_typed},
     {"arguments of commands", test_arguments_of_commands},
     {"a text that is nothing by default may be nothing",
      test_a_text_that_is_nothing_by_default_may_be_nothing},

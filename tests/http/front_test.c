@@ -1042,7 +1042,8 @@ static struct store *with_limits(const struct limiter_options *options)
 static struct store *prepare_register(struct routes *compiled)
 {
     (void)compiled;
-    return with_limits(&(struct limiter_options){.quota = {[LIMIT_REGISTER] = 3}});
+    return with_limits(
+        &(struct limiter_options){.quota = {[LIMIT_REGISTER] = 3}, .style = LIMITER_STYLE_TRIPLE});
 }
 
 static void test_JOB_345_too_many_requests(void)
@@ -1056,6 +1057,9 @@ static void test_JOB_345_too_many_requests(void)
         field_is(&a, "RateLimit-Policy", "\"register\";q=3;w=60");
         TEST_CHECK(strncmp(heard_field(&a, "RateLimit"), left, strlen(left)) == 0);
         TEST_CHECK(heard_count(&a, "Retry-After") == 0);
+        field_is(&a, "RateLimit-Limit", "3");
+        TEST_CHECK(atoi(heard_field(&a, "RateLimit-Remaining")) == 2 - i);
+        TEST_CHECK(heard_count(&a, "RateLimit-Reset") == 1);
     }
     struct heard a = ask("POST", "/v1/register", JSON, "{}");
     is_refused(&a, 429, "RFA_REQUEST_RATE_LIMITED");
@@ -1063,6 +1067,8 @@ static void test_JOB_345_too_many_requests(void)
     TEST_CHECK(heard_count(&a, "Retry-After") == 1 && atoi(heard_field(&a, "Retry-After")) >= 1 &&
                atoi(heard_field(&a, "Retry-After")) <= 20);
     TEST_CHECK(strncmp(heard_field(&a, "RateLimit"), "\"register\";r=0;t=", 17) == 0);
+    field_is(&a, "RateLimit-Remaining", "0");
+    TEST_CHECK(strcmp(heard_field(&a, "RateLimit-Reset"), heard_field(&a, "Retry-After")) == 0);
     TEST_CHECK(get("/v1/things").status == 200); /* it isn't the address that is limited */
     stop();
 }

@@ -314,13 +314,15 @@ static void check_headers(const struct limit_result *result, enum limit limit, c
 {
     static struct response r;
     r = (struct response){.headers_length = 0};
-    limiter_write_headers(result, limit, &r);
+    limiter_write_headers(limiter, result, limit, &r);
     TEST_CHECK_(r.headers_length == strlen(expected) && memcmp(r.headers, expected, r.headers_length) == 0,
                 "%.*s", (int)r.headers_length, r.headers);
 }
 
 static void test_headers(void)
 {
+    limiter = limiter_create(&(struct limiter_options){.cells = 4});
+    TEST_ASSERT(limiter != NULL);
     check_headers(
         &(struct limit_result){.allowed = true, .quota = 20, .window_s = 60, .remaining = 19, .reset_s = 60},
         LIMIT_SUBMIT, "RateLimit-Policy: \"submit\";q=20;w=60\r\nRateLimit: \"submit\";r=19;t=60\r\n");
@@ -330,6 +332,49 @@ static void test_headers(void)
     check_headers(&(struct limit_result){.allowed = true, .window_s = 60}, LIMIT_ADDRESS, "");
     TEST_CHECK(strcmp(limit_name(LIMIT_DLQ_BULK), "dlq_bulk") == 0 &&
                strcmp(limit_name(LIMIT_COUNT), "unknown") == 0);
+    limiter_destroy(limiter);
+}
+
+static void check_triple(const struct response *r, const char *expected)
+{
+    char written[LIMITER_TRIPLE_MAX];
+    uint32_t size = limiter_write_triple(&r->limited, written);
+    TEST_CHECK_(size == strlen(expected) && memcmp(written, expected, size) == 0, "%.*s", (int)size, written);
+}
+
+/* There is room for one bucket: the one that stops the client first. */
+static void test_three_fields_for_older_clients(void)
+{
+    static struct response r;
+    struct limiter_options options = {.cells = 4};
+    struct limit_result result = {
+        .allowed = true, .quota = 100, .window_s = 60, .remaining = 9, .reset_s = 5};
+    limiter = limiter_create(&options);
+    TEST_ASSERT(limiter != NULL);
+    limiter_write_headers(limiter, &result, LIMIT_CLIENT, &r);
+    check_triple(&r, "");
+    options.style = limiter_style("triple");
+    limiter_configure(limiter, &options);
+    limiter_write_headers(limiter, &result, LIMIT_CLIENT, &r);
+    check_triple(&r, "RateLimit-Limit: 100\r\nRateLimit-Remaining: 9\r\nRateLimit-Reset: 5\r\n");
+    result.remaining = 10; /* more is left of it */
+    limiter_write_headers(limiter, &result, LIMIT_ADDRESS, &r);
+    check_triple(&r, "RateLimit-Limit: 100\r\nRateLimit-Remaining: 9\r\nRateLimit-Reset: 5\r\n");
+    result = (struct limit_result){.quota = 20, .window_s = 60, .reset_s = 7}; /* refused */
+    limiter_write_headers(limiter, &result, LIMIT_SUBMIT, &r);
+    check_triple(&r, "RateLimit-Limit: 20\r\nRateLimit-Remaining: 0\r\nRateLimit-Reset: 7\r\n");
+    result.quota = 0; /* no limit */
+    limiter_write_headers(limiter, &result, LIMIT_DECISION, &r);
+    check_triple(&r, "RateLimit-Limit: 20\r\nRateLimit-Remaining: 0\r\nRateLimit-Reset: 7\r\n");
+    options.style = limiter_style("x-triple");
+    limiter_configure(limiter, &options);
+    memset(&r, 0, sizeof(r));
+    result = (struct limit_result){.quota = UINT32_MAX, .window_s = 60, .reset_s = UINT32_MAX};
+    limiter_write_headers(limiter, &result, LIMIT_SUBMIT, &r);
+    check_triple(
+        &r, "X-RateLimit-Limit: 4294967295\r\nX-RateLimit-Remaining: 0\r\nX-RateLimit-Reset: 4294967295\r\n");
+    TEST_CHECK(limiter_style("draft") == LIMITER_STYLE_DRAFT && limiter_style("") == LIMITER_STYLE_DRAFT);
+    limiter_destroy(limiter);
 }
 
 TEST_LIST
@@ -349,5 +394,6 @@ TEST_LIST
      test_windows_survive_a_restart_and_refusals_are_free_AMB_28},
     {"limiter: without the store a bucket stands in", test_without_the_store_a_bucket_stands_in},
     {"limiter: headers", test_headers},
+    {"limiter: three fields for older clients", test_three_fields_for_older_clients},
     {NULL, NULL},
 };

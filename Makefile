@@ -191,7 +191,7 @@ lint: deps ## format, clang-tidy, cppcheck, and the house's own rules
 	@$(MAKE) --no-print-directory build
 	@LIBRARY=$(LIBRARY) INCLUDE='$(INCLUDE)' .ci/lint
 
-contract: ## make docs/contract/generated anew from the documents, and check them all with npm's tools
+contract: ## make docs/contract/generated anew from the documents, check them all with npm's tools, and try the client on a server
 	@.ci/contract --write
 
 docs: deps ## make the tables that the program prints anew on their pages, and check what the documents say

@@ -24,7 +24,7 @@
 #define SOCKETS_MAX 256u /* of one fetch at a time: two that connect and a resolver's */
 STATIC_ASSERT(SOCKETS_MAX >= FETCH_MAX * 3, "every fetch has its sockets");
 #define JOBS_MAX   (FETCH_MAX + FETCH_QUEUE_MAX)
-#define IDLE_MAX   16L /* connections kept for the next fetch of the same host */
+#define IDLE_MAX   256L /* connections kept for the next fetch of the same host, those in use among them */
 #define METHOD_MAX 16u
 #define CALL_GRACE_NS \
     (1 * NS_PER_S) /* the answer comes at the deadline; who waits for it waits a little longer */

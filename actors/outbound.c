@@ -13,7 +13,8 @@ enum {
     URL_ROOM = CALLBACK_URL_MAX + 1,
     HEADERS_ROOM = 1024,
     BODY_ROOM = 58000,
-    SIGNATURES_MAX = 2
+    SIGNATURES_MAX = 2,
+    BUCKETS = 256, /* by the last byte of an id, which is a hash's */
 };
 STATIC_ASSERT(URL_ROOM + HEADERS_ROOM + BODY_ROOM <= FETCH_REQUEST_MAX, "a request holds all of it");
 /* What is in an event beside its data: ids, names, times; data are JSON already. */
@@ -29,6 +30,7 @@ struct flight {
     uint8_t stage;
     bool hook, suspect;
     uint16_t lane; /* position of what is remembered of it */
+    uint16_t next; /* of those busy with ids of one bucket: its number and 1; 0: none */
     uint16_t tries;
     uint64_t ref; /* of fetch */
     uint64_t began_ns;
@@ -60,6 +62,7 @@ struct tables {
     struct flight flights[OUTBOUND_FLIGHTS];
     struct due_entry entries[OUTBOUND_FLIGHTS + OUTBOUND_LANE_MAX];
     struct lane lanes[OUTBOUND_LANES_KEPT];
+    uint16_t busy[BUCKETS];                 /* the first of each bucket, as in struct flight */
     uint8_t settling[DELIVERY_RESULTS_MAX]; /* flights, in the order of the command */
     uint8_t results[DELIVERY_RESULTS_MAX * DELIVERY_RESULT_SIZE];
     struct texts *texts;
@@ -173,11 +176,19 @@ static struct flight *flight_by_ref(struct outbound *o, uint64_t ref)
     return NULL;
 }
 
+static uint8_t bucket_of(const struct uuid *id)
+{
+    return id->bytes[sizeof(id->bytes) - 1];
+}
+
 static bool is_busy(const struct outbound *o, const struct uuid *id)
 {
-    for (uint32_t i = 0; i < OUTBOUND_FLIGHTS; i++)
-        if (o->t->flights[i].stage != FREE && uuid_equal(&o->t->flights[i].result.id, id))
+    const struct flight *f;
+    for (uint32_t at = o->t->busy[bucket_of(id)]; at > 0; at = f->next) {
+        f = &o->t->flights[at - 1];
+        if (uuid_equal(&f->result.id, id))
             return true;
+    }
     return false;
 }
 
@@ -186,8 +197,24 @@ static struct lane *lane_of(struct outbound *o, const struct flight *f)
     return &o->t->lanes[f->lane];
 }
 
+/* Its delivery is known; from here on nobody else sees to that. */
+static void flight_begins(struct outbound *o, struct flight *f, uint16_t lane)
+{
+    uint16_t *first = &o->t->busy[bucket_of(&f->result.id)];
+    f->lane = lane;
+    f->next = *first;
+    *first = (uint16_t)(f - o->t->flights + 1);
+    lane_of(o, f)->busy++;
+}
+
 static void flight_free(struct outbound *o, struct flight *f)
 {
+    uint16_t number = (uint16_t)(f - o->t->flights + 1), *at = &o->t->busy[bucket_of(&f->result.id)];
+    while (*at != number) { /* ends: it is there */
+        ASSERT(*at > 0);
+        at = &o->t->flights[*at - 1].next;
+    }
+    *at = f->next;
     lane_of(o, f)->busy--;
     f->stage = FREE;
 }
@@ -462,8 +489,7 @@ static bool send_one(struct outbound *o, uint16_t place, const struct uuid *id)
     enum made made = prepare(o, id, f, &request);
     if (made == MADE_NOTHING)
         return true;
-    f->lane = place;
-    l->busy++;
+    flight_begins(o, f, place);
     if (made == MADE_RESULT)
         return true;
     watch_fetch(o);

@@ -10,6 +10,11 @@
  * has resolved to is looked at when its socket is made, and once more before a request goes out over a connection that
  * was there already. A name without an address is refused as well.
  *
+ * A kept connection that the peer closes without a word just when a request goes out over it says nothing of that request: libcurl sends
+ * it again over another connection, POST as well, up to five times within the fetch's time. So a request may arrive more than once, with
+ * the same bytes; whoever asks for what must not happen twice says so in it, as webhooks do by their id. Over a new connection a
+ * request goes out once.
+ *
  * libcurl is loaded when the first one asks; where it isn't installed every fetch is answered, by ERR_UNAVAILABLE.
  *
  * Names are resolved by libcurl in threads, one for each fetch that resolves. A fetch that ends meanwhile leaves its thread

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -60,8 +61,23 @@ static bool serve_headers(const struct origin_request *q)
     return good && origin_text(q, "Content-Length: 0\r\n\r\n");
 }
 
+static atomic_uint left; /* requests that were left without an answer, and the one that wasn't */
+
+/* Closes the connection the first time, and answers the second time. */
+static bool serve_leave(const struct origin_request *q)
+{
+    char body[2] = {0};
+    if (q->body_size == 1)
+        body[0] = q->body[0];
+    if (++left == 1 || body[0] != 'b')
+        return false;
+    return origin_text(q, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+}
+
 static bool serve(const struct origin_request *q)
 {
+    if (origin_path(q, "/leave"))
+        return serve_leave(q);
     if (origin_path(q, "/ok"))
         return origin_text(q, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
     if (origin_path(q, "/chunked"))
@@ -431,6 +447,25 @@ ORIGIN(test_who_waits_too_long_is_told)
     EXPECT(strcmp(a.why, "its turn did not come by the deadline") == 0);
 }
 
+static enum error post_leave(const char *url)
+{
+    const struct fetch_request request = {
+        .method = "POST", .url = url, .body = "b", .body_size = 1, .answer_max = 100, .any_address = true};
+    left = 0;
+    return fetch(&request, &got, room, sizeof(room), DEADLINE_NONE);
+}
+
+/* What the head of actors/fetch.h says of connections that are kept. */
+ORIGIN(test_a_kept_connection_that_is_closed_is_no_failure)
+{
+    char url[64];
+    EXPECT(get("/ok") == OK && origin_counts().connections == 1);
+    EXPECT(post_leave(url_of("/leave")) == OK && got.status == 200 && left == 2);
+    EXPECT(origin_counts().connections == 2 && origin_counts().requests == 3);
+    snprintf(url, sizeof(url), "http://127.0.0.2:%u/leave", port);
+    EXPECT(post_leave(url) == ERR_SYSTEM && left == 1); /* a new one: it may have been read */
+}
+
 static void begin_for(const char *path, uint64_t deadline, uint64_t time_ns)
 {
     const struct fetch_request request = {
@@ -626,6 +661,7 @@ TEST_LIST
     {"one host gets its share and no more", test_one_host_gets_its_share_and_no_more},
     {"many hosts together get no more than there is", test_many_hosts_together_get_no_more_than_there_is},
     {"a host that hangs does not stop the others", test_a_host_that_hangs_does_not_stop_the_others},
+    {"a kept connection that is closed is no failure", test_a_kept_connection_that_is_closed_is_no_failure},
     {"who waits too long is told", test_who_waits_too_long_is_told},
     {"time runs from one's turn on", test_time_runs_from_ones_turn_on},
     {"a full queue refuses", test_a_full_queue_refuses},

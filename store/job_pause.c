@@ -304,8 +304,8 @@ const struct command_class job_resume_class = {
 static enum error open_due(struct txn *txn, const struct due_entry *entry, struct opened *ret)
 {
     enum error wrong = ERR_NOT_FOUND;
-    for (uint8_t scope = 0; scope < PAUSE_SCOPE_COUNT; scope++) {
-        enum error e = open_pause(txn, scope, &entry->id, ret);
+    for (uint32_t scope = 0; scope < PAUSE_SCOPE_COUNT; scope++) {
+        enum error e = open_pause(txn, (uint8_t)scope, &entry->id, ret);
         if (!e && ret->row.due_us == entry->due_us)
             return OK;
         wrong = e && e != ERR_NOT_FOUND ? e : wrong;

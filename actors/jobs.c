@@ -10,7 +10,7 @@
 #include "store/job_change.h"
 
 const struct jobs_settings jobs_defaults = {
-    .workers = 16,
+    .workers = 64,
     .concurrency = 1,
     .poll_us = 1000000,
     .lease_us = 30000000,

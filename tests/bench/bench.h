@@ -18,7 +18,7 @@
 
 #define BENCH_REPETITIONS     5
 #define BENCH_REPETITIONS_MAX 101
-#define BENCH_ROWS_MAX        4
+#define BENCH_ROWS_MAX        5
 #define BENCH_ROW_NS          (400 * NS_PER_MS) /* repetitions beyond the fifth begin only within this */
 
 enum bench_better { BENCH_MORE, BENCH_LESS };

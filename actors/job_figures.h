@@ -13,11 +13,10 @@
 #define JOB_FIGURES_KINDS (WORK_KINDS_COUNT + 2u) /* by number; the last one: kinds of users */
 
 /* X(ID, "what") */
-#define JOB_FIGURES(X)                                                      \
-    X(JOB_FIGURE_KEY_NEW, "submits with a key that was new")                \
-    X(JOB_FIGURE_KEY_HIT, "submits with a key that was known")              \
-    X(JOB_FIGURE_RETRY_SUCCEEDED, "jobs that succeeded after a retry")      \
-    X(JOB_FIGURE_INVALID, "transitions that were refused by the lifecycle") \
+#define JOB_FIGURES(X)                                                 \
+    X(JOB_FIGURE_KEY_NEW, "submits with a key that was new")           \
+    X(JOB_FIGURE_KEY_HIT, "submits with a key that was known")         \
+    X(JOB_FIGURE_RETRY_SUCCEEDED, "jobs that succeeded after a retry") \
     X(JOB_FIGURE_HEARTBEAT, "heartbeats that were taken")
 enum job_figure {
 #define X(id, what) id,

@@ -42,6 +42,8 @@ static void limits_of(const struct options *o, struct front_limits ret[LISTENING
         .idle_ns = o->http_idle,
         .write_ns = o->http_write_timeout,
         .request_ns = o->http_request_timeout,
+        .store_ns = o->store_op_timeout,
+        .body_max = (uint32_t)o->limits_max_body,
         .body_grace_ns = o->http_body_grace,
         .body_rate = (uint32_t)o->http_body_rate,
         .requests_max = (uint32_t)o->http_requests_max,
@@ -53,6 +55,7 @@ static void limits_of(const struct options *o, struct front_limits ret[LISTENING
     ret[LISTENING_OPERATOR].head_ns = o->operator_idle;
     ret[LISTENING_OPERATOR].idle_ns = o->operator_idle;
     ret[LISTENING_OPERATOR].peer_max = 0;
+    ret[LISTENING_OPERATOR].body_max = 0;
     ret[LISTENING_OPERATOR].requests_max = 0;
 }
 

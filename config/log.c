@@ -463,6 +463,7 @@ static enum log_level level_of(enum telemetry_event event)
     case TELEMETRY_MESSAGE_UNKNOWN:
     case TELEMETRY_TELEMETRY_REJECTED:
     case TELEMETRY_STORE_STATE:
+    case TELEMETRY_JOB_REFUSED:
         return LOG_WARN;
     default:
         return LOG_DEBUG;

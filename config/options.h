@@ -306,6 +306,8 @@ enum option_mark {
       "above limits.max_active_jobs a submit is refused with 429, or taken while claims are held back")      \
     X(limits_max_queue_size, "limits.max_queue_size", COUNT, FOR_SERVER, 1, 1000000000, MARK_RELOAD,         \
       "10000", "jobs", "QUEUED at a time; one more is refused with 503")                                     \
+    X(limits_max_body, "limits.max_body", SIZE, FOR_SERVER, 1024, 1024 * 1024, MARK_RELOAD, "1MiB", "bytes", \
+      "of a request's body; more is answered 413")                                                           \
     X(limits_max_job_payload, "limits.max_job_payload", SIZE, FOR_SERVER, 1024, 256 * 1024, MARK_RELOAD,     \
       "256KiB", "bytes", "that a job's payload_size may say")                                                \
     X(limits_max_runtime, "limits.max_runtime", DURATION, FOR_SERVER, 100 * MS, 30 * DAY, MARK_RELOAD, "2m", \
@@ -411,6 +413,10 @@ enum option_mark {
       "idempotency keys alive at one time; 32 bytes of memory each")                                         \
     X(store_view_age, "store.view.age", DURATION, FOR_SERVER, 100 * MS, 3600 * S, MARK_RESTART, "5s",        \
       "time", "an actor that holds a view of the store for longer is ended")                                 \
+    X(store_op_timeout, "store.op_timeout", DURATION, FOR_SERVER, 10 * MS, 3600 * S, MARK_RELOAD, "5s",      \
+      "time",                                                                                                \
+      "that a request waits for the store; what hasn't been begun by then is not done, and it is answered "  \
+      "503")                                                                                                 \
     X(store_record, "store.record", TEXT, FOR_SERVER, 0, 0, MARK_RESTART, "", "file",                        \
       "write every batch to this journal, too, for 'coppice replay'")                                        \
     X(log_level, "log.level", LEVEL, FOR_SERVER, 0, 0, MARK_RELOAD, "info", "",                              \
@@ -502,6 +508,7 @@ enum option_mark {
     X("auth.key_ttl_days", auth_key_lifetime, DAY)                     \
     X("http.request_timeout_ms", http_request_timeout, MS)             \
     X("limits.client_quota_window_s", limits_client_quota_window, S)   \
+    X("limits.max_body_bytes", limits_max_body, 1)                     \
     X("limits.max_job_payload_bytes", limits_max_job_payload, 1)       \
     X("limits.max_runtime_ms", limits_max_runtime, MS)                 \
     X("retention.deliveries_days", retention_deliveries, DAY)          \
@@ -509,6 +516,7 @@ enum option_mark {
     X("retention.revoked_keys_days", retention_revoked_keys, DAY)      \
     X("retry.backoff_base_ms", retry_backoff_base, MS)                 \
     X("retry.backoff_max_ms", retry_backoff_max, MS)                   \
+    X("storage.op_timeout_ms", store_op_timeout, MS)                   \
     X("webhooks.backoff_base_ms", webhooks_backoff_base, MS)           \
     X("webhooks.backoff_max_ms", webhooks_backoff_max, MS)             \
     X("webhooks.timeout_ms", webhooks_timeout, MS)                     \

@@ -34,18 +34,37 @@ uint64_t commit_deadline(const struct request *q)
     return (q->began_ns ? q->began_ns : actor_now()) + allowed;
 }
 
-static _Atomic uint64_t commits, failures;
+/* How long the store may take; a request that has less time left has that. */
+static uint64_t store_deadline(const struct request *q, uint64_t began)
+{
+    const struct front_limits *limits =
+        q->front ? atomic_load_explicit(&q->front->limits, memory_order_acquire) : NULL;
+    return limits && limits->store_ns ? began + limits->store_ns : DEADLINE_NONE;
+}
+
+static _Atomic uint64_t commits, failures, reads, reads_failed;
 
 struct commit_figures commit_figures(void)
 {
-    return (struct commit_figures){atomic_load(&commits), atomic_load(&failures)};
+    return (struct commit_figures){atomic_load(&commits), atomic_load(&failures), atomic_load(&reads),
+                                   atomic_load(&reads_failed)};
+}
+
+void commit_note_read(enum error e)
+{
+    atomic_fetch_add_explicit(&reads, 1, memory_order_relaxed);
+    if (failed(e))
+        atomic_fetch_add_explicit(&reads_failed, 1, memory_order_relaxed);
 }
 
 enum error commit_submit(const struct request *q, const struct command_class *class, const void *command,
                          void *ret_bytes, size_t room, size_t *ret_size, uint64_t deadline)
 {
-    uint64_t began = actor_now();
-    enum error e = store_submit(class, command, ret_bytes, room, ret_size, deadline);
+    uint64_t began = actor_now(), patience = store_deadline(q, began);
+    enum error e =
+        store_submit(class, command, ret_bytes, room, ret_size, patience < deadline ? patience : deadline);
+    if (e == ERR_TIMEOUT && patience < deadline)
+        e = ERR_UNAVAILABLE; /* it is the store that is late, not the request */
     atomic_fetch_add_explicit(&commits, 1, memory_order_relaxed);
     if (failed(e))
         atomic_fetch_add_explicit(&failures, 1, memory_order_relaxed);

@@ -17,10 +17,15 @@ uint64_t commit_deadline(const struct request *q);
 /* How many, and how many of them the store couldn't do, since the process began. Any thread. */
 struct commit_figures {
     uint64_t commits, failed;
+    uint64_t reads, reads_failed; /* as their handlers have said: commit_note_read */
 };
 struct commit_figures commit_figures(void);
 
-/* Waits, as store_submit does. */
+/* By a handler that has read the store: what came of it. ERR_NOT_FOUND and such are no failures. */
+void commit_note_read(enum error e);
+
+/* Waits, as store_submit does, but no longer than store.op_timeout: then ERR_UNAVAILABLE, and what hasn't been begun by then is
+ * not done. */
 enum error commit_submit(const struct request *q, const struct command_class *class, const void *command,
                          void *ret_bytes, size_t room, size_t *ret_size, uint64_t deadline);
 

@@ -174,6 +174,14 @@ static bool plan_path(struct request *q, struct front_plan *plan)
     return true;
 }
 
+/* How large a body may be: what the route takes, and no more than is taken at all. */
+static uint32_t body_allowed(const struct front *front, const struct route *route)
+{
+    const struct front_limits *limits = atomic_load_explicit(&front->limits, memory_order_acquire);
+    uint32_t most = limits && limits->body_max ? limits->body_max : FRONT_BODY_MAX;
+    return route->body_max < most ? route->body_max : most;
+}
+
 static void plan_route(const struct front *front, struct request *q, struct front_plan *plan)
 {
     routes_match(front->routes, q->method, q->path, &plan->match);
@@ -185,7 +193,7 @@ static void plan_route(const struct front *front, struct request *q, struct fron
     }
     q->route = route;
     memcpy(q->params, plan->match.params, sizeof(q->params));
-    plan->body_max = route ? route->body_max : 0;
+    plan->body_max = route ? body_allowed(q->front, route) : 0;
     if (route || plan->asterisk || (q->method == METHOD_OPTIONS && plan->match.allowed))
         return;
     if (plan->match.allowed) {
@@ -608,9 +616,10 @@ static bool take_body(struct request *q, struct front_plan *plan, struct respons
             response_error(r, catalogue_code(r->surface, ERROR_KIND_MALFORMED), "%s", no_body_text);
         return q->body.size == 0;
     }
-    if (q->body.size > route->body_max) {
+    if (q->body.size > body_allowed(q->front, route)) {
         response_error(r, catalogue_code(r->surface, ERROR_KIND_TOO_LARGE),
-                       "the body has %u bytes; %u may be sent here", q->body.size, route->body_max);
+                       "the body has %u bytes; %u may be sent here", q->body.size,
+                       body_allowed(q->front, route));
         return false;
     }
     if (q->body.size == 0) {

@@ -31,8 +31,10 @@ struct front_limits {
     uint64_t idle_ns;       /* between requests: 60 s */
     uint64_t write_ns;      /* for the client to take an answer's next bytes: 10 s */
     uint64_t request_ns;    /* from when a request had come to its commit: 10 s */
+    uint64_t store_ns;      /* for one command of it; 0: as long as the request has: 5 s */
     uint64_t body_grace_ns; /* before body_rate counts: 5 s */
     uint32_t body_rate;     /* bytes/s a body must come with: 512 */
+    uint32_t body_max;      /* of any request; 0: what its route takes */
     uint32_t requests_max;  /* of one connection, 0: any */
     uint32_t peer_max;      /* connections of one address, 0: any */
     uint32_t streams_max;   /* event streams at a time: 256 */

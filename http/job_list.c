@@ -1,5 +1,6 @@
 #include "http/job_list.h"
 
+#include "http/commit.h"
 #include "http/job_json.h"
 #include "http/job_refusal.h"
 #include "http/paging.h"
@@ -138,6 +139,7 @@ static enum error list_in_view(struct listing *l)
         e = render_some(&view->txn, l);
     if (view)
         view_close(view);
+    commit_note_read(e);
     return e;
 }
 

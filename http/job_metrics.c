@@ -6,6 +6,8 @@
 #include "actors/job_figures.h"
 #include "http/commit.h"
 #include "runtime/actor.h"
+#include "runtime/runtime.h"
+#include "runtime/telemetry.h"
 #include "store/job_submit.h"
 #include "store/view.h"
 
@@ -33,12 +35,19 @@ static void write_events(const struct exposition *t)
     }
 }
 
+/* The writer tells of them, by telemetry. */
+static uint64_t refused_transitions(void)
+{
+    const struct telemetry *telemetry = runtime_telemetry(runtime_self());
+    return telemetry ? telemetry_counter_sum(telemetry, TELEMETRY_JOB_REFUSED) : 0;
+}
+
 static void write_figures(const struct exposition *t)
 {
     exposition_counter(t, "job_retries_succeeded", "Jobs that succeeded in a later attempt than the first.",
                        job_figures_count(JOB_FIGURE_RETRY_SUCCEEDED));
     exposition_counter(t, "job_invalid_transitions", "Changes of state that the lifecycle refused.",
-                       job_figures_count(JOB_FIGURE_INVALID));
+                       refused_transitions());
     exposition_counter(t, "idempotency_hits", "Submits that were answered with an earlier one's job.",
                        job_figures_count(JOB_FIGURE_KEY_HIT));
     exposition_counter(t, "idempotency_new", "Submits with a key that was new.",
@@ -130,10 +139,13 @@ static void write_now(const struct exposition *t)
 static void write_storage(const struct exposition *t)
 {
     struct commit_figures f = commit_figures();
-    exposition_family(t, "storage_operations", "counter", "Commands that requests gave to the store.");
+    exposition_family(t, "storage_operations", "counter",
+                      "What requests asked the store for: commands, and reads of jobs.");
     exposition_sample(t, "storage_operations_total", "operation", "write", f.commits);
+    exposition_sample(t, "storage_operations_total", "operation", "read", f.reads);
     exposition_family(t, "storage_errors", "counter", "Those of them that the store couldn't do.");
     exposition_sample(t, "storage_errors_total", "operation", "write", f.failed);
+    exposition_sample(t, "storage_errors_total", "operation", "read", f.reads_failed);
 }
 
 void job_metrics_write(const struct exposition *t)

@@ -20,7 +20,7 @@
 #include "store/job_submit.h"
 #include "store/view.h"
 
-enum { ID_TRIES = 3, LIST_OF_EVENTS = 201 };
+enum { ID_TRIES = 3, CANCEL_AGAIN = 3, LIST_OF_EVENTS = 201 };
 
 /* ---- commands ---- */
 
@@ -188,7 +188,9 @@ static void serve_cancel(const struct request *q, struct response *r)
     size_t size = 0;
     if (!take_id(q, r, &c.id))
         return;
-    enum error e = submit(q, &job_cancel_class, &c, &changed, sizeof(changed), &size);
+    enum error e = ERR_CONFLICT;
+    for (int i = 0; i <= CANCEL_AGAIN && e == ERR_CONFLICT; i++) /* somebody else was quicker (AMB-J-32) */
+        e = submit(q, &job_cancel_class, &c, &changed, sizeof(changed), &size);
     if (e || size != sizeof(changed)) {
         job_refuse(r, e ? e : ERR_UNANSWERED);
         return;
@@ -260,6 +262,7 @@ static void serve_job(const struct request *q, struct response *r)
     }
     if (view)
         view_close(view);
+    commit_note_read(e);
     if (e)
         job_refuse(r, e);
 }
@@ -413,6 +416,7 @@ static void serve_report(const struct request *q, struct response *r)
     enum error e = view ? read_report(&view->txn, q, &id, t, &job) : ERR_UNAVAILABLE;
     if (view)
         view_close(view);
+    commit_note_read(e);
     if (e == ERR_NOT_FOUND && job)
         response_error(r, ERROR_RFA_JOB_REPORT_NOT_FOUND, "the job is %s and has no report",
                        job_state_name(t->events.job.state));
@@ -479,6 +483,7 @@ void jobs_serve_events(const struct request *q, struct response *r)
     s->some = rendered_new();
     s->next = (after.size ? key_u64(after.bytes) : 0) + 1;
     enum error e = begin_events(q, &id, limit, s);
+    commit_note_read(e);
     if (e)
         job_refuse(r, e);
     else

@@ -174,6 +174,10 @@
       "job.created|job.queued|job.assigned|job.running|job.succeeded|job.failed|job.timed_out|job.canceled|" \
       "job.retried|job.requeued",                                                                            \
       HAS(EVENT) | HAS(JOB_ID) | HAS(CLIENT_ID) | HAS(NEXT_STATE), "Changes of jobs' states, by event.")     \
+    X(JOB_REFUSED, "job.transition_refused", "count", COUNT, "job_transitions_refused", EVENT,               \
+      "job.queued|job.assigned|job.running|job.succeeded|job.failed|job.timed_out|job.canceled|job.retried", \
+      HAS(EVENT) | HAS(JOB_ID) | HAS(CURRENT_STATE) | HAS(NEXT_STATE),                                       \
+      "Changes of jobs' states that their lifecycle refused, by event.")                                     \
     X(JOB_QUEUE_FULL, "job.queue_full", "count", COUNT, "job_queue_full", CLIENT_ID, "",                     \
       HAS(JOB_ID) | HAS(CLIENT_ID), "Deferred jobs that were due while the queue was full.")                 \
     X(WORKER_HEARTBEAT, "worker.heartbeat", "count", COUNT, "worker_heartbeats", CLASS, "worker|outside",    \

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "runtime/telemetry.h"
 #include "store/check.h"
 #include "store/counter.h"
 #include "store/job_queue.h"
@@ -470,10 +471,22 @@ static enum error append(struct txn *txn, struct job *job, uint8_t name, uint8_t
     return OK;
 }
 
+/* A change that its table doesn't have is a defect of whoever asked for it: somebody must hear of it (JOB-324). */
+static void tell_refused(const struct job *job, enum job_event event)
+{
+    char id[UUID_TEXT_SIZE];
+    uuid_format(&job->id, id);
+    TELEMETRY(JOB_REFUSED, 1, DIM(EVENT, job_event_name((uint8_t)event)), DIM(JOB_ID, id),
+              DIM(CURRENT_STATE, job_state_name(job->state)),
+              DIM(NEXT_STATE, job_state_name(job_state_after((uint8_t)event))));
+}
+
 enum error job_move(struct txn *txn, struct job *job, enum job_event event, uint64_t at_us, struct span data)
 {
     uint8_t from = job->state, to;
     enum error e = lifecycle_next(&job_lifecycle, from, (uint8_t)event, &to);
+    if (e)
+        tell_refused(job, event);
     return e ? e : append(txn, job, (uint8_t)event, from, to, at_us, data);
 }
 

@@ -359,6 +359,27 @@ check "JOB-388 its report as well" refused 404 RFA_JOB_NOT_FOUND GET "/v1/jobs/$
 check "JOB-388 it can't be cancelled" refused 404 RFA_JOB_NOT_FOUND POST "/v1/jobs/$job/cancel" -H "$mine"
 check "JOB-388 nor tried again" refused 404 RFA_JOB_NOT_FOUND POST "/v1/jobs/$job/retry" -H "$mine"
 
+check "it stops" stop
+
+# ---- a store that is late, and a body that is too large (JOB-337, JOB-306) ----
+
+check "a server in a hurry" begin --workers-count 0 --storage-op-timeout-ms 200 --limits-max-body-bytes 2048
+check "a client" newcomer
+check "who writes is suspended" chaos suspend store.writer
+check "JOB-337 a submit is answered before its request is over" refused 503 RFA_STORAGE_UNAVAILABLE POST /v1/jobs -H "$mine" -H "$json" -d '{"type":"EXECUTE"}'
+check "JOB-337 with when to come again" is "$(header retry-after)" 1
+check "it goes on" chaos resume store.writer
+check "JOB-337 the next one is taken" submit SUCCESS_FAST
+check "JOB-337 and of the late one nothing is there" answers 200 GET /v1/jobs
+check "JOB-337 but the next one" is "$(grep -o '"job_id"' "$tmp/body" | wc -l | tr -d ' ')" 1
+large="{\"type\":\"EXECUTE\",\"more\":\"$(head -c 2048 /dev/zero | tr '\0' a)\"}"
+check "JOB-306 a body above limits.max_body_bytes" refused 413 RFA_REQUEST_PAYLOAD_TOO_LARGE POST /v1/jobs -H "$mine" -H "$json" -d "$large"
+get /metrics >"$tmp/metrics"
+for series in 'operations_total{operation="write"}' 'operations_total{operation="read"}' 'errors_total{operation="write"}' 'errors_total{operation="read"}'; do
+    check "JOB-435 storage_$series" grep -q -F "storage_$series " "$tmp/metrics"
+done
+check "JOB-435 the one that was late is counted" is "$(metric 'storage_errors_total{operation="write"}')" 1
+
 # ---- nobody else is needed (JOB-007) ----
 
 # elsewhere: sockets of the server whose other end isn't the loopback: 127.0.0.0/8 in hexadecimal ends in 7F
@@ -374,7 +395,7 @@ check "JOB-007 it talks to nobody but the loopback" is "$(elsewhere)" ''
     "$(sed -n 's/^ *\([a-z0-9]*\):.*/\1/p' /proc/net/dev | grep -v -E '^(lo|tunl0|sit0|gre0|erspan0|ip6.*|ip_vti0)$')" ''
 check "it stops" stop
 
-# ---- what is written down (JOB-004, JOB-461) ----
+# ---- what is written down (JOB-004, JOB-457, JOB-461) ----
 
 # A word of each part of the specification that the user's, the operator's and the contract's pages must have.
 pages="docs/jobs.md docs/operating.md docs/queues.md docs/how-a-job-flows.md docs/contract/jobs.openapi.yaml docs/contract/jobs.errors.tsv"
@@ -400,6 +421,11 @@ webhook_deliveries_total
 limits.max_active_jobs
 jobs.allowed_types
 WORDS
+# Ids that tests and harnesses name, ranges taken apart.
+grep -rhoE 'JOB[-_][0-9]{3}(\.\.(JOB-)?[0-9]{3}|_to_JOB_[0-9]{3})?' tests chaos | sort -u |
+    awk '{ gsub(/[A-Z_a-z.-]+/, " "); for (i = $1; i <= (NF > 1 ? $2 : $1); i++) printf "%03d\n", i }' | sort -u >"$tmp/named"
+seq 294 338 >"$tmp/failures"
+check "JOB-457 each failure of section 15 has its test" is "$(grep -v -x -F -f "$tmp/named" "$tmp/failures" | tr '\n' ' ')" ''
 check "JOB-461 what was left open is decided: no choice beyond those of the list" is \
     "$(grep -rhoE 'AMB[-_]J[-_][0-9]+' runtime store actors http config chaos docs tests | tr _ - | sort -u |
         awk -F - '$3 < 1 || $3 > 66' | tr '\n' ' ')" ''

@@ -122,6 +122,28 @@ static const char *told_of_states(enum log_level level)
     return lines;
 }
 
+/* With both states. */
+static void test_refused_changes_of_jobs_JOB_324(void)
+{
+    struct telemetry *telemetry =
+        telemetry_create(&(struct telemetry_options){.shards = 1, .now = now_of, .context = env_real()});
+    TEST_ASSERT(telemetry != NULL);
+    telemetry_install(telemetry);
+    catch_lines();
+    log_open(LOG_WARN);
+    log_follow(telemetry);
+    TELEMETRY(JOB_REFUSED, 1, DIM(EVENT, "job.succeeded"), DIM(JOB_ID, "the-job"),
+              DIM(CURRENT_STATE, "QUEUED"), DIM(NEXT_STATE, "SUCCEEDED"));
+    caught();
+    let_go();
+    telemetry_destroy(telemetry);
+    HAS("\"level\":\"warn\"");
+    HAS("job.transition_refused");
+    HAS("\"job_id\":\"the-job\"");
+    HAS("\"current_state\":\"QUEUED\"");
+    HAS("\"next_state\":\"SUCCEEDED\"");
+}
+
 static void test_states_of_the_store(void)
 {
     told_of_states(LOG_INFO);
@@ -322,6 +344,7 @@ static void test_a_full_socket_stops_nobody(void)
 
 TEST_LIST
 = {
+    {"log: refused changes of jobs (JOB-324)", test_refused_changes_of_jobs_JOB_324},
     {"a line is one object", test_a_line_is_one_object},
     {"lines below the level are left out", test_lines_below_the_level_are_left_out},
     {"a line that is too long keeps its form", test_a_line_that_is_too_long_keeps_its_form},

@@ -1,0 +1,134 @@
+/* Workers over a store that somebody has damaged: a job whose definition is gone, or isn't what it was. */
+#include "acutest.h"
+
+#include "actors/shard.h"
+#include "actors/worker.h"
+#include "store/job_submit.h"
+#include "tests/support/spoil.h"
+#include "tests/support/stage.h"
+
+static const struct uuid client = {{0xc1, [15] = 1}};
+static struct uuid the_job;
+
+static void run(void (*body)(void))
+{
+    struct stage stage = {.schema = spoil_schema(), .unsound = true};
+    jobs_configure(&jobs_defaults);
+    TEST_CHECK(stage_run(&stage, body) == 0);
+}
+
+static void submit(void)
+{
+    struct jobs_settings s = jobs_settings();
+    struct job_submit c = {.id = stage_id(1),
+                           .client = client,
+                           .type = JOB_EXECUTE,
+                           .kind = WORK_KIND_SUCCESS_FAST,
+                           .runtime_max_ms = s.runtime_max_ms,
+                           .payload_max = s.payload_max,
+                           .queue_max = s.queue_max};
+    the_job = c.id;
+    EXPECT(store_submit(&job_submit_class, &c, NULL, 0, NULL, actor_deadline_ms(60000)) == OK);
+}
+
+static struct job job_now(void)
+{
+    struct job job = {.state = JOB_STATE_COUNT};
+    struct view *view = view_open(stage_store);
+    EXPECT(view != NULL && job_read(&view->txn, &the_job, &job) == OK);
+    view_close(view);
+    job.worker = job.stage = span_of("", 0);
+    return job;
+}
+
+/* One worker; the job's end is waited for, on the virtual clock. */
+static struct job worked(void)
+{
+    uint32_t number = 0;
+    actor_pid pid = 0;
+    struct spawn_options o = {
+        .class = &worker_class, .name = WORKER_NAME "0", .args = &number, .args_size = sizeof(number)};
+    EXPECT(actor_spawn(&o, &pid) == OK);
+    uint64_t end = actor_now() + 60 * NS_PER_S;
+    while (!job_state_final(job_now().state) && actor_now() < end)
+        (void)actor_sleep(actor_deadline_ms(10));
+    stage_kill(pid);
+    return job_now();
+}
+
+/* Each change has its event, in this order: created, queued, assigned, running, failed. */
+static bool events_are_sound(void)
+{
+    static const uint8_t names[] = {JOB_CREATE, JOB_ENQUEUE, JOB_ASSIGN, JOB_START, JOB_FAIL};
+    struct event event;
+    uint64_t last = 0;
+    struct view *view = view_open(stage_store);
+    bool same = event_last(&view->txn, &the_job, &last) == OK && last == sizeof(names);
+    for (uint32_t i = 0; same && i < sizeof(names); i++)
+        same = event_read(&view->txn, &the_job, i + 1, &event) == OK && event.name == names[i];
+    view_close(view);
+    return same;
+}
+
+/* ---- no definition ---- */
+
+static enum error lose_definition(struct txn *txn)
+{
+    struct key key = key_of_uuid(&the_job);
+    spoil_remove(txn, TABLE_JOB_DEFINITIONS, key_span(&key));
+    return OK;
+}
+
+static void missing_body(void)
+{
+    (void)stage_writer();
+    submit();
+    EXPECT(spoil(lose_definition) == OK);
+    struct job job = worked();
+    EXPECT(job.state == JOB_FAILED && job.failure == JOB_DEFINITION_MISSING && !job.retryable);
+    EXPECT(events_are_sound());
+    EXPECT(job.finished_us - job.started_us < 100000); /* nothing was done: the kind takes a second */
+    EXPECT(strcmp(job_failure_reason(job.failure), "DEFINITION_MISSING") == 0);
+}
+
+static void test_definition_missing_JOB_317(void)
+{
+    run(missing_body);
+}
+
+/* ---- another size ---- */
+
+static enum error change_size(struct txn *txn)
+{
+    struct key key = key_of_uuid(&the_job);
+    struct job_definition d;
+    enum error e = job_read_definition(txn, &the_job, &d);
+    EXPECT(e == OK && d.payload_size == 4096);
+    d.payload_size++;
+    d.kind_name = d.callback = d.trace = d.request_id = d.payload = span_of("", 0);
+    txn_write(txn, TABLE_JOB_DEFINITIONS, key_span(&key), &d);
+    return e;
+}
+
+static void output_body(void)
+{
+    (void)stage_writer();
+    submit();
+    EXPECT(spoil(change_size) == OK);
+    struct job job = worked();
+    EXPECT(job.state == JOB_FAILED && job.failure == JOB_OUTPUT_INVALID && !job.retryable);
+    EXPECT(events_are_sound() && job.finished_us - job.started_us >= 990000);
+    EXPECT(strcmp(job_failure_reason(job.failure), "OUTPUT_INVALID") == 0);
+}
+
+static void test_output_of_another_size_JOB_320(void)
+{
+    run(output_body);
+}
+
+TEST_LIST
+= {
+    {"worker: definition missing (JOB-317)", test_definition_missing_JOB_317},
+    {"worker: output of another size (JOB-320)", test_output_of_another_size_JOB_320},
+    {NULL, NULL},
+};

@@ -1,0 +1,344 @@
+/* Jobs over HTTP while the store fails: what it can't write or read is answered so, nothing is half done, and nothing of it turns
+ * up later. Damage is done by a command of the test's own, through the real writer; what only a writer can say is said by a false
+ * one. */
+#include "acutest.h"
+
+#include <stdio.h>
+
+#include "actors/jobs.h"
+#include "http/commit.h"
+#include "http/front.h"
+#include "http/job_request.h"
+#include "http/jobs.h"
+#include "runtime/runtime.h"
+#include "runtime/telemetry.h"
+#include "store/counter.h"
+#include "store/job_change.h"
+#include "tests/support/exchange.h"
+#include "tests/support/spoil.h"
+#include "tests/support/stage.h"
+
+static const struct uuid client = {{0xc0, [15] = 1}};
+
+static void run(void (*body)(void))
+{
+    struct stage stage = {.schema = spoil_schema()};
+    jobs_configure(&jobs_defaults);
+    job_request_configure(&(struct job_request_settings){.allow_private = false});
+    TEST_CHECK(stage_run(&stage, body) == 0);
+}
+
+/* ---- asking ---- */
+
+static struct front front = {.name = "client"};
+static struct front_limits limits = {.request_ns = 10 * NS_PER_S, .store_ns = 2 * NS_PER_S};
+
+#define JOBS "/v1/jobs"
+#define JOB  "/v1/jobs/{job_id}"
+#define FAST "{\"type\":\"EXECUTE\",\"work_kind\":\"SUCCESS_FAST\",\"idempotency_key\":\"once\"}"
+
+static struct exchange *ask(enum method method, const char *path, const char *param, const char *body)
+{
+    static struct exchange exchanges[8];
+    static size_t next;
+    struct exchange *x = &exchanges[next++ % 8];
+    struct arena_mark mark = actor_arena_mark();
+    exchange_begin(x, exchange_route(job_routes, job_routes_count, method, path), param, body);
+    x->q.identity.kind = IDENTITY_CLIENT;
+    x->q.identity.client = client;
+    x->q.front = &front;
+    x->q.began_ns = actor_now();
+    atomic_store(&front.limits, &limits);
+    trace_begin(&x->q.trace, span_of(NULL, 0), span_of(NULL, 0), span_of(NULL, 0));
+    exchange_serve(x);
+    actor_arena_reset(mark);
+    return x;
+}
+
+static struct exchange *submit(void)
+{
+    return ask(METHOD_POST, JOBS, NULL, FAST);
+}
+
+static bool is(const struct exchange *x, const char *name, const char *expected)
+{
+    return strcmp(exchange_member(x, name), expected) == 0;
+}
+
+/* A problem and nothing else: no word of a job. */
+static bool refused(const struct exchange *x, int status, const char *code)
+{
+    return x->r.status == status && is(x, "code", code) &&
+           strcmp(x->r.type, "application/problem+json") == 0 && !exchange_member(x, "job_id")[0] &&
+           !exchange_member(x, "state")[0] && !exchange_member(x, "events")[0];
+}
+
+#define DB_ERROR    "RFA_STORAGE_DB_ERROR"
+#define UNAVAILABLE "RFA_STORAGE_UNAVAILABLE"
+
+static uint64_t all_rows(void)
+{
+    uint64_t count = 0;
+    struct view *view = view_open(stage_store);
+    for (uint32_t table = 0; table < TABLE_COUNT; table++)
+        count += txn_rows(&view->txn, table);
+    view_close(view);
+    return count;
+}
+
+static struct uuid the_job;
+
+static char *submitted(void)
+{
+    static char id[UUID_TEXT_SIZE];
+    struct exchange *x = submit();
+    EXPECT(x->r.status == 202);
+    snprintf(id, sizeof(id), "%s", exchange_member(x, "job_id"));
+    EXPECT(uuid_parse(id, UUID_TEXT_SIZE - 1, &the_job));
+    return id;
+}
+
+/* ---- a row that can't be read ---- */
+
+static enum error spoil_job(struct txn *txn)
+{
+    struct key key = key_of_uuid(&the_job);
+    spoil_value(txn, TABLE_JOBS, key_span(&key));
+    return OK;
+}
+
+static enum error spoil_event(struct txn *txn)
+{
+    struct key key = event_key(&the_job, 1);
+    spoil_value(txn, TABLE_EVENTS, key_span(&key));
+    return OK;
+}
+
+static void unreadable_body(void)
+{
+    (void)stage_writer();
+    char *id = submitted();
+    struct commit_figures before = commit_figures();
+    EXPECT(ask(METHOD_GET, JOB, id, NULL)->r.status == 200 && spoil(spoil_job) == OK);
+    EXPECT(refused(ask(METHOD_GET, JOB, id, NULL), 503, DB_ERROR));
+    EXPECT(refused(ask(METHOD_GET, JOB "/report", id, NULL), 503, DB_ERROR));
+    EXPECT(refused(ask(METHOD_GET, JOB "/events", id, NULL), 503, DB_ERROR));
+    EXPECT(refused(ask(METHOD_POST, JOB "/cancel", id, NULL), 503, DB_ERROR));
+    EXPECT(refused(ask(METHOD_POST, JOB "/retry", id, NULL), 503, DB_ERROR));
+    struct commit_figures now = commit_figures(); /* JOB-435 */
+    EXPECT(now.reads == before.reads + 4 && now.reads_failed == before.reads_failed + 3);
+    EXPECT(now.commits == before.commits + 2 && now.failed == before.failed + 2);
+    EXPECT(spoil(spoil_job) == OK && is(ask(METHOD_GET, JOB, id, NULL), "state", "QUEUED"));
+    EXPECT(spoil(spoil_event) == OK);
+    EXPECT(refused(ask(METHOD_GET, JOB "/events", id, NULL), 503, DB_ERROR));
+    EXPECT(spoil(spoil_event) == OK && ask(METHOD_GET, JOB "/events", id, NULL)->r.status == 200);
+}
+
+static void test_what_cannot_be_read_JOB_308_JOB_435(void)
+{
+    run(unreadable_body);
+}
+
+/* ---- a submit that can't be written ---- */
+
+static enum error spoil_counter(struct txn *txn)
+{
+    static const uint8_t queued = JOB_QUEUED;
+    struct key key = counter_key(COUNTER_JOBS, span_of(&queued, sizeof(queued)));
+    spoil_value(txn, TABLE_COUNTERS, key_span(&key));
+    return OK;
+}
+
+static void unwritable_body(void)
+{
+    (void)stage_writer();
+    (void)submitted();
+    uint64_t rows = all_rows();
+    EXPECT(spoil(spoil_counter) == OK);
+    struct exchange *x = ask(METHOD_POST, JOBS, NULL, "{\"type\":\"EXECUTE\",\"idempotency_key\":\"later\"}");
+    EXPECT(refused(x, 503, DB_ERROR) && exchange_has_header(x, "Retry-After: 1") && all_rows() == rows);
+    EXPECT(spoil(spoil_counter) == OK);
+    x = ask(METHOD_POST, JOBS, NULL, "{\"type\":\"EXECUTE\",\"idempotency_key\":\"later\"}");
+    EXPECT(x->r.status == 202 && !exchange_has_header(x, "Idempotent-Replayed: true"));
+}
+
+static void test_a_submit_that_cannot_be_written_JOB_307(void)
+{
+    run(unwritable_body);
+}
+
+/* ---- between two rows of one job ---- */
+
+static const struct uuid half_id = {{0xf0, [15] = 9}};
+
+static enum error begin_half(struct txn *txn)
+{
+    struct job job = {.id = half_id,
+                      .client = client,
+                      .seq = 1000,
+                      .type = JOB_EXECUTE,
+                      .kind = 1,
+                      .attempt = 1,
+                      .created_us = store_time_us()};
+    enum error e = job_begin(txn, &job, job.created_us);
+    if (e)
+        return e;
+    job_write(txn, &job); /* the job is there, and now its second event can't be */
+    struct key taken = event_key(&half_id, 2);
+    struct event foreign = {.domain = JOB_DOMAIN, .name = JOB_CANCEL, .at_us = 1};
+    txn_add(txn, TABLE_EVENTS, key_span(&taken), &foreign);
+    return job_move_on(txn, &job, JOB_ENQUEUE, job.created_us, span_of(NULL, 0));
+}
+
+static void half_body(void)
+{
+    (void)stage_writer();
+    char id[UUID_TEXT_SIZE];
+    uint64_t rows = all_rows();
+    EXPECT(spoil(begin_half) == ERR_DAMAGED && all_rows() == rows);
+    uuid_format(&half_id, id);
+    EXPECT(refused(ask(METHOD_GET, JOB, id, NULL), 404, "RFA_JOB_NOT_FOUND"));
+    EXPECT(submit()->r.status == 202); /* the batch with it is over, the writer isn't */
+}
+
+static void test_an_error_between_job_and_event_leaves_neither_JOB_309(void)
+{
+    run(half_body);
+}
+
+/* ---- what only a writer can say ---- */
+
+static struct {
+    enum error said;
+    uint32_t times, asked; /* it says so often, then that it is done */
+} lies;
+
+static enum actor_step liar_handle(void *state, struct message *m)
+{
+    struct {
+        struct writer_reply head;
+        struct job_changed changed;
+    } reply = {.head.error = OK, .changed = {.state = JOB_CANCELED, .from = JOB_QUEUED}};
+    (void)state;
+    if (m->type != WRITER_COMMAND)
+        return ACTOR_CONTINUE;
+    bool lie = lies.asked++ < lies.times;
+    reply.head.error = lie ? (uint32_t)lies.said : (uint32_t)OK;
+    actor_reply_bytes(m, WRITER_REPLY, &reply, lie ? sizeof(reply.head) : sizeof(reply));
+    return ACTOR_CONTINUE;
+}
+static const struct actor_class liar_class = {.name = "liar", .handle = liar_handle};
+
+static struct exchange *told(enum error e, uint32_t times, enum method method, const char *path,
+                             const char *id)
+{
+    lies.said = e;
+    lies.times = times;
+    lies.asked = 0;
+    return ask(method, path, id, method == METHOD_POST && !id ? FAST : NULL);
+}
+
+static void liar_body(void)
+{
+    static const struct {
+        enum error said;
+        int status;
+        const char *code;
+    } cases[] = {{ERR_IO, 503, DB_ERROR},           {ERR_NO_SPACE, 503, DB_ERROR},
+                 {ERR_DAMAGED, 503, DB_ERROR},      {ERR_FULL, 503, UNAVAILABLE},
+                 {ERR_SHED, 503, UNAVAILABLE},      {ERR_UNAVAILABLE, 503, UNAVAILABLE},
+                 {ERR_EXISTS, 500, "RFA_INTERNAL"}, {ERR_TRANSITION, 409, "RFA_JOB_CONFLICT"}};
+    char id[UUID_TEXT_SIZE];
+    uint64_t rows = all_rows();
+    struct start_result started;
+    EXPECT(actor_start(&(struct spawn_options){.class = &liar_class, .name = WRITER_NAME}, &started,
+                       DEADLINE_NONE) == OK);
+    uuid_format(&half_id, id);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        EXPECT(refused(told(cases[i].said, 9, METHOD_POST, JOBS, NULL), cases[i].status, cases[i].code));
+        EXPECT(
+            refused(told(cases[i].said, 9, METHOD_POST, JOB "/cancel", id), cases[i].status, cases[i].code));
+        EXPECT(
+            refused(told(cases[i].said, 9, METHOD_POST, JOB "/retry", id), cases[i].status, cases[i].code));
+    }
+    /* a cancel that lost is tried again three times, and only then a conflict */
+    EXPECT(is(told(ERR_CONFLICT, 3, METHOD_POST, JOB "/cancel", id), "state", "CANCELED") && lies.asked == 4);
+    EXPECT(refused(told(ERR_CONFLICT, 9, METHOD_POST, JOB "/cancel", id), 409, "RFA_JOB_CONFLICT") &&
+           lies.asked == 4);
+    EXPECT(refused(told(ERR_CONFLICT, 9, METHOD_POST, JOB "/retry", id), 409, "RFA_JOB_CONFLICT") &&
+           lies.asked == 1);
+    EXPECT(all_rows() == rows);
+    stage_kill(started.pid);
+}
+
+static void test_what_the_store_says_JOB_154_JOB_307(void)
+{
+    run(liar_body);
+}
+
+/* ---- a store that is late ---- */
+
+static void late_body(void)
+{
+    char id[UUID_TEXT_SIZE];
+    actor_pid writer = stage_writer();
+    snprintf(id, sizeof(id), "%s", submitted());
+    uint64_t rows = all_rows();
+    actor_suspend(writer);
+    uint64_t began = actor_now();
+    struct exchange *x = ask(METHOD_POST, JOBS, NULL, "{\"type\":\"EXECUTE\",\"idempotency_key\":\"late\"}");
+    EXPECT(refused(x, 503, UNAVAILABLE) && actor_now() - began == limits.store_ns);
+    EXPECT(refused(ask(METHOD_POST, JOB "/cancel", id, NULL), 503, UNAVAILABLE));
+    limits.store_ns = 0; /* then the request's own time counts */
+    EXPECT(refused(ask(METHOD_POST, JOB "/cancel", id, NULL), 504, "RFA_EXEC_TIMEOUT"));
+    limits.store_ns = 2 * NS_PER_S;
+    (void)actor_sleep(actor_deadline_ms(1)); /* the writer's clock is as fine as that */
+    actor_resume(writer);
+    stage_settle();
+    EXPECT(all_rows() == rows &&
+           is(ask(METHOD_GET, JOB, id, NULL), "state", "QUEUED")); /* nothing came later */
+    EXPECT(ask(METHOD_POST, JOB "/cancel", id, NULL)->r.status == 200);
+}
+
+static void test_a_late_store_JOB_337(void)
+{
+    run(late_body);
+}
+
+/* ---- a change that the lifecycle doesn't have ---- */
+
+static enum error succeed_unstarted(struct txn *txn)
+{
+    struct job_texts texts;
+    struct job job;
+    enum error e = job_open(txn, &the_job, &job, &texts);
+    return e ? e : job_move(txn, &job, JOB_SUCCEED, store_time_us(), span_of(NULL, 0));
+}
+
+static void refused_body(void)
+{
+    struct telemetry *telemetry = runtime_telemetry(runtime_self());
+    (void)stage_writer();
+    char *id = submitted();
+    uint64_t before = telemetry_counter_sum(telemetry, TELEMETRY_JOB_REFUSED), rows = all_rows();
+    EXPECT(spoil(succeed_unstarted) == ERR_TRANSITION && all_rows() == rows);
+    EXPECT(telemetry_counter_sum(telemetry, TELEMETRY_JOB_REFUSED) == before + 1);
+    EXPECT(is(ask(METHOD_GET, JOB, id, NULL), "state", "QUEUED"));
+}
+
+static void test_a_refused_change_is_told_of_JOB_324(void)
+{
+    run(refused_body);
+}
+
+TEST_LIST
+= {
+    {"faults: what can't be read (JOB-308, JOB-435)", test_what_cannot_be_read_JOB_308_JOB_435},
+    {"faults: a submit that can't be written (JOB-307)", test_a_submit_that_cannot_be_written_JOB_307},
+    {"faults: an error between job and event leaves neither (JOB-309)",
+     test_an_error_between_job_and_event_leaves_neither_JOB_309},
+    {"faults: what the store says (JOB-154, JOB-307)", test_what_the_store_says_JOB_154_JOB_307},
+    {"faults: a late store (JOB-337)", test_a_late_store_JOB_337},
+    {"faults: a refused change is told of (JOB-324)", test_a_refused_change_is_told_of_JOB_324},
+    {NULL, NULL},
+};

@@ -379,6 +379,8 @@ bool actor_listen(uint64_t deadline)
             s->last_remote = s->now = s->env->now(s->env);
             return true;
         }
+        if (s->now >= deadline)
+            return false;
         (void)glance(s);
         s->now = s->env->now(s->env);
     } while (s->now < deadline && (inbox_empty(s) || inbox_first(&s->inbox)->kind != MESSAGE_SIGNAL));

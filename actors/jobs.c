@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "actors/job_figures.h"
+#include "actors/job_spans.h"
 #include "runtime/actor.h"
 #include "runtime/json.h"
 #include "runtime/runtime.h"
@@ -118,6 +119,7 @@ void jobs_tell(const struct job_told *told)
     char id[UUID_TEXT_SIZE], client[UUID_TEXT_SIZE];
     const char *level = told->to == JOB_FAILED ? "warn" : "info";
     job_figures_note(told);
+    job_spans_note(told);
     uuid_format(&told->id, id);
     uuid_format(&told->client, client);
     if (runtime_logs(runtime_self(), level))

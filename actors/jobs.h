@@ -56,17 +56,23 @@ void jobs_clock_moved(void);
 
 /* ---- for telemetry: what happened to a job, after its commit. From an actor. ---- */
 
+/* A span of another trace (http/trace.h), by its ids. */
+struct job_link {
+    uint8_t trace_id[16], span_id[8];
+};
+
 struct job_told {
     struct uuid id, client;
     uint8_t event, from, to;
     uint8_t kind;
     uint8_t failure;
     uint16_t attempt;
-    uint64_t waited_us;    /* JOB_ASSIGN: in the queue; JOB_START: ASSIGNED */
-    uint64_t ran_us;       /* final events: since it started */
-    struct span kind_name; /* of a user's kind */
+    uint64_t waited_us;          /* JOB_ASSIGN: in the queue; JOB_START: ASSIGNED */
+    uint64_t ran_us;             /* final events: since it started */
+    struct span kind_name;       /* of a user's kind */
+    const struct job_link *link; /* the request that asked for it, when it isn't the submit's; or NULL */
 };
-/* Counts it, measures it, and writes a line to the log (JOB-409). */
+/* Counts it, measures it, records its spans (actors/job_spans.h), and writes a line to the log (JOB-409). */
 void jobs_tell(const struct job_told *told);
 /* A deferred job whose time has come, and for which there is no room: it stays where it is (AMB-J-14). */
 void jobs_tell_queue_full(const struct uuid *id, const struct uuid *client);

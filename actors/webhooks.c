@@ -1,5 +1,7 @@
 #include "actors/webhooks.h"
 
+#include "actors/job_spans.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -125,6 +127,7 @@ void webhooks_tell(const struct webhook_told *told)
     bool good = told->result->outcome == DELIVERY_SUCCEED;
     const char *level = good ? "info" : "warn";
     count(told);
+    job_spans_attempt(told);
     if (runtime_logs(runtime_self(), level))
         write_line(told, level);
     emit(told);

@@ -241,6 +241,26 @@ static struct span by_of(const struct request *q, char text[API_KEY_BY_MAX])
     return span_of(text, (size_t)snprintf(text, API_KEY_BY_MAX, "key %s", id));
 }
 
+/* What was done to a key, below its request's span (JOB-440). */
+static void record_key_span(const struct request *q, const char *name, const struct uuid *client,
+                            const struct uuid *key, uint64_t began_ns)
+{
+    char client_id[UUID_TEXT_SIZE], key_id[UUID_TEXT_SIZE];
+    struct trace trace;
+    if (!trace_exporting())
+        return;
+    uuid_format(client, client_id);
+    uuid_format(key, key_id);
+    trace_child(&trace, &q->trace);
+    trace_record(&(struct trace_span){
+        .trace = &trace,
+        .kind = TRACE_INTERNAL,
+        .name = name,
+        .began_ns = began_ns,
+        .ended_ns = actor_now(),
+        .attributes = {{.key = "client_id", .text = client_id}, {.key = "key_id", .text = key_id}}});
+}
+
 static enum error issue_once(const struct request *q, struct api_key_issue *c, char text[API_KEY_TEXT_SIZE],
                              struct api_key_issued *ret_issued)
 {
@@ -274,6 +294,7 @@ static void issue(const struct request *q, struct response *r, const struct uuid
                               .key = key,
                               .request_id = span_of(q->trace.request_id, q->trace.request_id_length)};
     enum error e = ERR_EXISTS;
+    uint64_t began = actor_now();
     if (key.size > 0)
         c.digest = idempotency_digest(q, NULL);
     if (verb == API_KEY_FORCE)
@@ -287,6 +308,9 @@ static void issue(const struct request *q, struct response *r, const struct uuid
     }
     if (memcmp(&issued.ended, &none, sizeof(none)) != 0)
         api_key_forget(&issued.ended);
+    if (issued.made)
+        record_key_span(q, verb == API_KEY_RENEW ? "api_key.renew" : "api_key.create", client, &issued.id,
+                        began);
     if (verb != API_KEY_RENEW)
         locate(r, client);
     write_issued(r, verb == API_KEY_RENEW ? 200 : 201, &issued, issued.made ? text : NULL);
@@ -344,12 +368,14 @@ static void serve_revoke_key(const struct request *q, struct response *r)
     if (!take_client(q, r, &c.client) || !take_key_id(q, r, &c.id))
         return;
     c.audit = new_id();
+    uint64_t began = actor_now();
     enum error e = submit(q, &api_key_revoke_class, &c, &hash, sizeof(hash), &size);
     if (e || size != sizeof(hash)) {
         refuse(r, e ? e : ERR_UNANSWERED, ERROR_RFA_AUTH_API_KEY_NOT_FOUND);
         return;
     }
     api_key_forget(&hash);
+    record_key_span(q, "api_key.revoke", &c.client, &c.id, began);
     response_begin(r, 200, RESPONSE_JSON);
     json_init(&json, &r->sink);
     json_object_begin(&json);

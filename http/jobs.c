@@ -167,13 +167,17 @@ static void write_changed(struct response *r, const struct job_changed *changed,
 static void tell_changed(const struct request *q, const struct uuid *id, const struct job_changed *changed,
                          enum job_event event)
 {
+    struct job_link link;
     struct job_told told = {.id = *id,
                             .client = q->identity.client,
                             .event = (uint8_t)event,
                             .from = changed->from,
                             .to = changed->state,
                             .kind = changed->kind,
-                            .attempt = changed->attempt};
+                            .attempt = changed->attempt,
+                            .link = &link};
+    memcpy(link.trace_id, q->trace.trace_id, sizeof(link.trace_id));
+    memcpy(link.span_id, q->trace.span_id, sizeof(link.span_id));
     if (!changed->made)
         return;
     if (changed->from == JOB_ASSIGNED || changed->from == JOB_RUNNING)

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "actors/fetch.h"
+#include "actors/job_spans.h"
 #include "http/trace.h"
 #include "http/url.h"
 #include "runtime/json.h"
@@ -271,7 +272,7 @@ enum { FLUSH = 1 };
 
 /* Ids, times and names of keys, and four texts of 63 bytes that are escaped as six each; and what ends the document. */
 #define SPAN_JSON_MAX 3584u
-STATIC_ASSERT(SPAN_JSON_MAX > 900 + TRACE_ATTRIBUTES_MAX * TRACE_TEXT_MAX * 6 + TRACE_STATE_MAX * 2,
+STATIC_ASSERT(SPAN_JSON_MAX > 1000 + TRACE_ATTRIBUTES_MAX * TRACE_TEXT_MAX * 6 + TRACE_STATE_MAX * 2,
               "a span fits"); /* in a tracestate there is nothing that \u is needed for */
 #define ANSWER_MAX  4096u
 #define RETRY_MAX_S 300u
@@ -354,6 +355,17 @@ static void write_name(struct json *json, const struct trace_recorded *span)
     JSON_MEMBER(json, "name", string, name);
 }
 
+static void write_link(struct json *json, const struct trace_recorded *span)
+{
+    json_key(json, "links");
+    json_array_begin(json);
+    json_object_begin(json);
+    write_id(json, "traceId", span->link_trace_id, sizeof(span->link_trace_id));
+    write_id(json, "spanId", span->link_span_id, sizeof(span->link_span_id));
+    json_object_end(json);
+    json_array_end(json);
+}
+
 /* Enums as numbers, ids in hex, 64 bits as strings: OTLP's own JSON. `wall`: what the wall clock is ahead by. */
 static void write_span(struct json *json, const struct trace_recorded *span, uint64_t wall)
 {
@@ -373,6 +385,8 @@ static void write_span(struct json *json, const struct trace_recorded *span, uin
     JSON_MEMBER(json, "startTimeUnixNano", uint_string, span->began_ns + wall);
     JSON_MEMBER(json, "endTimeUnixNano", uint_string, span->ended_ns + wall);
     write_attributes(json, span);
+    if (span->linked)
+        write_link(json, span);
     if (span->status != TRACE_UNSET) {
         json_key(json, "status");
         json_object_begin(json);
@@ -466,7 +480,7 @@ static void tell(struct exporter *x)
     struct trace_counts counts;
     trace_counts(&counts);
     telemetry_gauge_set(TELEMETRY_GAUGE_TRACE_SPANS, "recorded", (int64_t)counts.recorded);
-    telemetry_gauge_set(TELEMETRY_GAUGE_TRACE_SPANS, "dropped", (int64_t)counts.dropped);
+    telemetry_gauge_set(TELEMETRY_GAUGE_TRACE_SPANS, "dropped", (int64_t)(counts.dropped + job_spans_lost()));
     telemetry_gauge_set(TELEMETRY_GAUGE_TRACE_SPANS, "exported", (int64_t)x->exported);
     telemetry_gauge_set(TELEMETRY_GAUGE_TRACE_SPANS, "given_up", (int64_t)x->given_up);
 }
@@ -572,9 +586,34 @@ static enum actor_step otlp_handle(void *state, struct message *m)
     return ACTOR_CONTINUE;
 }
 
+/* What an actor tells of a job, as one of ours. */
+static void record_job_span(const struct job_span *span)
+{
+    struct trace trace = {.flags = 1};
+    memcpy(trace.trace_id, span->trace_id, sizeof(trace.trace_id));
+    memcpy(trace.span_id, span->span_id, sizeof(trace.span_id));
+    memcpy(trace.parent_id, span->parent_id, sizeof(trace.parent_id));
+    struct trace_span record = {.trace = &trace,
+                                .kind = span->outward ? TRACE_CLIENT : TRACE_INTERNAL,
+                                .status = span->failed ? TRACE_ERROR : TRACE_UNSET,
+                                .name = span->name,
+                                .began_ns = span->began_ns,
+                                .ended_ns = span->ended_ns,
+                                .link_trace_id = span->link ? span->link->trace_id : NULL,
+                                .link_span_id = span->link ? span->link->span_id : NULL};
+    STATIC_ASSERT(JOB_SPAN_ATTRIBUTES <= TRACE_ATTRIBUTES_MAX, "they fit");
+    for (size_t i = 0; i < JOB_SPAN_ATTRIBUTES && span->attributes[i].key; i++) {
+        record.attributes[i].key = span->attributes[i].key;
+        record.attributes[i].text = span->attributes[i].text;
+        record.attributes[i].number = span->attributes[i].number;
+    }
+    trace_record(&record);
+}
+
 static void stop_recording(void *arg)
 {
     (void)arg;
+    job_spans_to(NULL);
     trace_export(false, 0, true);
 }
 
@@ -594,6 +633,7 @@ static enum actor_step otlp_init(void *state, const void *args, size_t args_size
     if (!actor_own(stop_recording, NULL))
         actor_fail(ERR_MEMORY, "no record to stop recording by");
     trace_export(true, x->options->sample, x->options->parent_based);
+    job_spans_to(record_job_span);
     next(actor_now() + OTLP_PERIOD_NS);
     return ACTOR_CONTINUE;
 }

@@ -7,7 +7,7 @@
  * costs the memory of one batch and nothing else: the rings of http/trace.h fill, drop and count. What was recorded in the
  * last second before an end isn't posted any more.
  *
- * Gauge coppice_trace_spans{kind}: recorded, dropped (a ring was full), exported, given_up.
+ * Gauge coppice_trace_spans{kind}: recorded, dropped (a ring was full, or a job's trace could not be read), exported, given_up.
  */
 #ifndef COPPICE_HTTP_OTLP_H
 #define COPPICE_HTTP_OTLP_H

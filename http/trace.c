@@ -302,6 +302,11 @@ static void fill(const struct trace_span *span, struct trace_recorded *slot)
     slot->state_size = span->kind == TRACE_SERVER ? (uint16_t)trace->state.size : 0;
     if (slot->state_size)
         memcpy(slot->state, trace->state.bytes, slot->state_size);
+    slot->linked = span->link_trace_id && span->link_span_id;
+    if (slot->linked) {
+        memcpy(slot->link_trace_id, span->link_trace_id, sizeof(slot->link_trace_id));
+        memcpy(slot->link_span_id, span->link_span_id, sizeof(slot->link_span_id));
+    }
     slot->began_ns = span->began_ns;
     slot->ended_ns = span->ended_ns;
     copy_attributes(span, slot);

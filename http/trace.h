@@ -62,6 +62,8 @@ struct trace_span {
     const char *method;          /* static, of a request: stands before the name; or NULL */
     const char *name;            /* static: "/v1/jobs", "store.commit" */
     uint64_t began_ns, ended_ns; /* monotonic, as actor_now */
+    const uint8_t *link_trace_id,
+        *link_span_id; /* 16 and 8 bytes: another one that it has to do with; or NULL */
     /* Up to four attributes; keys are static, texts copied up to 63 bytes, NULL text: the number. */
     struct {
         const char *key;
@@ -75,7 +77,7 @@ bool trace_exporting(void);
 
 /* ---- for the exporter ---- */
 
-#define TRACE_RING           1024u /* spans of one scheduler; 936 bytes each, touched when they are used */
+#define TRACE_RING           1024u /* spans of one scheduler; 968 bytes each, touched when they are used */
 #define TRACE_ATTRIBUTES_MAX 4u
 #define TRACE_TEXT_MAX       63u
 
@@ -88,6 +90,8 @@ struct trace_recorded {
     const char *method;          /* NULL: none */
     const char *name;
     uint64_t began_ns, ended_ns;
+    bool linked;
+    uint8_t link_trace_id[16], link_span_id[8];
     struct {
         const char *key; /* NULL: no more */
         int64_t number;

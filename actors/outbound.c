@@ -753,16 +753,34 @@ static void on_done(struct outbound *o, const struct message *m)
     look_soon(o); /* for lanes that had to wait for a place in our hands */
 }
 
-/* What was in its hands has an end that nobody knows: a failed attempt, so that no delivery can end fetch for ever. */
-static void on_fetch_down(struct outbound *o)
+/* Somebody ended it, and no request did. */
+static bool was_ended(const struct message_down *down)
 {
+    uint8_t kind = down->reason.kind;
+    return kind == REASON_NORMAL || kind == REASON_SHUTDOWN || kind == REASON_KILLED || kind == REASON_NOPROC;
+}
+
+/* What was in its hands has an end that nobody knows. When fetch has crashed it is a failed attempt, so that no delivery can end fetch
+ * for ever; else it is sent again, as the same attempt. */
+static void on_fetch_down(struct outbound *o, struct message *m)
+{
+    const struct message_down *down = message_body(m, sizeof(*down));
     o->fetch_monitor = 0;
+    ASSERT(down);
+    if (down->gone && actor_whereis(FETCH_NAME)) { /* it wasn't there when it was to be watched, and is now */
+        watch_fetch(o);
+        return;
+    }
+    bool ended = was_ended(down);
     for (uint32_t i = 0; o->t && i < OUTBOUND_FLIGHTS; i++) {
         struct flight *f = &o->t->flights[i];
         if (f->stage != IN_HAND)
             continue;
         flight_lands(o, f);
-        end_attempt(f, DELIVERY_STOPPED, 0, 0);
+        if (ended)
+            flight_free(o, f);
+        else
+            end_attempt(f, DELIVERY_STOPPED, 0, 0);
     }
     settle(o);
     trouble(o, &o->hold_until);
@@ -783,6 +801,12 @@ static void find_lost(struct outbound *o)
 
 /* ---- the actor ---- */
 
+/* The end of a time of waiting, when it is yet to come and before `next`. */
+static uint64_t ends_before(uint64_t until, uint64_t next)
+{
+    return until > actor_now() && until < next ? until : next;
+}
+
 static void look(struct outbound *o)
 {
     uint64_t began = actor_clock();
@@ -801,7 +825,9 @@ static void look(struct outbound *o)
     uint64_t wait_ns = OUTBOUND_LOOK_MS * NS_PER_MS;
     if (o->next_due_us != UINT64_MAX && (o->next_due_us - now_us) * NS_PER_US < wait_ns)
         wait_ns = (o->next_due_us - now_us) * NS_PER_US;
-    look_at(o, later(actor_now() + wait_ns, o->scan_after));
+    uint64_t next = later(actor_now() + wait_ns, o->scan_after);
+    next = ends_before(o->hold_until, next);
+    look_at(o, ends_before(o->settle_until, next));
 }
 
 static enum actor_step outbound_init(void *state, const void *args, size_t args_size)
@@ -843,7 +869,7 @@ static enum actor_step outbound_handle(void *state, struct message *m)
         on_done(o, m);
         break;
     case MESSAGE_DOWN:
-        on_fetch_down(o);
+        on_fetch_down(o, m);
         break;
     default:
         actor_unknown(m);

@@ -19,8 +19,8 @@
  * 410 ends it at once and disables the webhook. Trouble of our own, such as a full queue, is no attempt. webhooks.timeout runs from
  * when a request's turn has come; as long it waits for that at most, and one that has waited in vain was no attempt.
  *
- * An attempt may arrive more than once, with the same id and the same bytes: after a server's end between sending and settling, and when
- * the receiver closes a kept connection without an answer (actors/fetch.h). The id tells its receiver.
+ * An attempt may arrive more than once, with the same id and the same bytes: after an end of the server, of this actor or of fetch between
+ * sending and settling, and when the receiver closes a kept connection without an answer (actors/fetch.h). The id tells its receiver.
  *
  * It keeps nothing: one that dies is started again and finds in the store what there is to do. What was in its hands is sent again,
  * with the same id and, but for its signature's time, the same bytes.

@@ -15,6 +15,7 @@ enum { ASKED = 1, REPLY, LATE };
 
 struct hooks_call hooks_calls[HOOKS_CALLS_MAX];
 uint32_t hooks_count;
+bool hooks_fetch;
 static hooks_receiver *receiver_now;
 static actor_pid relays[OUTBOX_PARTITIONS], senders[DELIVERY_PARTITIONS];
 
@@ -171,7 +172,7 @@ static void start_all(void)
     for (uint32_t p = 0; p < OUTBOX_PARTITIONS; p++)
         relays[p] = start(&relay_class, &p, sizeof(p), NULL);
     for (uint32_t p = 0; p < DELIVERY_PARTITIONS; p++) {
-        const struct outbound_args args = {.partition = p, .begin = begin};
+        const struct outbound_args args = {.partition = p, .begin = hooks_fetch ? NULL : begin};
         senders[p] = start(&outbound_class, &args, sizeof(args), NULL);
     }
 }
@@ -179,6 +180,7 @@ static void start_all(void)
 void hooks_start(const struct webhooks_settings *settings, hooks_receiver *receiver)
 {
     hooks_count = begun = 0;
+    hooks_fetch = false;
     memset(states, 0, sizeof(states));
     receiver_now = receiver;
     webhooks_configure(settings);

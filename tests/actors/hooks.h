@@ -35,6 +35,8 @@ void hooks_start(const struct webhooks_settings *settings, hooks_receiver *recei
 void hooks_receive(hooks_receiver *receiver); /* from now on */
 actor_pid hooks_relay(uint32_t partition);    /* that lives now */
 actor_pid hooks_outbound(uint32_t partition);
+extern bool
+    hooks_fetch; /* from the next start on senders ask the actor that is called FETCH_NAME, not the receiver */
 void hooks_restart(void); /* ends all relays and senders at once, and starts them again */
 
 struct uuid hooks_client(void);

@@ -553,6 +553,69 @@ static void test_trouble_of_our_own_is_no_attempt(void)
     RUN(shed_body);
 }
 
+static uint32_t asked;
+
+/* In place of fetch: says nothing, or ends itself when it is asked. */
+static enum actor_step mute_handle(void *state, struct message *m)
+{
+    const bool *ends = state;
+    (void)m;
+    asked++;
+    if (*ends)
+        actor_fail(ERR_SYSTEM, "a request that it can't bear");
+    return ACTOR_CONTINUE;
+}
+
+static enum actor_step mute_init(void *state, const void *args, size_t args_size)
+{
+    memcpy(state, args, args_size);
+    return ACTOR_CONTINUE;
+}
+
+static const struct actor_class mute_class = {
+    .name = "mute", .state_size = sizeof(bool), .init = mute_init, .handle = mute_handle};
+
+static actor_pid mute_start(bool ends)
+{
+    struct start_result result = {.pid = 0};
+    const struct spawn_options o = {
+        .class = &mute_class, .args = &ends, .args_size = sizeof(ends), .name = FETCH_NAME};
+    EXPECT(actor_start(&o, &result, actor_deadline_ms(1000)) == OK);
+    return result.pid;
+}
+
+static void fetch_dies_body(void)
+{
+    struct delivery d;
+    hooks_start(&webhooks_defaults, NULL);
+    hooks_fetch = true;
+    hooks_restart();
+    asked = 0;
+    actor_pid fetch = mute_start(false);
+    struct uuid client = hooks_client(), job = hooks_job(&client, OK_URL);
+    for (uint32_t times = 1; times <= 10; times++) { /* more often than it would be tried */
+        hooks_settle(1500);
+        EXPECT(asked == times);
+        stage_kill(fetch);
+        fetch = mute_start(false);
+    }
+    EXPECT(hooks_delivery(&job, NULL, 1, &d) == OK && d.attempts == 0 && d.state == DELIVERY_PENDING);
+    hooks_settle(1500);
+    stage_kill(fetch);
+    asked = 0;
+    for (uint32_t times = 1; times <= 6; times++) {
+        (void)mute_start(true);
+        hooks_settle(MINUTE_MS); /* it ends itself */
+        EXPECT(asked == times && hooks_delivery(&job, NULL, 1, &d) == OK && d.attempts == times);
+    }
+    EXPECT(d.state == DELIVERY_FAILED && d.error == DELIVERY_STOPPED);
+}
+
+static void test_an_end_of_fetch_is_no_attempt_but_a_crash_is(void)
+{
+    RUN(fetch_dies_body);
+}
+
 static uint64_t hangs_from, hangs_until;
 
 static struct hooks_answer hangs_for_a_while(const struct hooks_call *call)
@@ -723,6 +786,7 @@ TEST_LIST
     {"whatever dies, each event arrives, in order, with one id (O2, O3, O4, O5, W5)",
      test_whatever_dies_each_event_arrives_in_order_with_one_id_O2_O3_O4_O5_W5},
     {"trouble of our own is no attempt", test_trouble_of_our_own_is_no_attempt},
+    {"an end of fetch is no attempt, but a crash is", test_an_end_of_fetch_is_no_attempt_but_a_crash_is},
     {"one that waits behind others has all its time (JOB-329, JOB-330)",
      test_one_that_waits_behind_others_has_all_its_time_JOB_329_JOB_330},
     {"one that waits in vain is no attempt (JOB-329, JOB-330)",

@@ -1273,7 +1273,7 @@ static void explain_body(void)
     (void)stage_writer();
     /* nobody works here */
     char *first = submitted(FAST), *second = submitted("{\"type\":\"EXECUTE\",\"work_kind\":\"IO_HEAVY\"}");
-    EXPECT(why(first, "no_workers", "None of the 16 workers is alive; it is the next one."));
+    EXPECT(why(first, "no_workers", "None of the 64 workers is alive; it is the next one."));
     EXPECT(why(second, "no_workers", "1 job is before it."));
     settings.workers = 0;
     configure();

@@ -281,7 +281,7 @@ present:
 present-test:
 	@.ci/deps --check build test
 
-check: tests $(PROGRAM) $(if $(filter tests/api/traffic_test.sh,$(SCRIPTS)),$(B)/chaos/traffic)
+check: tests $(PROGRAM) $(if $(filter tests/api/traffic_test.sh tests/api/kill_test.sh,$(SCRIPTS)),$(B)/chaos/traffic)
 	$(if $(strip $(TESTS) $(SCRIPTS)),,$(if $(TEST),@echo "no test's path holds '$(TEST)'"; exit 1))
 	@COPPICE='$(PROGRAM)' MODE='$(MODE)' CC='$(CC)' \
 		.ci/run-tests $(B) $(call programs,$(TESTS)) $(SCRIPTS)

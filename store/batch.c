@@ -179,12 +179,15 @@ static enum error guarded(struct run *run)
 {
     struct store *store = run->store;
     actor_guard_begin();
+    fallow_tend(&store->fallow, &store->environment);
     ledger_index_begin(store->ledger);
     enum error e = attempt(run);
     if (e)
         ledger_index_abort(store->ledger);
     else
         ledger_index_commit(store->ledger);
+    if (!e && run->wrote)
+        fallow_note(&store->fallow, &store->environment, run->count);
     if (!e && run->wrote && store->journal && journal_write(store->journal, run->items, run->count) != OK)
         e = fail(store, "writing the journal", journal_code(store->journal));
     actor_guard_end();
@@ -203,13 +206,16 @@ static enum error grow(struct store *store)
     if (!views_stop(store, store->view_age_ns + VIEWS_STOP_MARGIN_NS))
         return ERR_UNAVAILABLE;
     actor_guard_begin();
+    fallow_end(&store->fallow, &store->environment);
     enum error e =
         environment_limit_due(environment) ? environment_limit(environment) : environment_grow(environment);
     actor_guard_end();
     views_go_on(store);
-    if (!e)
-        atomic_fetch_add(&store->grown, 1);
-    return e;
+    if (e)
+        return e;
+    fallow_go_on(&store->fallow);
+    atomic_fetch_add(&store->grown, 1);
+    return OK;
 }
 
 /* With a view open it has to wait for the next batch: until then ordinary commands are refused. */
@@ -218,6 +224,7 @@ static void limit(struct store *store)
     if (!views_stop(store, 0))
         return;
     actor_guard_begin();
+    fallow_end(&store->fallow, &store->environment);
     (void)environment_limit(&store->environment);
     actor_guard_end();
     views_go_on(store);
@@ -228,7 +235,8 @@ static void limit(struct store *store)
 static enum error allocate(struct store *store, uint64_t bytes)
 {
     actor_guard_begin();
-    enum error e = environment_allocate(&store->environment, COMMAND_GROWTH * bytes);
+    enum error e =
+        environment_allocate(&store->environment, COMMAND_GROWTH * bytes + fallow_growth(&store->fallow));
     actor_guard_end();
     if (e == ERR_IO)
         return fail(store, "allocating the file ahead", EIO);
@@ -264,13 +272,22 @@ static void note(const struct run *run, uint64_t began)
     atomic_fetch_add_explicit(&store->commit_ns, store->env->now(store->env) - began, memory_order_relaxed);
 }
 
+/* What lies fallow is used first. */
+static enum error find_room(struct store *store)
+{
+    actor_guard_begin();
+    bool found = fallow_yield(&store->fallow, &store->environment);
+    actor_guard_end();
+    return found ? OK : grow(store);
+}
+
 /* A map that is full doubles, and the same commands are applied again; when it can't, only what cleans up is. */
 static enum error until_it_fits(struct run *run)
 {
     enum error e = guarded(run);
     while (e == ERR_NO_SPACE &&
-           run->store->txn.code == MDB_MAP_FULL) { /* ends: larger each time, or not roomy */
-        e = grow(run->store);
+           run->store->txn.code == MDB_MAP_FULL) { /* ends: room once, larger each time, or not roomy */
+        e = find_room(run->store);
         if (e == ERR_NO_SPACE && run->roomy) {
             run->roomy = false;
             e = OK;

@@ -410,18 +410,18 @@ static enum error look(void *shared, char *ret_text, size_t text_size)
     return e;
 }
 
-/* What is wrong with the pages, for a store that nobody could look into. */
-static void add_image_finding(const char *dir, struct apart *apart)
+/* What is wrong with the pages, for a store that nobody could look into. False: nothing. */
+static bool image_wrong(const char *dir, char *ret_why, size_t why_size)
 {
     struct image_report image = {0};
-    char path[DIRECTORY_PATH_MAX + 16], why[FINDING_SIZE] = "";
+    char path[DIRECTORY_PATH_MAX + 16];
     int length = snprintf(path, sizeof(path), "%s/data.mdb", dir);
     int fd = length > 0 && (size_t)length < sizeof(path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0)
-        return;
-    if (image_check(fd, 0, &image, why, sizeof(why)) == ERR_DAMAGED)
-        add_finding(apart, why);
+        return false;
+    bool wrong = image_check(fd, 0, &image, ret_why, why_size) == ERR_DAMAGED;
     close(fd);
+    return wrong;
 }
 
 enum error check_directory(const char *dir, const struct schema *schema, check_tell *tell, void *context,
@@ -436,11 +436,16 @@ enum error check_directory(const char *dir, const struct schema *schema, check_t
     }
     struct looking looking = {.dir = dir, .schema = schema, .apart = apart};
     enum error e = guest_apart(look, "the check", &looking, sizeof(looking), why, sizeof(why));
-    if (e == ERR_DAMAGED) { /* it can't be opened, or killed who looked */
+    char wrong[FINDING_SIZE] = "";
+    bool damaged = (e == ERR_DAMAGED || (e == ERR_FOREIGN && environment_claimed(dir))) &&
+                   image_wrong(dir, wrong, sizeof(wrong));
+    if (e == ERR_DAMAGED ||
+        damaged) { /* it can't be opened, or killed who looked, or doesn't look like ours any more */
         if (apart->report.findings < apart->told)
             apart->report.findings = apart->told;
         add_finding(apart, why);
-        add_image_finding(dir, apart);
+        if (damaged)
+            add_finding(apart, wrong);
         e = OK;
     }
     if (e)

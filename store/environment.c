@@ -25,6 +25,7 @@ enum {
     META_SIZE = 4096,  /* of which LMDB uses the first 152 bytes: one sector */
     READER_SIZE = 64,  /* of LMDB's table */
     READERS_HEAD = 256,
+    OWN_READERS = 1,        /* store/fallow.h */
     ZEROS_SIZE = 128 << 10, /* written ahead of slow growth at a time */
     WHOLE_MAX = 64 << 20,   /* looked at wholly by a start: about 30 ms */
 };
@@ -238,7 +239,7 @@ static int lmdb_open(struct environment *e, const char *dir, unsigned flags)
         return code;
     code = mdb_env_set_maxdbs(e->mdb, SCHEMA_TABLES_MAX);
     if (!code)
-        code = mdb_env_set_maxreaders(e->mdb, e->options.views_max);
+        code = mdb_env_set_maxreaders(e->mdb, e->options.views_max + OWN_READERS);
     if (!code)
         code = mdb_env_set_mapsize(e->mdb, e->map);
     if (!code)
@@ -420,7 +421,8 @@ static int allocate_blocks(int fd, uint64_t from, uint64_t to)
  * the number of readers from the file's size. */
 static int allocate_readers(const struct environment *e, const char *name, bool *ret_made)
 {
-    uint64_t size = ((uint64_t)e->options.views_max * READER_SIZE + READERS_HEAD + 4095) & ~UINT64_C(4095);
+    uint64_t size = (((uint64_t)e->options.views_max + OWN_READERS) * READER_SIZE + READERS_HEAD + 4095) &
+                    ~UINT64_C(4095);
     int fd = openat(e->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, MODE_FILE);
     *ret_made = fd >= 0;
     if (fd < 0 && errno == EEXIST)
@@ -835,7 +837,7 @@ enum error environment_identity(struct environment *e, struct uuid *ret_identity
 
 /* ---- space ---- */
 
-static uint64_t used_bytes(const struct environment *e)
+uint64_t environment_used(const struct environment *e)
 {
     MDB_envinfo info;
     mdb_env_info(e->mdb, &info);
@@ -861,7 +863,7 @@ static void write_ahead(struct environment *e, uint64_t used)
 enum error environment_allocate(struct environment *e, uint64_t bytes)
 {
     ASSERT(getpid() == e->process); /* a fork has the descriptors, and no business with them */
-    uint64_t used = used_bytes(e), ahead = bytes > e->options.step / 2 ? bytes : e->options.step / 2;
+    uint64_t used = environment_used(e), ahead = bytes > e->options.step / 2 ? bytes : e->options.step / 2;
     write_ahead(e, used);
     if (used > e->allocated) /* a commit larger than all that */
         __atomic_store_n(&e->allocated, used, __ATOMIC_RELAXED);
@@ -885,7 +887,7 @@ enum error environment_allocate(struct environment *e, uint64_t bytes)
 
 uint64_t environment_ahead(const struct environment *e)
 {
-    uint64_t used = used_bytes(e);
+    uint64_t used = environment_used(e);
     return e->allocated > used ? e->allocated - used : 0;
 }
 
@@ -924,7 +926,7 @@ enum error environment_grow(struct environment *e)
 }
 
 /* Pages in LMDB's list of free ones: table 0, each value a count and that many page numbers. */
-static uint64_t free_pages(MDB_txn *txn)
+uint64_t environment_free(const struct environment *e, MDB_txn *txn)
 {
     MDB_cursor *cursor;
     MDB_val k, v;
@@ -937,7 +939,7 @@ static uint64_t free_pages(MDB_txn *txn)
         }
         mdb_cursor_close(cursor);
     }
-    return pages;
+    return pages * e->page_size;
 }
 
 static uint64_t free_bytes_now(struct environment *e)
@@ -945,9 +947,9 @@ static uint64_t free_bytes_now(struct environment *e)
     MDB_txn *txn;
     if (mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &txn))
         return 0;
-    uint64_t pages = free_pages(txn);
+    uint64_t bytes = environment_free(e, txn);
     mdb_txn_abort(txn);
-    return pages * e->page_size;
+    return bytes;
 }
 
 bool environment_roomy(struct environment *e, uint64_t bytes)
@@ -960,21 +962,30 @@ bool environment_roomy(struct environment *e, uint64_t bytes)
 
 /* ---- for operators ---- */
 
+struct oldest {
+    uint64_t txn;
+    uint64_t own; /* the writer's own reader, which is passed over, once; 0: there is none */
+};
+
 /* A line of mdb_reader_list: pid, thread and the number of its transaction, or '-'. */
 static int reader_read(const char *line, void *context)
 {
-    uint64_t *oldest = context;
+    struct oldest *oldest = context;
     const char *last = strrchr(line, ' ');
     char *end;
     unsigned long long number = last ? strtoull(last + 1, &end, 10) : 0;
-    if (last && end != last + 1 && number < *oldest)
-        *oldest = number;
+    if (!last || end == last + 1)
+        return 0;
+    if (number == oldest->own)
+        oldest->own = 0;
+    else if (number < oldest->txn)
+        oldest->txn = number;
     return 0;
 }
 
 enum error environment_stats(struct environment *e, MDB_txn *txn, struct environment_stats *ret)
 {
-    uint64_t oldest = UINT64_MAX;
+    struct oldest oldest = {UINT64_MAX, __atomic_load_n(&e->fallow_txn, __ATOMIC_RELAXED)};
     MDB_envinfo info;
     struct stat stat;
     int dead;
@@ -990,9 +1001,9 @@ enum error environment_stats(struct environment *e, MDB_txn *txn, struct environ
         .file = (uint64_t)stat.st_size,
         .allocated = __atomic_load_n(&e->allocated, __ATOMIC_RELAXED),
         .used = ((uint64_t)info.me_last_pgno + 1) * e->page_size,
-        .free = free_pages(txn) * e->page_size,
+        .free = environment_free(e, txn),
         .last_txn = info.me_last_txnid,
-        .oldest_txn = oldest < info.me_last_txnid ? oldest : info.me_last_txnid,
+        .oldest_txn = oldest.txn < info.me_last_txnid ? oldest.txn : info.me_last_txnid,
         .readers = info.me_numreaders,
         .readers_max = info.me_maxreaders,
         .tight = __atomic_load_n(&e->tight, __ATOMIC_RELAXED),

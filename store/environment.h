@@ -68,7 +68,9 @@ struct environment {
     uint64_t
         zeroed;    /* up to here the blocks were written, too; a first write into others costs a sync more */
     uint64_t used; /* at the last look */
-    bool limited;  /* the map ends with the file */
+    uint64_t
+        fallow_txn; /* which commit the writer's own reader sees (store/fallow.h), 0: none; written and shown as `allocated` */
+    bool limited; /* the map ends with the file */
     bool
         tight; /* the last allocation failed: the disk is full, or map_max is reached; written and shown as that */
 };
@@ -112,6 +114,10 @@ enum error environment_identity(struct environment *environment, struct uuid *re
 /* Makes sure that so many bytes, and half a step at least, are allocated beyond what is used: by steps, and at no cost
  * when they are. ERR_NO_SPACE when the disk is full (tight is set; asked again next time), ERR_IO. */
 enum error environment_allocate(struct environment *environment, uint64_t bytes);
+/* Bytes of the file up to its last page in use. */
+uint64_t environment_used(const struct environment *environment);
+/* Bytes in LMDB's list of free pages, as this transaction sees it; reads all of it. */
+uint64_t environment_free(const struct environment *environment, MDB_txn *txn);
 /* Bytes that are allocated beyond what is used. */
 uint64_t environment_ahead(const struct environment *environment);
 /* When tight, the map ends where the allocated file does, so that a full disk is a full map and LMDB never writes into

@@ -216,6 +216,7 @@ void store_close(struct store *store)
     journal_close(store->journal);
     views_destroy(store);
     ledger_index_destroy(store->ledger);
+    fallow_close(&store->fallow, &store->environment);
     environment_close(&store->environment);
     free(store->answers);
     free(store->txn.counters);

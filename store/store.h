@@ -24,6 +24,7 @@
 #include "runtime/actor.h"
 #include "store/calendar.h"
 #include "store/environment.h"
+#include "store/fallow.h"
 #include "store/txn.h"
 
 struct journal;
@@ -65,6 +66,7 @@ struct store {
     uint32_t ledger_max;
     struct journal *journal; /* NULL: not recorded */
     struct txn txn;          /* the writer's */
+    struct fallow fallow;    /* and this */
     uint8_t *answers;        /* BATCH_ANSWER_BYTES */
     _Atomic uint32_t state;  /* enum store_state */
     _Atomic uint64_t commits, commands, refused, grown, commit_ns;

@@ -602,6 +602,102 @@ static void test_S3_L5_every_call_fails_while_the_map_grows_under_a_view(void)
     end();
 }
 
+/* ---- while pages begin to lie fallow ---- */
+
+enum { FALLOW_GROUP = 32, FALLOW_BODY = 500 };
+
+static enum error send_group(struct store *store, uint64_t first)
+{
+    static const char body[FALLOW_BODY];
+    static uint8_t bytes[FALLOW_GROUP][FALLOW_BODY + 200];
+    struct batch_item items[FALLOW_GROUP];
+    for (uint32_t i = 0; i < FALLOW_GROUP; i++) {
+        struct parcel_send send = {.body = span_of(body, sizeof(body))};
+        memcpy(send.id.bytes, &(uint64_t){__builtin_bswap64(first + i + 1)}, 8);
+        size_t size = record_encode(parcel_send_class.record, &send, bytes[i], sizeof(bytes[i]));
+        items[i] = (struct batch_item){
+            .class = &parcel_send_class, .at_us = first + 1, .bytes = span_of(bytes[i], size)};
+    }
+    enum error e = batch_run(store, items, FALLOW_GROUP);
+    return e ? e : items[FALLOW_GROUP - 1].answer.error;
+}
+
+static bool has_parcel(struct store *store, uint64_t number)
+{
+    struct uuid id = {.bytes = {0}};
+    struct parcel parcel;
+    memcpy(id.bytes, &(uint64_t){__builtin_bswap64(number + 1)}, 8);
+    struct key key = key_of_uuid(&id);
+    struct view *view = view_open_outside(store, LANE);
+    TEST_ASSERT(view != NULL);
+    enum error e = txn_read(&view->txn, TABLE_PARCELS, key_span(&key), &parcel);
+    view_close(view);
+    TEST_CHECK(e == OK || e == ERR_NOT_FOUND);
+    return e == OK;
+}
+
+static struct store *open_roomy(void)
+{
+    char text[256];
+    struct store *store = NULL;
+    struct store_options options = {
+        .environment = {.dir = work, .map = 64 << 20, .step = 1 << 20, .reserve = 16 << 10, .views_max = 16},
+        .schema = &parcel_store_schema,
+        .ledger_max = 4096};
+    enum error e = store_open(&options, &store, text, sizeof(text));
+    TEST_ASSERT_(e == OK, "opens: %s: %s", error_name(e), text);
+    return store;
+}
+
+/* What can't lie fallow is no reason to refuse; whatever fails, a batch is there whole or not at all. */
+static void fail_as_fallow_begins(enum failing_kind kind)
+{
+    uint64_t first = 0, went_without = 0;
+    place_remove(work);
+    TEST_ASSERT(mkdir(work, 0700) == 0);
+    struct store *store = open_roomy();
+    for (; first < 20 * FALLOW_GROUP; first += FALLOW_GROUP)
+        TEST_CHECK(send_group(store, first) == OK);
+    TEST_CHECK(store->fallow.open);
+    for (uint64_t n = 1; n < CALLS_MAX; n++, first += FALLOW_GROUP) {
+        fallow_close(&store->fallow, &store->environment); /* so that it begins from nothing, in this batch */
+        fallow_go_on(&store->fallow); /* a map that was said to be full made it rest */
+        store->fallow.phase = FALLOW_GROWING;
+        store->fallow.until = 0;
+        failing_begin(kind, n);
+        enum error e = send_group(store, first);
+        bool hit = failing_end();
+        TEST_CASE_("%s, call %u, %s", kind_names[kind], (unsigned)n, failing_name());
+        TEST_CHECK_(e == OK || excuse(e), "says %s", error_name(e));
+        TEST_CHECK(hit || (e == OK && store->fallow.open));
+        went_without += e == OK && !store->fallow.open;
+        if (store_state(store) == STORE_FAILED) {
+            store_close(store);
+            store = open_roomy();
+            TEST_CHECK(has_parcel(store, first) == has_parcel(store, first + FALLOW_GROUP - 1));
+            for (int i = 0; i < 20; i++, first += FALLOW_GROUP)
+                TEST_CHECK(send_group(store, first + FALLOW_GROUP) == OK);
+        } else
+            TEST_CHECK(has_parcel(store, first) == (e == OK) &&
+                       has_parcel(store, first + FALLOW_GROUP - 1) == (e == OK));
+        if (!hit)
+            break;
+    }
+    TEST_CHECK(went_without > 0 || (kind != FAILING_LMDB && kind != FAILING_LMDB_FULL));
+    check_sound(store);
+    store_close(store);
+}
+
+static void test_S1_every_call_fails_as_pages_begin_to_lie_fallow(void)
+{
+    begin();
+    struct held before = held();
+    for (enum failing_kind kind = 0; kind < FAILING_KIND_COUNT; kind++)
+        fail_as_fallow_begins(kind);
+    check_nothing_leaks(before);
+    end();
+}
+
 /* ---- making and opening ---- */
 
 /* What lies in the directory: nothing, a store, one that lost its lock file. */
@@ -701,6 +797,8 @@ TEST_LIST
     {"S3_L5_every_call_fails_under_a_writer", test_S3_L5_every_call_fails_under_a_writer},
     {"S3_L5_every_call_fails_while_the_map_grows_under_a_view",
      test_S3_L5_every_call_fails_while_the_map_grows_under_a_view},
+    {"S1_every_call_fails_as_pages_begin_to_lie_fallow",
+     test_S1_every_call_fails_as_pages_begin_to_lie_fallow},
     {"S6_every_call_fails_while_a_store_is_made", test_s6_every_call_fails_while_a_store_is_made},
     {"S6_every_call_fails_while_a_store_is_opened", test_s6_every_call_fails_while_a_store_is_opened},
     {NULL, NULL},

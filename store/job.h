@@ -139,7 +139,7 @@ enum job_slot {
     X(created_us, TIME, 0, 1)                                                                  \
     X(execution_us, TIME, 0, 1) /* by the calendar; 0: instant */                              \
     X(updated_us, TIME, 0, 1)   /* of the newest event */                                      \
-    X(queued_us, TIME, 0, 1)    /* since when it is QUEUED, or was the last time */            \
+    X(queued_us, TIME, 0, 1)    /* since when it is QUEUED and its backoff over, or was */     \
     X(due_us, TIME, 0, 1)       /* its entry in the due index: deferral, backoff or lease */   \
     X(started_us, TIME, 0, 1)                                                                  \
     X(finished_us, TIME, 0, 1)                                                                 \

@@ -101,6 +101,8 @@ static enum error fire_job(struct txn *txn, const struct due_entry *entry, struc
     case DUE_JOB_BACKOFF:
         job_due_clear(txn, job);
         job_queue_put(txn, job);
+        if (at_us > job->queued_us && at_us < JOB_TIME_MAX)
+            job->queued_us = at_us;
         return OK;
     default:
         return fire_lease(txn, job, at_us, c, fired);

@@ -209,6 +209,13 @@ static enum error may_run(struct txn *txn, const struct job_claim *c, struct job
     return ERR_CONFLICT;
 }
 
+static uint64_t later_of(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* A claim that has waited for the writer may be older than the end of the job's backoff, which has overtaken it: the job is assigned
+ * no earlier than that. */
 static enum error take(struct txn *txn, uint64_t at_us, const struct job_claim *c,
                        const struct candidate *one, uint64_t fence, uint32_t *aside, struct answer *answer)
 {
@@ -222,7 +229,7 @@ static enum error take(struct txn *txn, uint64_t at_us, const struct job_claim *
     if (!e)
         e = job_tellable(txn, &job);
     if (!e)
-        e = job_move(txn, &job, JOB_ASSIGN, at_us, nothing);
+        e = job_move(txn, &job, JOB_ASSIGN, later_of(at_us, job.queued_us), nothing);
     if (e)
         return e;
     job.fence = fence;

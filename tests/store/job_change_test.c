@@ -155,6 +155,26 @@ test_retry_queues_it_as_the_next_attempt_JOB_085_JOB_086_JOB_246_JOB_270_JOB_271
     jobs_close(&j);
 }
 
+/* Its event would otherwise say that the job was assigned before its backoff was over. */
+static void test_a_claim_that_is_older_than_the_end_of_a_backoff_JOB_272(void)
+{
+    struct jobs j;
+    struct job_changed changed;
+    struct job_claimed claimed;
+    jobs_open(&j);
+    struct jobs_held held = jobs_in(&j, JOB_FAILED);
+    jobs_pass(&j, JOBS_SECOND_US);
+    TEST_CHECK(jobs_retry(&j, &j.client, &held.id, &changed) == OK);
+    jobs_pass(&j, 60 * JOBS_SECOND_US);
+    TEST_CHECK(jobs_fire(&j, NULL, 0) == 1);
+    uint64_t over_us = j.at_us;
+    TEST_CHECK(jobs_look(&j, &held.id).queued_us == over_us);
+    j.at_us -= 59 * JOBS_SECOND_US; /* when the claim was made */
+    TEST_CHECK(jobs_claim_one(&j, &claimed) == OK && claimed.claimed_us == over_us);
+    j.at_us = over_us;
+    jobs_close(&j);
+}
+
 static void test_retry_is_refused_when_none_is_left_JOB_269_JOB_275_JOB_276_AMB_J_34_AMB_J_36_J7(void)
 {
     struct jobs j;
@@ -313,6 +333,8 @@ TEST_LIST
      test_retry_only_of_failed_ones_JOB_096_JOB_268_JOB_322_AMB_J_31},
     {"retry: the next attempt (JOB-085, JOB-086, JOB-246, JOB-270, JOB-271, AMB-J-16, AMB-J-17, AMB-J-34)",
      test_retry_queues_it_as_the_next_attempt_JOB_085_JOB_086_JOB_246_JOB_270_JOB_271_AMB_J_16_AMB_J_34},
+    {"a claim that is older than the end of a backoff (JOB-272)",
+     test_a_claim_that_is_older_than_the_end_of_a_backoff_JOB_272},
     {"retry: refused when none is left (JOB-269, JOB-275, JOB-276, AMB-J-34, AMB-J-36, J7)",
      test_retry_is_refused_when_none_is_left_JOB_269_JOB_275_JOB_276_AMB_J_34_AMB_J_36_J7},
     {"retry: a full queue leaves it FAILED (JOB-312, AMB-J-14)",

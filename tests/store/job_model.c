@@ -186,7 +186,7 @@ static void claim(struct model *m, const struct job_claim *c, uint64_t at_us, st
             break;
         struct job_claimed claimed = {
             .id = job->id, .client = job->client, .queued_us = job->queued_us, .attempt = job->attempt};
-        move(job, JOB_ASSIGNED, at_us);
+        move(job, JOB_ASSIGNED, at_us > job->queued_us ? at_us : job->queued_us);
         claimed.claimed_us = job->updated_us;
         claimed.running = c->running != 0;
         if (c->running) {
@@ -449,6 +449,8 @@ static void fire_one(struct model *m, struct model_job *job, const struct job_fi
         return;
     case JOB_QUEUED:
         job->due_us = 0;
+        if (at_us > job->queued_us && at_us < JOB_TIME_MAX)
+            job->queued_us = at_us;
         return;
     default:
         if (c->steady_us < until) {

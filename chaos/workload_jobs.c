@@ -37,7 +37,8 @@ static struct uuid some_leased(struct workload *w, struct txn *txn)
     key_add_u8(&from, DUE_JOB_LEASE);
     key_add_u16(&from, (uint16_t)dice_below(&w->dice, JOB_LEASE_SHARDS));
     struct scan scan = txn_scan(txn, TABLE_DUE, key_span(&from), 1, SCAN_UP);
-    if (scan_next(&scan))
+    /* Not always the oldest one, whose lease is over. */
+    for (uint32_t left = 1 + (uint32_t)dice_below(&w->dice, JOB_SHARDS); left > 0 && scan_next(&scan); left--)
         memcpy(id.bytes, (const uint8_t *)scan.key.bytes + scan.key.size - sizeof(id), sizeof(id));
     scan_end(&scan);
     return id;

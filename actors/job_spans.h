@@ -42,8 +42,8 @@ struct job_span {
 
 /* Gets only those of traces that are sampled. Must not wait. */
 typedef void job_span_sink(const struct job_span *span);
-void job_spans_to(job_span_sink *sink); /* NULL: nobody. Any thread */
-uint64_t job_spans_lost(void);          /* any thread */
+void job_spans_to(job_span_sink *to); /* NULL: nobody. Any thread */
+uint64_t job_spans_lost(void);        /* any thread */
 
 void job_spans_note(const struct job_told *told);
 void job_spans_attempt(const struct webhook_told *told);

@@ -137,3 +137,24 @@ void jobs_tell_queue_full(const struct uuid *id, const struct uuid *client)
     uuid_format(client, of);
     TELEMETRY(JOB_QUEUE_FULL, 1, DIM(JOB_ID, text), DIM(CLIENT_ID, of));
 }
+
+void jobs_tell_incomplete(const struct uuid *id, const struct uuid *client)
+{
+    char text[UUID_TEXT_SIZE], of[UUID_TEXT_SIZE], line[512];
+    struct json_sink sink;
+    struct json json;
+    uuid_format(id, text);
+    uuid_format(client, of);
+    json_sink_init(&sink, line, sizeof(line), NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "level", string, "error");
+    JSON_MEMBER(&json, "logger", string, "jobs");
+    JSON_MEMBER(&json, "msg", string, "a job is incomplete: an event of it is missing");
+    JSON_MEMBER(&json, "job_id", string, text);
+    JSON_MEMBER(&json, "client_id", string, of);
+    JSON_MEMBER(&json, "reason", string, job_failure_reason(JOB_RECOVERY_INCOMPLETE));
+    json_object_end(&json);
+    if (sink.status == JSON_OK)
+        runtime_log(runtime_self(), line, sink.length);
+}

@@ -74,6 +74,8 @@ struct job_told {
 };
 /* Counts it, measures it, records its spans (actors/job_spans.h), and writes a line to the log (JOB-409). */
 void jobs_tell(const struct job_told *told);
+/* A job that lacks one of its events, and was marked: whoever claims it brings it to FAILED (AMB-J-12). */
+void jobs_tell_incomplete(const struct uuid *id, const struct uuid *client);
 /* A deferred job whose time has come, and for which there is no room: it stays where it is (AMB-J-14). */
 void jobs_tell_queue_full(const struct uuid *id, const struct uuid *client);
 

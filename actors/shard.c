@@ -9,7 +9,10 @@ struct shard {
     uint32_t number;
     uint64_t timer, alarm; /* of the next look, and when that is */
     bool inherited;        /* there is nothing left of an earlier start */
-    uint64_t grace_us;     /* until when no claim of a worker outside ends: see job_fire */
+    bool
+        recovered; /* and no job that lacks an event, up to the one seen last: the first shard looks for all */
+    struct uuid seen;
+    uint64_t grace_us; /* until when no claim of a worker outside ends: see job_fire */
 };
 
 /* ---- what is due, and when the next is ---- */
@@ -61,6 +64,8 @@ static void tell(const uint8_t *bytes, size_t size)
         memcpy(&fired, bytes + at, sizeof(fired));
         if (fired.postponed)
             jobs_tell_queue_full(&fired.id, &fired.client);
+        if (fired.incomplete)
+            jobs_tell_incomplete(&fired.id, &fired.client);
         if (fired.event == JOB_EVENT_COUNT)
             continue;
         jobs_tell(&(struct job_told){.id = fired.id,
@@ -154,6 +159,63 @@ static bool end_orphans(const struct shard *s)
     return false;
 }
 
+/* ---- halves of changes ---- */
+
+/* Among the next SHARD_RECOVER_ROWS jobs; *ret_end: there are no more behind them. What can't be read is told of by others. */
+static enum error find_incomplete(struct shard *s, struct uuid *ids, size_t most, size_t *ret_count,
+                                  bool *ret_end)
+{
+    struct key from = key_of_uuid(&s->seen);
+    struct view *view = view_open(store_here());
+    uint32_t rows = 0;
+    size_t count = 0;
+    if (!view)
+        return ERR_UNAVAILABLE;
+    struct scan scan = txn_scan(&view->txn, TABLE_JOBS, key_span(&from), 0, SCAN_UP);
+    while (count < most && rows < SHARD_RECOVER_ROWS && scan_next(&scan)) {
+        struct job job;
+        rows++;
+        if (scan.key.size == sizeof(s->seen))
+            memcpy(&s->seen, scan.key.bytes, sizeof(s->seen));
+        if (scan_read(&scan, &job) == OK && !job.incomplete && job_lacks_event(&view->txn, &job))
+            ids[count++] = job.id;
+    }
+    enum error e = scan_end(&scan);
+    view_close(view);
+    *ret_count = count;
+    *ret_end = e || (count < most && rows < SHARD_RECOVER_ROWS);
+    return OK;
+}
+
+/* Some of them; the next look goes on, and after an error tries these again. */
+static enum error recover(struct shard *s)
+{
+    struct uuid ids[JOB_FIRE_MAX], before = s->seen;
+    size_t count = 0, size = 0;
+    bool end = false;
+    if (s->number != 0) {
+        s->recovered = true;
+        return OK;
+    }
+    enum error e = find_incomplete(s, ids, JOB_FIRE_MAX, &count, &end);
+    s->recovered = !e && end && count == 0;
+    if (e || count == 0)
+        return e;
+    struct jobs_settings settings = jobs_settings();
+    struct job_reap c = {.ids = span_of(ids, count * sizeof(*ids)),
+                         .steady_us = store_steady_us(store_here()),
+                         .start = store_here()->start,
+                         .retry_max = settings.retry_max,
+                         .kept_us = settings.kept_us};
+    e = submit(&job_reap_class, &c, &size);
+    if (e && e != ERR_DAMAGED && e != ERR_NOT_FOUND) {
+        s->seen = before;
+        return e;
+    }
+    s->recovered = end;
+    return OK;
+}
+
 /* ---- the actor ---- */
 
 static void sleep_until(struct shard *s, uint64_t deadline)
@@ -170,6 +232,8 @@ static void look(struct shard *s)
     if (!s->inherited)
         s->inherited = end_orphans(s);
     enum error e = s->inherited ? OK : ERR_UNAVAILABLE;
+    if (!e && !s->recovered)
+        e = recover(s);
     for (uint32_t round = 0; !e && round < SHARD_ROUNDS_MAX; round++) {
         e = look_out(s, &o);
         if (e || !o.due)
@@ -179,7 +243,7 @@ static void look(struct shard *s)
     if (e)
         sleep_until(s, actor_deadline_ms(SHARD_AGAIN_MS));
     else
-        sleep_until(s, o.due ? actor_now() : actor_now() + o.next_ns);
+        sleep_until(s, o.due || !s->recovered ? actor_now() : actor_now() + o.next_ns);
 }
 
 static enum actor_step shard_init(void *state, const void *args, size_t args_size)

@@ -11,10 +11,11 @@
 #include "actors/jobs.h"
 #include "runtime/actor.h"
 
-#define SHARD_LOOK_MS     2000u
-#define SHARD_ROUNDS_MAX  64u  /* commands in a row, before others get their turn */
-#define SHARD_AGAIN_MS    250u /* after a command that couldn't be done */
-#define SHARD_PATIENCE_MS 30000u
+#define SHARD_LOOK_MS      2000u
+#define SHARD_ROUNDS_MAX   64u  /* commands in a row, before others get their turn */
+#define SHARD_AGAIN_MS     250u /* after a command that couldn't be done */
+#define SHARD_PATIENCE_MS  30000u
+#define SHARD_RECOVER_ROWS 512u /* jobs of one view, of those that are looked at after a start */
 
 extern const struct actor_class shard_class; /* args: its number, u32 */
 

@@ -206,7 +206,9 @@ static void judge(const struct task *t, enum error e, bool too_long, struct job_
 {
     const struct work_kind_row *row = work_kind_row(t->claimed.kind);
     c->event = JOB_FAIL;
-    if (e || !row) {
+    if (t->claimed.incomplete) {
+        c->failure = JOB_RECOVERY_INCOMPLETE;
+    } else if (e || !row) {
         c->failure = JOB_DEFINITION_MISSING;
     } else if (too_long) {
         c->event = JOB_TIME_OUT;
@@ -289,7 +291,7 @@ static enum error run(const struct worker *w, struct task *t, struct task *next)
                            .retry_max = t->settings.retry_max,
                            .auto_retry = t->settings.retry_auto};
     bool too_long = false;
-    enum error e = definition(t);
+    enum error e = t->claimed.incomplete ? ERR_DAMAGED : definition(t);
     t->began_us = steady();
     if (!e)
         work(t, duration_us(t, &too_long));

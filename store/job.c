@@ -197,6 +197,19 @@ static bool there(struct txn *txn, uint32_t table, const struct key *key)
     return txn_get(txn, table, key_span(key), &version, &bytes) != ERR_NOT_FOUND;
 }
 
+bool job_lacks_event(struct txn *txn, const struct job *job)
+{
+    struct key newest = event_key(&job->id, job->events);
+    if (job_state_final(job->state))
+        return false;
+    for (uint32_t i = 1; i <= job->events && i <= JOB_EVENTS_LOOKED; i++) {
+        struct key key = event_key(&job->id, i);
+        if (!there(txn, TABLE_EVENTS, &key))
+            return true;
+    }
+    return !there(txn, TABLE_EVENTS, &newest);
+}
+
 static struct span copied(struct span text, char *room)
 {
     if (text.size > 0)

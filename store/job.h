@@ -223,6 +223,10 @@ enum error job_open(struct txn *txn, const struct uuid *id, struct job *ret_job,
 enum error job_read_definition(struct txn *txn, const struct uuid *id, struct job_definition *ret_definition);
 /* Of the newest final attempt; ERR_NOT_FOUND while the job isn't final. */
 enum error job_read_report(struct txn *txn, const struct job *job, struct report *ret_report);
+/* Whether it isn't final and lacks one of its events, of which the first JOB_EVENTS_LOOKED and the newest are looked for: half of a
+ * change, which no commit leaves, so the store was damaged (AMB-J-12). */
+#define JOB_EVENTS_LOOKED 8u
+bool job_lacks_event(struct txn *txn, const struct job *job);
 /* The name of its kind: of the catalogue, or the definition's. */
 struct span job_kind_name(uint8_t kind, struct span user_name);
 struct uuid job_work_id(const struct store *store, uint8_t kind, struct span user_name);

@@ -1,5 +1,7 @@
 #include "store/job_fire.h"
 
+#include "store/audit.h"
+
 #include "store/job_lease.h"
 #include "store/job_queue.h"
 #include "store/job_submit.h"
@@ -213,6 +215,46 @@ const struct command_class job_fire_class = {
 
 /* ---- claims of an earlier start ---- */
 
+/* Within the commit's own millisecond, behind all that chance has drawn for other entries. */
+static struct uuid record_id(const struct uuid *job, uint64_t at_us)
+{
+    struct uuid id = *job;
+    uint64_t ms = at_us / 1000;
+    for (int i = 6; i-- > 0; ms >>= 8)
+        id.bytes[i] = (uint8_t)ms;
+    id.bytes[6] = 0x7f;
+    return id;
+}
+
+/* Half of a change: its row stays as it is, but for the mark, and somebody is told. */
+static enum error mark(struct txn *txn, struct job *job, uint64_t at_us, struct answer *answer)
+{
+    char id[UUID_TEXT_SIZE];
+    struct job_fired fired = {.id = job->id,
+                              .client = job->client,
+                              .event = JOB_EVENT_COUNT,
+                              .from = job->state,
+                              .kind = job->kind,
+                              .attempt = job->attempt,
+                              .incomplete = 1};
+    if (job_state_final(job->state) || job->incomplete || !job_lacks_event(txn, job))
+        return ERR_NOT_FOUND;
+    uuid_format(&job->id, id);
+    enum error e = audit_note(txn, at_us,
+                              &(struct audit_append){.id = record_id(&job->id, at_us),
+                                                     .who = span_text("system"),
+                                                     .verb = span_text("job.incomplete"),
+                                                     .target = span_text(id),
+                                                     .reason = span_text("an event of it is missing"),
+                                                     .outcome = span_text("marked, to be failed")});
+    if (e)
+        return e;
+    job->incomplete = 1;
+    job_write(txn, job);
+    answer_add(answer, &fired, sizeof(fired));
+    return OK;
+}
+
 static enum error reap(struct txn *txn, const struct uuid *id, uint64_t at_us, const struct job_reap *c,
                        struct answer *answer)
 {
@@ -223,7 +265,7 @@ static enum error reap(struct txn *txn, const struct uuid *id, uint64_t at_us, c
         return e;
     bool leased = job.state == JOB_ASSIGNED || job.state == JOB_RUNNING;
     if (!leased || job.owner == 0 || job.owner == c->start)
-        return ERR_NOT_FOUND; /* it has moved on */
+        return mark(txn, &job, at_us, answer); /* it has moved on, or was never claimed */
     struct job_fired fired = {.id = job.id,
                               .client = job.client,
                               .event = JOB_EVENT_COUNT,

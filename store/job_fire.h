@@ -9,7 +9,8 @@
  *
  * An entry that is damaged is written again, when its job says the same; one that is no job's own goes.
  *
- * job.reap does the last two at once for claims of an earlier start of the server, whose workers are gone (AMB-J-38).
+ * job.reap does the last two at once for claims of an earlier start of the server, whose workers are gone (AMB-J-38). A job that lacks
+ * one of its events it marks as incomplete, with an audit entry as the record of it; whoever claims it brings it to FAILED (AMB-J-12).
  */
 #ifndef COPPICE_STORE_JOB_FIRE_H
 #define COPPICE_STORE_JOB_FIRE_H
@@ -51,8 +52,8 @@ struct job_fired {
     uint8_t from, kind;
     uint8_t postponed; /* the queue was full, or those who have to be told can't be told now */
     uint16_t attempt;
-    uint8_t damaged; /* it can't be read or changed, and was set by */
-    uint8_t unused;
+    uint8_t damaged;    /* it can't be read or changed, and was set by */
+    uint8_t incomplete; /* it lacks an event, and was marked */
 };
 
 #endif

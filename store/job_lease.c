@@ -239,7 +239,8 @@ static enum error take(struct txn *txn, uint64_t at_us, const struct job_claim *
                                   .queued_us = job.queued_us,
                                   .claimed_us = job.updated_us,
                                   .attempt = job.attempt,
-                                  .kind = job.kind};
+                                  .kind = job.kind,
+                                  .incomplete = job.incomplete};
     /* One that can't start stays ASSIGNED, and goes back when its lease is over. */
     if (c->running && job_move(txn, &job, JOB_START, at_us, nothing) == OK) {
         job.started_us = job.updated_us;

@@ -48,8 +48,9 @@ struct job_claimed {
     uint64_t fence, queued_us, claimed_us, lease_us;
     uint16_t attempt;
     uint8_t kind;
-    uint8_t running; /* 1: it is RUNNING, as job_claim.running wanted it */
-    uint8_t unused[4];
+    uint8_t running;    /* 1: it is RUNNING, as job_claim.running wanted it */
+    uint8_t incomplete; /* it lacks an event: it is to be failed */
+    uint8_t unused[3];
 };
 
 #define JOB_START_FIELDS(X) \

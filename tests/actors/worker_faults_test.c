@@ -3,6 +3,8 @@
 
 #include "actors/shard.h"
 #include "actors/worker.h"
+#include "store/audit.h"
+#include "store/check.h"
 #include "store/job_submit.h"
 #include "tests/support/spoil.h"
 #include "tests/support/stage.h"
@@ -126,9 +128,86 @@ static void test_output_of_another_size_JOB_320(void)
     run(output_body);
 }
 
+/* ---- half of a change ---- */
+
+static enum error lose_event(struct txn *txn)
+{
+    struct key key = event_key(&the_job, 2);
+    spoil_remove(txn, TABLE_EVENTS, key_span(&key));
+    return OK;
+}
+
+static uint64_t audits(const char *verb)
+{
+    static const struct uuid first = {{0}};
+    struct key from = key_of_uuid(&first);
+    struct audit row;
+    uint64_t count = 0;
+    struct view *view = view_open(stage_store);
+    struct scan scan = txn_scan(&view->txn, TABLE_AUDITS, key_span(&from), 0, SCAN_UP);
+    while (scan_next(&scan))
+        count += scan_read(&scan, &row) == OK && span_equal(row.verb, span_text(verb));
+    EXPECT(scan_end(&scan) == OK);
+    view_close(view);
+    return count;
+}
+
+static void count_finding(void *context, const char *finding)
+{
+    uint64_t *count = context;
+    *count += strstr(finding, "has other events than the 2 that it knows of") != NULL;
+}
+
+/* As `coppice check` looks at it. */
+static uint64_t checked(void)
+{
+    struct check_report report;
+    uint64_t count = 0;
+    struct view *view = view_open(stage_store);
+    EXPECT(check_rows(&view->txn, stage_store->schema, count_finding, &count, &report) == OK);
+    view_close(view);
+    return count;
+}
+
+static actor_pid start_shard(void)
+{
+    uint32_t number = 0;
+    actor_pid pid = 0;
+    struct spawn_options o = {
+        .class = &shard_class, .name = "scheduler:0", .args = &number, .args_size = sizeof(number)};
+    EXPECT(actor_spawn(&o, &pid) == OK);
+    (void)actor_sleep(actor_deadline_ms(1000));
+    return pid;
+}
+
+/* Found when the shards start, marked, told of, recorded once; a worker brings it to its end by changes that are allowed. */
+static void incomplete_body(void)
+{
+    (void)stage_writer();
+    submit();
+    stage_kill(start_shard());
+    EXPECT(!job_now().incomplete && audits("job.incomplete") == 0);
+    EXPECT(spoil(lose_event) == OK && checked() == 1);
+    stage_kill(start_shard());
+    EXPECT(job_now().incomplete && job_now().state == JOB_QUEUED && audits("job.incomplete") == 1);
+    EXPECT(stage_logged("a job is incomplete") == 1 && stage_logged("RECOVERY_INCOMPLETE") == 1);
+    stage_kill(start_shard());
+    EXPECT(audits("job.incomplete") == 1);
+    struct job job = worked();
+    EXPECT(job.state == JOB_FAILED && job.failure == JOB_RECOVERY_INCOMPLETE && !job.retryable);
+    EXPECT(job.events == 5 && job.finished_us - job.started_us < 100000);
+}
+
+static void test_a_job_that_lacks_an_event_JOB_309_AMB_J_12(void)
+{
+    run(incomplete_body);
+}
+
 TEST_LIST
 = {
     {"worker: definition missing (JOB-317)", test_definition_missing_JOB_317},
     {"worker: output of another size (JOB-320)", test_output_of_another_size_JOB_320},
+    {"worker: a job that lacks an event (JOB-309, AMB-J-12)",
+     test_a_job_that_lacks_an_event_JOB_309_AMB_J_12},
     {NULL, NULL},
 };

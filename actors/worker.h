@@ -2,11 +2,10 @@
  *
  *     claim and start --> simulated work, a heartbeat every few seconds --> finish
  *
- * Each step is a command of its own, answered after its commit; a job starts in the commit that claims it, and the claim of
- * the next one is sent right behind the end of this one, so that one commit has both. What the work is
- * stands in the job's definition; doing it is waiting, by steady time, so that a clock that is tried out moves it along. A
- * cancelled job is learnt of at once when whoever cancelled it says so (worker_stop), with the next heartbeat in any case; what
- * was brought too late is refused by the store.
+ * Each step is a command of its own, answered after its commit. A job starts in the commit that claims it; the claim of the next one
+ * is sent right behind the end of this one, so that one commit has both. What the work is stands in the job's definition; doing it
+ * is waiting, by steady time, so that a clock that is tried out moves it along. A cancelled job is learnt of at once when whoever
+ * cancelled it says so (worker_stop), with the next heartbeat in any case; what was brought too late is refused by the store.
  *
  * A worker keeps nothing: one that dies leaves a lease, which its shard ends. Idle ones listen. Each job that is queued wakes one of
  * them, the one who has listened for longest; whoever is woken and busy passes that on to the next. So there are as many wake-ups on

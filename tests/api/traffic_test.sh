@@ -9,13 +9,13 @@ secret=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
 
 # What the clients are told of the server, and what the server is told.
 fast() {
-    start --schedulers 2 --jobs-simulation-speed 1000 --workers-count 8 --retry-backoff-base 500ms --webhooks-timeout 1500ms \
+    start --schedulers 2 --jobs-simulation-speed 1000 --workers-count 8 --retry-backoff-base 100ms --webhooks-timeout 1500ms \
         --webhooks-backoff-base 20ms --limits-max-queue-size 200 --outbound-allow-private \
         --webhooks-signing-secret $secret "$@"
 }
 # drive ARGUMENT...: sets status; what it prints is in files
 drive() {
-    "$traffic" --url "http://$client" --speed 1000 --clients 16 --retry-base-ms 500 --ahead-ms 4000 --webhook-timeout-ms 1500 \
+    "$traffic" --url "http://$client" --speed 1000 --clients 16 --retry-base-ms 100 --ahead-ms 4000 --webhook-timeout-ms 1500 \
         --late-ms 60000 --signing-secret $secret "$@" >"$tmp/report" 2>"$tmp/said"
     status=$?
     [ $status = 0 ] || head -c 4000 "$tmp/said"
@@ -115,7 +115,7 @@ check "JOB-325 20 cancels at once" made "JOB-325 20 cancels at once"
 check "JOB-331 beyond a client's limit" made "JOB-331 JOB-345 JOB-441 beyond the limit of a client"
 
 # --- a server that is killed meanwhile loses nothing that it acknowledged ---
-"$traffic" --url "http://$client" --speed 1000 --clients 16 --retry-base-ms 500 --ahead-ms 4000 --webhook-timeout-ms 1500 --late-ms 60000 \
+"$traffic" --url "http://$client" --speed 1000 --clients 16 --retry-base-ms 100 --ahead-ms 4000 --webhook-timeout-ms 1500 --late-ms 60000 \
     --signing-secret $secret --jobs 300 --rate 100 --refusals 0 --restarts --seed 77 --json >"$tmp/report" 2>"$tmp/said" &
 driver=$!
 address=$client

@@ -51,13 +51,12 @@ refused() {
         return 1
     }
 }
-# newcomer: its id, key, key_id, and mine, the header that it comes with
+# newcomer: its id, key, and mine, the header that it comes with
 newcomer() {
     ask POST /v1/clients >/dev/null
     id=$(value client_id)
     ask POST "/v1/clients/$id/keys" >/dev/null
     key=$(value api_key)
-    key_id=$(value key_id)
     mine=$(auth "$key")
     [ -n "$id" ] && [ -n "$key" ]
 }
@@ -164,7 +163,6 @@ for event in job.created job.queued job.assigned job.running job.succeeded; do
     check "JOB-001 JOB-455 webhook: its receivers are told of $event" until_so told $event
 done
 check "JOB-455 webhook: taken away" answers 200 DELETE "/v1/webhooks/$webhook"
-done_job=$job
 
 check "JOB-455 submit one that fails" submit FAIL_IMMEDIATE
 check "JOB-455 it fails" becomes FAILED

@@ -661,7 +661,7 @@ static void fail_as_fallow_begins(enum failing_kind kind)
     TEST_CHECK(store->fallow.open);
     for (uint64_t n = 1; n < CALLS_MAX; n++, first += FALLOW_GROUP) {
         fallow_close(&store->fallow, &store->environment); /* so that it begins from nothing, in this batch */
-        fallow_go_on(&store->fallow); /* a map that was said to be full made it rest */
+        fallow_go_on(&store->fallow);                      /* a map that was said to be full made it rest */
         store->fallow.phase = FALLOW_GROWING;
         store->fallow.until = 0;
         failing_begin(kind, n);

@@ -50,7 +50,7 @@ check "and is gone when its log ends" sh -c '
 
 # What can't succeed isn't tried again: address space for a runtime is missing. (Sanitizers can't start at all then.)
 [ -n "${MODE:-}" ] || check "a server without room" sh -c '
-    ulimit -v 106000
+    ulimit -v 1000000
     "$1" serve --guardian --store-dir "$2/room" --store-map 8MiB --store-step 1MiB --operator-listen 127.0.0.1:0 --http-listen 127.0.0.1:0 2>"$2/err"
     [ $? = 78 ] && ! grep -q "started again" "$2/err"' sh "$COPPICE" "$tmp"
 finish

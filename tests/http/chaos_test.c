@@ -215,10 +215,10 @@ static void test_audits(void)
         "\"verb\":\"actor.crash\",\"target\":\"one\",\"reason\":\"game day\",\"outcome\":\"recovered\""));
     TEST_CHECK(operated_has("\"end_reason\":\"crash(SIGSEGV) at 0x0\"")); /* in its details */
     TEST_CHECK(chaos("nobody", "kill", WHY) == 404);
-    TEST_CHECK(operated_get("/stats/audits?limit=1") == 200);
+    TEST_CHECK(operated_get("/stats/audits") == 200); /* entries of one millisecond have no order */
     TEST_CHECK(operated_has("\"target\":\"nobody\",\"reason\":\"game day\",\"outcome\":\"404\""));
     TEST_CHECK(chaos("store.writer", "kill", WHY) == 200 && operated_has("\"outcome\":\"gone\""));
-    TEST_CHECK(operated_get("/stats/audits?limit=1") == 200 && operated_has("\"target\":\"store.writer\""));
+    TEST_CHECK(operated_get("/stats/audits") == 200 && operated_has("\"target\":\"store.writer\""));
     TEST_CHECK(chaos("front.connections", "kill", DRY) == 200); /* we would go with it */
     TEST_CHECK(operated_has("\"name\":\"connection\""));
     operated_stop();

@@ -298,7 +298,7 @@ static uint16_t listen_at(uint16_t port)
 void inbox_listen(void)
 {
     uint16_t first = ntohs(brief.receiver.sin_port);
-    for (uint16_t i = 0; i < PORTS; i++)
+    for (uint32_t i = 0; i < PORTS; i++)
         now.ports[i] = listen_at(first ? (uint16_t)(first + i) : 0);
 }
 

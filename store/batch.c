@@ -225,7 +225,8 @@ static void limit(struct store *store)
         return;
     actor_guard_begin();
     fallow_end(&store->fallow, &store->environment);
-    (void)environment_limit(&store->environment);
+    if (environment_limit(&store->environment) == OK && !store->environment.limited)
+        fallow_go_on(&store->fallow); /* the map ends where it did before the disk was full */
     actor_guard_end();
     views_go_on(store);
 }

@@ -47,7 +47,7 @@ enum fallow_phase { FALLOW_NONE, FALLOW_GROWING, FALLOW_STRETCHES };
 struct fallow {
     MDB_txn *reader; /* kept from one time to the next, also while it isn't open */
     bool open;
-    bool resting; /* the map was full: none until it has grown */
+    bool resting; /* the map was full: none until it is larger */
     enum fallow_phase phase;
     uint32_t usual; /* commands of a commit, lately; times FALLOW_LATELY */
     uint64_t until; /* a phase ends when the file holds more */
@@ -64,7 +64,7 @@ uint64_t fallow_growth(const struct fallow *fallow);
 bool fallow_yield(struct fallow *fallow, struct environment *environment);
 /* Before the map changes: no transaction may be open then. */
 void fallow_end(struct fallow *fallow, struct environment *environment);
-/* The map has grown. */
+/* The map has grown, or a disk that was full has room again. */
 void fallow_go_on(struct fallow *fallow);
 /* Before the environment is closed. */
 void fallow_close(struct fallow *fallow, struct environment *environment);

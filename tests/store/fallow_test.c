@@ -1,6 +1,9 @@
 /* Fallow: when it begins, what it may cost, and when it gives way. */
 #include "acutest.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include "store/fallow.h"
 #include "store/view.h"
 #include "tests/store/place.h"
@@ -151,6 +154,36 @@ static void test_D3_a_full_map_is_given_it_first(void)
     close_store();
 }
 
+/* Files may not grow any more, or may again. */
+static void disk_full(bool full)
+{
+    struct rlimit limit = {.rlim_cur = full ? store->environment.allocated : RLIM_INFINITY,
+                           .rlim_max = RLIM_INFINITY};
+    signal(SIGXFSZ, SIG_IGN);
+    TEST_ASSERT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+/* On a full disk all that is free is used, nobody fails in the middle of a commit, and with room it begins again. */
+static void test_D2_a_full_disk_ends_it(void)
+{
+    enum error e = OK;
+    open_store(256 * MIB, 0, MIB);
+    while (!store->fallow.open || store->fallow.phase != FALLOW_GROWING || sent < 100 * GROUP)
+        TEST_ASSERT(send_many(GROUP) == OK);
+    disk_full(true);
+    while (e == OK && sent < 100000)
+        e = send_many(GROUP);
+    TEST_CHECK_(e == ERR_NO_SPACE, "%s", error_name(e));
+    TEST_CHECK(store_state(store) == STORE_TIGHT && !store->fallow.open &&
+               store->environment.fallow_txn == 0);
+    TEST_CHECK_(free_bytes() < MIB, "%llu are free", (unsigned long long)free_bytes());
+    disk_full(false);
+    for (int i = 0; i < 200; i++)
+        TEST_CHECK(send_many(GROUP) == OK);
+    TEST_CHECK(store_state(store) == STORE_OPEN && store->fallow.open);
+    close_store();
+}
+
 static void test_not_where_little_is_allocated_ahead(void)
 {
     open_store(64 * MIB, 0, 64 << 10);
@@ -165,6 +198,7 @@ TEST_LIST
     {"its reader has no age", test_its_reader_has_no_age},
     {"not for single commands", test_not_for_single_commands},
     {"D3 a full map is given it first", test_D3_a_full_map_is_given_it_first},
+    {"D2 a full disk ends it", test_D2_a_full_disk_ends_it},
     {"not where little is allocated ahead", test_not_where_little_is_allocated_ahead},
     {NULL, NULL},
 };

@@ -124,8 +124,8 @@ static void escape_take(const uint8_t **p, char **to)
     *to = out;
 }
 
-/* From behind the opening quote to the closing one. NULL: *ret_bad is where, *ret_why what. */
-static inline const uint8_t *string_end(const uint8_t *p, const uint8_t *end, uint8_t *ret_flags,
+/* string_end, of what holds more than plain bytes or ends soon. */
+static const uint8_t *string_end_slowly(const uint8_t *p, const uint8_t *end, uint8_t *ret_flags,
                                         const uint8_t **ret_bad, const char **ret_why)
 {
     for (;;) {
@@ -158,6 +158,18 @@ static inline const uint8_t *string_end(const uint8_t *p, const uint8_t *end, ui
             return NULL;
         p += size;
     }
+}
+
+/* From behind the opening quote to the closing one. NULL: *ret_bad is where, *ret_why what. */
+static inline const uint8_t *string_end(const uint8_t *p, const uint8_t *end, uint8_t *ret_flags,
+                                        const uint8_t **ret_bad, const char **ret_why)
+{
+    uint64_t marks = 0;
+    while (end - p >= 8 && !(marks = special(hash_load64(p))))
+        p += 8;
+    if (marks && *(p += __builtin_ctzll(marks) >> 3) == '"')
+        return p;
+    return string_end_slowly(p, end, ret_flags, ret_bad, ret_why);
 }
 
 /* What stands between the quotes. */
@@ -287,7 +299,7 @@ static inline const uint8_t *number_end(const uint8_t *p, const uint8_t *end, ui
             p++;
     }
     if (p < end && (*p | 0x20) == 'e') {
-        *ret_flags = 0;
+        *ret_flags = JSON_POWER;
         p++;
         if (p < end && (*p == '+' || *p == '-'))
             p++;
@@ -387,14 +399,50 @@ bool json_integral(const struct json_text *json, const struct json_node *node)
     return d.point >= d.count;
 }
 
+/* Most numbers are short. What stands before the point, and whether there is anything but zeros behind it. False: this one is long,
+ * or has an exponent. */
+static inline bool short_of(const struct json_text *json, const struct json_node *node, uint64_t *ret_whole,
+                            bool *ret_more, bool *ret_negative)
+{
+    enum { SHORT = 19 }; /* of as many digits each is below 2^64 */
+    const uint8_t *p = (const uint8_t *)json->text.bytes + node->at, *end = p + node->length;
+    uint64_t whole = 0;
+    if (node->flags & JSON_POWER || node->length > SHORT)
+        return false;
+    *ret_negative = *p == '-';
+    p += *ret_negative;
+    while (p < end && *p != '.')
+        whole = whole * 10 + (uint64_t)(*p++ - '0');
+    while (p < end && (*p == '.' || *p == '0'))
+        p++;
+    *ret_whole = whole;
+    *ret_more = p < end;
+    *ret_negative &= whole || *ret_more; /* zero has no sign */
+    return true;
+}
+
+bool json_floor_of(const struct json_text *json, const struct json_node *node, int64_t *ret_floor,
+                   bool *ret_more)
+{
+    uint64_t whole;
+    bool negative;
+    if (node->kind != JSON_NUMBER || !short_of(json, node, &whole, ret_more, &negative) || whole > INT64_MAX)
+        return false;
+    *ret_floor = negative ? -(int64_t)whole - *ret_more : (int64_t)whole;
+    return true;
+}
+
 /* The size of an integer, without its sign; false when it is none or beyond 64 bits. */
 static bool magnitude_of(const struct json_text *json, const struct json_node *node, uint64_t *ret_value,
                          bool *ret_negative)
 {
     struct decimal d;
     uint64_t value = 0;
+    bool more;
     if (node->kind != JSON_NUMBER)
         return false;
+    if (short_of(json, node, ret_value, &more, ret_negative))
+        return !more;
     d = decimal_of(json, node);
     if (d.point < d.count || d.point > 20)
         return false;
@@ -439,9 +487,9 @@ double json_double_of(const struct json_text *json, const struct json_node *node
     return strtod(text, NULL); /* the process keeps the C locale */
 }
 
-bool json_finite(const struct json_text *json, const struct json_node *node)
+bool json_power_finite(const struct json_text *json, const struct json_node *node)
 {
-    int32_t point = node->flags & JSON_INTEGER ? 0 : decimal_of(json, node).point;
+    int32_t point = decimal_of(json, node).point;
     /* The largest double is 0.1797...e309. */
     return point < 309 || (point == 309 && !isinf(json_double_of(json, node)));
 }
@@ -513,24 +561,41 @@ static inline const struct json_node *slots_put(struct slots *slots, const struc
     }
 }
 
-/* A name that the object has twice, or NULL. Its nodes are the last ones so far. */
-static const struct json_node *name_twice(const struct json_text *json, const struct json_node *object)
+/* Names mostly differ in their length or in a letter at one of their ends. */
+static inline bool name_same(const struct json_text *json, const struct json_node *x,
+                             const struct json_node *y)
 {
-    const struct json_node *name = object + 1, *end = json->nodes + json->count, *other;
-    struct hash_key key;
+    const uint8_t *text = json->text.bytes, *left = text + x->at, *right = text + y->at;
+    if ((x->flags | y->flags) & JSON_ESCAPED)
+        return string_same(json, x, json, y);
+    return x->length == y->length && left[1] == right[1] && left[x->length - 2] == right[x->length - 2] &&
+           memcmp(left, right, x->length) == 0;
+}
+
+/* A name that the object has twice, or NULL. Its nodes are the last ones so far. Apart from the other for its slots: pages of stack
+ * that few objects need. */
+__attribute__((noinline)) static const struct json_node *name_twice_of_many(const struct json_text *json,
+                                                                            const struct json_node *object)
+{
+    const struct json_node *name = object + 1, *end = json->nodes + json->count;
+    struct hash_key key = key_of(json);
     struct slots slots;
-    if (object->count <= FEW_MEMBERS) {
-        for (; name < end; name = json->nodes + name[1].next)
-            for (other = object + 1; other < name; other = json->nodes + other[1].next)
-                if (string_same(json, other, json, name))
-                    return name;
-        return NULL;
-    }
-    key = key_of(json);
     slots_begin(&slots, object->count);
     for (; name < end; name = json->nodes + name[1].next)
         if (slots_put(&slots, json, name, string_hash(json, &key, name), string_same))
             return name;
+    return NULL;
+}
+
+static inline const struct json_node *name_twice(const struct json_text *json, const struct json_node *object)
+{
+    const struct json_node *name = object + 1, *end = json->nodes + json->count, *other;
+    if (object->count > FEW_MEMBERS)
+        return name_twice_of_many(json, object);
+    for (; name < end; name = json->nodes + name[1].next)
+        for (other = object + 1; other < name; other = json->nodes + other[1].next)
+            if (name_same(json, other, name))
+                return name;
     return NULL;
 }
 
@@ -761,19 +826,6 @@ void json_text_bare(struct json_text *json, struct json_node *node, struct span 
 }
 
 /* ---- looking ---- */
-
-const struct json_node *json_first(const struct json_text *json, const struct json_node *container)
-{
-    (void)json;
-    return container->count ? container + 1 : NULL;
-}
-
-const struct json_node *json_after(const struct json_text *json, const struct json_node *container,
-                                   const struct json_node *child)
-{
-    uint32_t next = container->kind == JSON_OBJECT ? child[1].next : child->next;
-    return next < container->next ? &json->nodes[next] : NULL;
-}
 
 /* The value of the member with this name, searched for from `from` to the end and then from the beginning. */
 static const struct json_node *member_from(const struct json_text *json, const struct json_node *object,

@@ -36,12 +36,13 @@ struct json_node {
     uint32_t next;   /* position of the node behind this one and all it holds */
     uint16_t count;  /* elements or members; 0 of all others */
     uint8_t kind;    /* enum json_kind */
-    uint8_t flags;   /* JSON_ESCAPED, JSON_INTEGER */
+    uint8_t flags;   /* JSON_ESCAPED and so on */
 };
 enum {
     JSON_ESCAPED = 1, /* a string with escapes */
     JSON_INTEGER = 2, /* a number without fraction or exponent */
-    JSON_BARE = 4     /* a string that stands there without quotes: json_text_bare */
+    JSON_BARE = 4,    /* a string that stands there without quotes: json_text_bare */
+    JSON_POWER = 8    /* a number with an exponent */
 };
 
 struct json_text {
@@ -78,9 +79,18 @@ static inline const struct json_node *json_root(const struct json_text *json)
 const struct json_node *json_member(const struct json_text *json, const struct json_node *object,
                                     const char *name);
 /* for (child = json_first(j, node); child; child = json_after(j, node, child)); of an object these are names. */
-const struct json_node *json_first(const struct json_text *json, const struct json_node *container);
-const struct json_node *json_after(const struct json_text *json, const struct json_node *container,
-                                   const struct json_node *child);
+static inline const struct json_node *json_first(const struct json_text *json,
+                                                 const struct json_node *container)
+{
+    (void)json;
+    return container->count ? container + 1 : NULL;
+}
+static inline const struct json_node *
+json_after(const struct json_text *json, const struct json_node *container, const struct json_node *child)
+{
+    uint32_t next = container->kind == JSON_OBJECT ? child[1].next : child->next;
+    return next < container->next ? &json->nodes[next] : NULL;
+}
 static inline const struct json_node *json_value_of(const struct json_node *name)
 {
     return name + 1;
@@ -102,7 +112,16 @@ bool json_uint64_of(const struct json_text *json, const struct json_node *node, 
 bool json_integral(const struct json_text *json, const struct json_node *node); /* of any size */
 /* The nearest double; 1e400 is infinite. */
 double json_double_of(const struct json_text *json, const struct json_node *node);
-bool json_finite(const struct json_text *json, const struct json_node *node); /* as a double */
+/* As a double; without an exponent all are. */
+bool json_power_finite(const struct json_text *json, const struct json_node *node);
+static inline bool json_finite(const struct json_text *json, const struct json_node *node)
+{
+    return !(node->flags & JSON_POWER) || json_power_finite(json, node);
+}
+/* The largest integer that isn't above the number, and whether the number is more than that. False: it isn't written in a
+ * way that says so at once (an exponent, more than 19 bytes); nothing follows from that. */
+bool json_floor_of(const struct json_text *json, const struct json_node *node, int64_t *ret_floor,
+                   bool *ret_more);
 /* Below 0, 0 or above 0: exactly how two numbers compare. */
 int json_number_compare(const struct json_text *a, const struct json_node *x, const struct json_text *b,
                         const struct json_node *y);

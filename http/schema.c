@@ -395,6 +395,7 @@ static struct property *property_named(struct schema *s, struct span name)
     ASSERT(s->properties_count < s->properties_max);
     property = &s->properties[s->properties_count++];
     property->name = name;
+    property->words = name_words_of(name);
     return property;
 }
 
@@ -606,7 +607,8 @@ static void index_properties(struct compiler *c, struct schema *s)
     s->slots = take(c->schemas, size * sizeof *s->slots);
     s->slots_mask = size - 1;
     for (uint16_t i = 0; i < s->properties_count; i++) {
-        uint32_t slot = (uint32_t)property_hash(s->properties[i].name) & s->slots_mask;
+        uint32_t slot =
+            (uint32_t)property_hash(s->properties[i].name, s->properties[i].words) & s->slots_mask;
         while (s->slots[slot])
             slot = (slot + 1) & s->slots_mask;
         s->slots[slot] = (uint16_t)(i + 1);

@@ -154,12 +154,18 @@ static bool defect_type(struct check *c, unsigned types, const struct json_node 
 
 /* ---- numbers ---- */
 
+/* A number as an integer and whether it is more than that; not small: it is another. */
+struct small {
+    int64_t floor;
+    bool more, small;
+};
+
 /* Below 0, 0 or above 0. */
 static int compare_to(const struct check *c, const struct schema *s, const struct json_node *node,
-                      const struct bound *bound, bool small, int64_t value)
+                      const struct bound *bound, const struct small *n)
 {
-    if (small && bound->small)
-        return (value > bound->value) - (value < bound->value);
+    if (n->small && bound->small)
+        return (n->floor > bound->value) - (n->floor < bound->value) + (n->floor == bound->value && n->more);
     return json_number_compare(c->json, node, &s->schemas->document, bound->node);
 }
 
@@ -169,15 +175,21 @@ static bool check_bounds(struct check *c, const struct schema *s, const struct j
                                         [BOUND_MAXIMUM] = "at most",
                                         [BOUND_ABOVE] = "above",
                                         [BOUND_BELOW] = "below"};
-    int64_t value = 0;
-    bool small = json_int64_of(c->json, node, &value);
+    struct small n = {.floor = 0};
+    n.small = json_floor_of(c->json, node, &n.floor, &n.more);
+    if (!n.small) {
+        n.more = false;
+        n.small = json_int64_of(c->json, node, &n.floor);
+    }
+    int64_t value = n.floor;
+    bool small = n.small && !n.more;
     for (unsigned i = 0; i < BOUND_KINDS; i++) {
         const struct bound *bound = &s->bounds[i];
         struct span raw;
         int order;
         if (!bound->node)
             continue;
-        order = compare_to(c, s, node, bound, small, value);
+        order = compare_to(c, s, node, bound, &n);
         if (i == BOUND_MINIMUM   ? order >= 0
             : i == BOUND_MAXIMUM ? order <= 0
             : i == BOUND_ABOVE   ? order > 0
@@ -293,43 +305,50 @@ static bool check_array(struct check *c, const struct schema *s, const struct js
     return valid;
 }
 
-static const struct property *property_named(const struct schema *s, struct span name)
+/* *next: where to look first, and then behind what was found: most members come in the order in which they are declared. */
+static inline const struct property *property_named(const struct schema *s, struct span name, uint32_t *next)
 {
-    uint32_t slot = (uint32_t)property_hash(name) & s->slots_mask;
+    struct name_words words = name_words_of(name);
+    if (*next < s->properties_count && property_is(&s->properties[*next], name, words))
+        return &s->properties[(*next)++];
+    uint32_t slot = (uint32_t)property_hash(name, words) & s->slots_mask;
     for (; s->slots[slot]; slot = (slot + 1) & s->slots_mask) {
         const struct property *property = &s->properties[s->slots[slot] - 1];
-        if (span_equal(property->name, name))
+        if (property_is(property, name, words)) {
+            *next = s->slots[slot];
             return property;
+        }
     }
     return NULL;
 }
 
 __attribute__((noinline)) static const struct property *
-property_escaped(const struct check *c, const struct schema *s, const struct json_node *name)
+property_escaped(const struct check *c, const struct schema *s, const struct json_node *name, uint32_t *next)
 {
     char room[JSON_TEXT_KEY_MAX];
     struct span text;
     json_string_of(c->json, name, room, sizeof room, &text);
-    return property_named(s, text);
+    return property_named(s, text, next);
 }
 
 /* The property of this name, or NULL. */
-static const struct property *property_of(const struct check *c, const struct schema *s,
-                                          const struct json_node *name)
+static inline const struct property *property_of(const struct check *c, const struct schema *s,
+                                                 const struct json_node *name, uint32_t *next)
 {
     struct span raw = json_raw_of(c->json, name);
     if (!s->slots)
         return NULL;
     if (name->flags & JSON_ESCAPED)
-        return property_escaped(c, s, name);
-    return property_named(s, span_of((const char *)raw.bytes + 1, raw.size - 2));
+        return property_escaped(c, s, name, next);
+    return property_named(s, span_of((const char *)raw.bytes + 1, raw.size - 2), next);
 }
 
 static void missing_members(struct check *c, const struct schema *s, const struct json_node *node)
 {
     uint64_t seen = 0;
+    uint32_t next = 0;
     for (const struct json_node *at = json_first(c->json, node); at; at = json_after(c->json, node, at)) {
-        const struct property *property = property_of(c, s, at);
+        const struct property *property = property_of(c, s, at, &next);
         seen |= property ? property->required : 0;
     }
     for (uint16_t i = 0; i < s->required_count; i++)
@@ -340,6 +359,7 @@ static void missing_members(struct check *c, const struct schema *s, const struc
 static bool check_object(struct check *c, const struct schema *s, const struct json_node *node)
 {
     uint64_t seen = 0;
+    uint32_t next = 0;
     bool valid;
     if (c->result && s->required)
         missing_members(c, s, node); /* before the defects of members */
@@ -348,7 +368,7 @@ static bool check_object(struct check *c, const struct schema *s, const struct j
         return valid;
     for (const struct json_node *at = json_first(c->json, node); at && (valid || c->result);
          at = json_after(c->json, node, at)) {
-        const struct property *property = property_of(c, s, at);
+        const struct property *property = property_of(c, s, at, &next);
         const struct schema *schema = s->others;
         if (property) {
             seen |= property->required;

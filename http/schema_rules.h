@@ -19,8 +19,14 @@ struct part {
     const struct schema *schema;
 };
 
+/* The first sixteen bytes of a name. */
+struct name_words {
+    uint64_t low, high;
+};
+
 struct property {
     struct span name;            /* in the document, or in the block when it has escapes */
+    struct name_words words;     /* of the name */
     const struct schema *schema; /* NULL: any */
     uint64_t required;           /* its bit in `seen`; 0: not required */
     bool declared;               /* in properties; else in required only */
@@ -83,14 +89,26 @@ struct schemas {
     char *free, *end;   /* what is left of it */
 };
 
-/* Names of properties are the contract's, so nobody has a hand in who collides with whom. */
-static inline uint64_t property_hash(struct span name)
+static inline struct name_words name_words_of(struct span name)
 {
-    uint64_t low, high;
-    hash_load16(name.bytes, name.size, &low, &high);
+    struct name_words words;
+    hash_load16(name.bytes, name.size, &words.low, &words.high);
+    return words;
+}
+
+/* Names of properties are the contract's, so nobody has a hand in who collides with whom. */
+static inline uint64_t property_hash(struct span name, struct name_words words)
+{
     if (name.size > 16)
-        high += hash_load64((const char *)name.bytes + name.size - 8);
-    return hash_mix(low ^ 0x9e3779b97f4a7c15u, high + name.size + 0x243f6a8885a308d3u);
+        words.high += hash_load64((const char *)name.bytes + name.size - 8);
+    return hash_mix(words.low ^ 0x9e3779b97f4a7c15u, words.high + name.size + 0x243f6a8885a308d3u);
+}
+
+static inline bool property_is(const struct property *property, struct span name, struct name_words words)
+{
+    return property->words.low == words.low && property->words.high == words.high &&
+           property->name.size == name.size &&
+           (name.size <= 16 || memcmp(property->name.bytes, name.bytes, name.size) == 0);
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include <parson.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include "http/json_text.h"
 #include "runtime/assert.h"
@@ -23,10 +24,33 @@ static void check_string(const struct json_text *json, const struct json_node *n
     free(room);
 }
 
+/* Below 0, 0, above 0: the number against this integer. */
+static int compare_to(const struct json_text *json, const struct json_node *node, int64_t value)
+{
+    char text[24];
+    struct json_node other;
+    struct json_text one = {.nodes = &other, .nodes_max = 1};
+    struct json_error error;
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    ASSERT(json_text_read(&one, span_text(text), NULL, &error));
+    return json_number_compare(json, node, &one, &other);
+}
+
+static void check_floor(const struct json_text *json, const struct json_node *node)
+{
+    int64_t floor;
+    bool more;
+    if (!json_floor_of(json, node, &floor, &more))
+        return;
+    ASSERT(more ? compare_to(json, node, floor) > 0 : compare_to(json, node, floor) == 0);
+    ASSERT(floor == INT64_MAX || compare_to(json, node, floor + 1) < 0);
+}
+
 static void check_number(const struct json_text *json, const struct json_node *node, double parsons)
 {
     int64_t value;
     uint64_t size;
+    check_floor(json, node);
     ASSERT(json_double_of(json, node) == parsons);
     ASSERT(json_number_compare(json, node, json, node) == 0);
     if (json_int64_of(json, node, &value))

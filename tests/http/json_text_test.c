@@ -506,6 +506,43 @@ static void integers(void)
     }
 }
 
+static void floors(void)
+{
+    static const struct {
+        const char *written;
+        bool known, more;
+        int64_t floor;
+    } cases[] = {
+        {"0", true, false, 0},
+        {"-0", true, false, 0},
+        {"-0.000", true, false, 0},
+        {"17", true, false, 17},
+        {"17.00", true, false, 17},
+        {"17.03", true, true, 17},
+        {"0.00000000000000001", true, true, 0},
+        {"-17", true, false, -17},
+        {"-17.0", true, false, -17},
+        {"-17.03", true, true, -18},
+        {"-0.5", true, true, -1},
+        {"9223372036854775807", true, false, INT64_MAX},
+        {"9223372036854775808", false, false, 0},
+        {"-999999999999999999", true, false, -999999999999999999},
+        {"-9999999999999999.5", true, true, -10000000000000000},
+        {"12345678901234567890", false, false, 0},
+        {"1e1", false, false, 0},
+        {"1.5E0", false, false, 0},
+        {"\"1\"", false, false, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct json_text json = read_here(cases[i].written);
+        int64_t floor = 0;
+        bool more = false, known = json_floor_of(&json, json_root(&json), &floor, &more);
+        TEST_CASE(cases[i].written);
+        TEST_CHECK(known == cases[i].known);
+        TEST_CHECK(!known || (floor == cases[i].floor && more == cases[i].more));
+    }
+}
+
 static double double_of(const char *written)
 {
     struct json_text json = read_here(written);
@@ -718,6 +755,7 @@ TEST_LIST
     {"strings without their escapes", strings},
     {"bare text is a string", bare_text},
     {"integers are exact", integers},
+    {"floors of numbers", floors},
     {"doubles are the nearest ones", doubles},
     {"numbers are compared exactly", numbers_are_compared_exactly},
     {"sameness", sameness},

@@ -49,11 +49,8 @@ struct run {
 /* The bytes of a command lie in another core's cache. */
 static void fetch(const struct run *run, size_t i)
 {
-    if (i >= run->count)
-        return;
-    struct span bytes = run->items[i].bytes;
-    for (uint32_t at = 0; at < bytes.size; at += 64)
-        __builtin_prefetch((const uint8_t *)bytes.bytes + at);
+    if (i < run->count)
+        span_fetch(run->items[i].bytes);
 }
 
 static void decode(struct run *run)

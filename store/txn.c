@@ -155,8 +155,11 @@ enum error txn_get(struct txn *txn, uint32_t table, struct span key, uint8_t *re
     leave(txn);
     if (code == MDB_NOTFOUND && (looked = look(txn, table, LEAVES_AROUND, key)) != OK)
         return looked;
-    return code ? read_error(txn, code)
-                : value_open(e->seeds[table], key, span_of(v.mv_data, v.mv_size), ret_version, ret_bytes);
+    if (code)
+        return read_error(txn, code);
+    struct span value = span_of(v.mv_data, v.mv_size);
+    span_fetch(value); /* comes in while the key's checksum is made */
+    return value_open(e->seeds[table], key, value, ret_version, ret_bytes);
 }
 
 enum error txn_read(struct txn *txn, uint32_t table, struct span key, void *ret_record)

@@ -45,6 +45,15 @@ WARN := -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototype
 	-Wpointer-arith -Wcast-qual -Wvla -Wundef -Werror
 CODE := -std=gnu17 $(OPT) -g -fno-omit-frame-pointer -ftls-model=initial-exec -fstack-protector-strong -fPIE
 
+# A copy of the tree with a planted defect (chaos/mutants/run): it compiles only with this, and is for no one to install.
+MUTANT ?=
+ifneq ($(MUTANT),)
+CODE += -DCOPPICE_MUTANT
+ifneq ($(filter install,$(MAKECMDGOALS)),)
+$(error MUTANT is '$(MUTANT)': what holds a planted defect is not installed)
+endif
+endif
+
 # gcc for any x86-64 clears and copies a few dozen bytes by `rep stos` and `rep movs`, which cost some 30 cycles before the first of
 # them; as clang does it, small ones become stores in a row and the others calls of memset and memcpy.
 ifeq ($(findstring clang,$(COMPILER))$(MACHINE),x86_64)
@@ -166,7 +175,7 @@ LINKED         := $(filter-out $(FAILING_TEST),$(LINKED))
 # --- everyday ----------------------------------------------------------------------------------------------------------
 
 .PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit format
-.PHONY: powercut powercut-full kill9 damage traffic contract docs
+.PHONY: powercut powercut-full kill9 damage mutants traffic contract docs
 .PHONY: present present-test peers always check tests benches fuzzers cutters
 
 build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
@@ -255,6 +264,10 @@ traffic: deps ## clients of the job API, and what they see of a running server: 
 races: deps ## two processes that open one store at the same moment, 10,000 times: exactly one has it
 	@$(MAKE) --no-print-directory $(B)/tests/store/two_test
 	@TWO_RACES=10000 $(B)/tests/store/two_test
+
+MUTANTS ?=
+mutants: deps ## defects planted one by one, each of which a harness has to find: MUTANTS='--some 12', MUTANTS=lease
+	@B=$(B) chaos/mutants/run $(MUTANTS)
 
 coverage: deps ## run the tests and print the share of executed lines per file and floor
 	@find build/coverage -name '*.gcda' -delete 2>/dev/null || true

@@ -128,9 +128,10 @@ CHAOS         := $(filter-out $(CHAOS_HELPERS),$(wildcard chaos/*.c))
 ifneq ($(MODE),)
 SCRIPTS := $(filter-out tests/house_test.sh tests/install_test.sh,$(SCRIPTS))
 endif
-# One thread each and a hundred thousand stores: nothing races in them, and with the thread sanitizer they take minutes.
+# One thread each, and a hundred thousand stores or pipelines: nothing races in them, and with the thread sanitizer they take minutes.
 ifeq ($(MODE),tsan)
-TESTS := $(filter-out tests/store/failing_test.c tests/store/image_test.c,$(TESTS))
+TESTS := $(filter-out $(addprefix tests/,$(addsuffix _test.c,store/failing store/failing_deeds store/image store/job_model \
+	http/splitter)),$(TESTS))
 endif
 ifneq ($(TEST),)
 TESTS   := $(foreach t,$(TESTS),$(if $(findstring $(TEST),$t),$t))

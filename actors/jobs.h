@@ -26,6 +26,7 @@ struct jobs_settings {
     uint32_t payload_max;     /* limits.max_job_payload_bytes */
     uint8_t types;            /* jobs.allowed_types: bit per enum job_type */
     bool priorities;          /* jobs.priorities */
+    bool fair;                /* jobs.fairness is clients: they take turns (store/job_fairness.h) */
     /* limits */
     uint32_t queue_max;          /* limits.max_queue_size */
     uint32_t active_max;         /* limits.max_active_jobs */

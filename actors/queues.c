@@ -3,6 +3,7 @@
 #include "actors/worker.h"
 #include "runtime/telemetry.h"
 #include "store/job_bulk.h"
+#include "store/job_fairness.h"
 #include "store/job_pause.h"
 #include "store/job_schedule.h"
 #include "store/view.h"
@@ -127,10 +128,22 @@ static const struct chore {
 };
 #define CHORES (sizeof(chores) / sizeof(*chores))
 
+static enum error set_fairness(void)
+{
+    struct job_fairness c = {.on = jobs_settings().fair, .most = FAIRNESS_SORT_MAX};
+    struct job_fairness_set set = {.sorted = 0};
+    size_t size = 0;
+    enum error e = submit(&job_fairness_class, &c, &set, sizeof(set), &size);
+    if (!e && set.damaged > 0)
+        TELEMETRY(STORE_DAMAGED, set.damaged, DIM(COMPONENT, "queues"), DIM(REASON, "jobs"));
+    return e;
+}
+
 /* ---- what is due, and when the next is ---- */
 
 struct outlook {
     bool due[CHORES];
+    bool unfair;      /* turns aren't taken as they should be */
     uint64_t next_ns; /* from now */
 };
 
@@ -152,6 +165,8 @@ static enum error look_out(struct outlook *o)
         if (!e && !o->due[i] && at_us - now_us < o->next_ns / NS_PER_US)
             o->next_ns = (at_us - now_us) * NS_PER_US;
     }
+    if (!e)
+        e = fairness_pending(&view->txn, jobs_settings().fair, &o->unfair);
     view_close(view);
     return e;
 }
@@ -168,8 +183,8 @@ static void sleep_until(struct queues *q, uint64_t deadline)
 
 static enum error work_off(const struct outlook *o, bool *ret_any)
 {
-    enum error first = OK;
-    *ret_any = false;
+    enum error first = o->unfair ? set_fairness() : OK;
+    *ret_any = o->unfair;
     for (size_t i = 0; i < CHORES; i++) {
         enum error e = o->due[i] ? chores[i].step() : OK;
         *ret_any |= o->due[i];

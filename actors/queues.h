@@ -5,6 +5,9 @@
  *     DUE_JOB_BULK             job.bulk_step takes the first bulk action that is due a step further (store/job_bulk.h)
  *     DUE_SCHEDULE             schedule.fire deals with the first time that is due (store/job_schedule.h)
  *
+ * And, whenever it looks, whether clients take turns as jobs.fairness says: job.fairness, step by step, until all that was queued
+ * before has been given its turn (store/job_fairness.h).
+ *
  * One actor: none of this is in the way of a job, and each command is short. It sleeps until something is due, is woken when
  * something new may be, and comes by every QUEUES_LOOK_MS in any case. It keeps nothing, so one that dies is started again and
  * finds in the store where things are.

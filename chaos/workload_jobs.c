@@ -14,6 +14,7 @@ const struct command_class *const workload_job_classes[WORKLOAD_JOB_CLASSES] = {
     &job_reap_class,     &job_pause_class,       &job_resume_class,      &job_unpark_class,
     &job_run_class,      &job_bulk_class,        &job_bulk_abort_class,  &job_bulk_step_class,
     &schedule_put_class, &schedule_remove_class, &schedule_switch_class, &schedule_fire_class,
+    &job_fairness_class,
 };
 
 /* Few clients, so that their keys and queues meet. */
@@ -194,7 +195,7 @@ static struct uuid some_queued(struct workload *w, struct txn *txn)
     struct key from;
     struct job_queue row = {.id = workload_id(w, txn, TABLE_JOBS)};
     from.size = 0;
-    key_add_u8(&from, (uint8_t)(LANE_SERVER + dice_below(&w->dice, 4)));
+    key_add_u8(&from, (uint8_t)(LANE_SERVER + dice_below(&w->dice, LANE_COUNT - LANE_SERVER)));
     struct scan scan = txn_scan(txn, TABLE_JOB_QUEUE, key_span(&from), 0, SCAN_UP);
     if (scan_next(&scan))
         (void)scan_read(&scan, &row);
@@ -231,6 +232,9 @@ static bool draw_pause(struct workload *w, struct txn *txn, struct batch_item *i
     const struct job_unpark unpark = {.wall_us = w->at_us + dice_below(&w->dice, 3600) * SECOND_US,
                                       .most = (uint16_t)(1 + dice_below(&w->dice, 8))};
     const struct job_run run = {some_queued(w, txn)};
+   
+    const struct job_fairness fairness = {.on = dice_chance(&w->dice, 500),
+                                          .most = (uint16_t)(dice_chance(&w->dice, 30) ? 0 : 4)};
     switch (code) {
     case 220: /* job.pause */
         if (dice_chance(&w->dice, 300))
@@ -249,6 +253,9 @@ static bool draw_pause(struct workload *w, struct txn *txn, struct batch_item *i
         return true;
     case 223: /* job.run */
         workload_encode(w, item, &job_run_class, &run);
+        return true;
+    case 227: /* job.fairness */
+        workload_encode(w, item, &job_fairness_class, &fairness);
         return true;
     default:
         return false;

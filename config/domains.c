@@ -41,6 +41,7 @@ static void configure_jobs(const struct options *o)
         .active_max = (uint32_t)o->limits_max_active_jobs,
         .active_queues = strcmp(o->limits_active_jobs_policy, "queue") == 0,
         .client_running_max = (uint32_t)o->jobs_client_concurrency,
+        .fair = strcmp(o->jobs_fairness, "clients") == 0,
         .retry_max = (uint16_t)o->retry_max,
         .retry_auto = o->retry_auto,
         .backoff_base_us = o->retry_backoff_base / US,

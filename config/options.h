@@ -323,6 +323,8 @@ enum option_mark {
       "take a priority from 0 to 9 with a submit, of which higher ones run first; off: first in, first out") \
     X(jobs_client_concurrency, "jobs.client_concurrency", COUNT, FOR_SERVER, 0, 1000000, MARK_RELOAD, "0",   \
       "jobs", "of one client that run at a time; 0: any number")                                             \
+    X(jobs_fairness, "jobs.fairness", CHOICE, FOR_SERVER, 0, 0, MARK_RELOAD, "fifo", "fifo|clients",         \
+      "which job is next: the oldest, whosever it is; or clients take turns, each with its oldest")          \
     X(workers_count, "workers.count", COUNT, FOR_SERVER, 0, 1024, MARK_RESTART, "64", "workers",             \
       "that run the catalogue's jobs; 0: none, and jobs stay QUEUED")                                        \
     X(workers_max_concurrency, "workers.max_concurrency", COUNT, FOR_SERVER, 1, 64, MARK_RESTART, "1",       \

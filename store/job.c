@@ -733,9 +733,11 @@ static void check_queue(struct check *check, struct txn *txn, const struct job *
                        job_state_name(job->state), job->lane);
         return;
     }
-    struct key row = job_queue_key(job);
+    struct key row = job_queue_key(job), second = job_queue_order_key(job);
     if (queued && !there(txn, TABLE_JOB_QUEUE, &row))
         check_complain(check, "jobs: %s has no row in the queue", id);
+    if (queued && job->lane == LANE_FAIR && !there(txn, TABLE_JOB_QUEUE, &second))
+        check_complain(check, "jobs: %s has no row in the order of creation", id);
 }
 
 void job_check(struct check *check, struct txn *txn, struct span key, const void *value)

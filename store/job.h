@@ -132,7 +132,7 @@ enum job_slot {
     X(slot, U8, 0, 1) /* enum job_slot: of its client's limit */                               \
     X(attempt, U16, 0, 1)                                                                      \
     X(events, U32, 0, 1) /* how many it has */                                                 \
-    X(place, U64, 0, 1)  /* in the queue: FIFO by seq unless fairness is on */                 \
+    X(place, U64, 0, 1)  /* in the queue: by seq */                                            \
     X(outbox_first, U64, 0,                                                                    \
       1) /* rows of the outbox that tell of it, the first and the newest; 0: there was none */ \
     X(outbox_last, U64, 0, 1)                                                                  \

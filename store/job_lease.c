@@ -3,6 +3,7 @@
 #include "store/checksum.h"
 #include "store/counter.h"
 #include "store/job_change.h"
+#include "store/job_fairness.h"
 #include "store/job_pause.h"
 #include "store/job_queue.h"
 #include "store/job_submit.h"
@@ -24,11 +25,14 @@ static const struct span nothing = {NULL, 0};
 /* ---- which one is next ---- */
 
 /* Jobs that this claim passes by: they can't be read, or those who would have to be told of them can't be. They keep their
- * place, and whoever stands behind them comes first. */
+ * place, and whoever stands behind them comes first. And the clients that it has passed by, none of whose jobs may run now: where
+ * they take turns (store/job_fairness.h), it goes on behind this one. */
 struct passed {
     enum error why; /* of the first */
     uint32_t count;
     struct key last;
+    bool turns_passed;
+    struct uuid client;
     struct job_turn turns[JOB_PASSED_MAX];
 };
 
@@ -54,22 +58,23 @@ struct candidate {
     struct uuid id;
     struct key key;
     enum error error; /* its row can't be read */
+    bool in_turn;     /* of its client, who was served last when it is claimed */
+    struct uuid client;
 };
 
-/* The first row that isn't passed, of all that is in the claim's lane or (outside) of this kind. Ends: of those passed none
- * comes twice. */
-static enum error first_of(struct txn *txn, const struct job_claim *c, const struct uuid *work,
-                           const struct passed *passed, struct candidate *ret)
+/* The first row that isn't passed, of all that is in the lane, or in it of this client (and kind). Ends: of those passed none comes
+ * twice. */
+static enum error first_in(struct txn *txn, enum job_lane lane, const struct uuid *name,
+                           const struct uuid *work, const struct passed *passed, bool go_on,
+                           struct candidate *ret)
 {
-    const struct uuid *name = c->lane == LANE_OUTSIDE ? &c->client : NULL;
     struct job_queue row = {.id = {{0}}};
     struct key behind;
-    bool go_on = !name && passed->count > 0; /* there they stand together, at the front */
     enum error e;
     if (go_on)
         behind = passed->last;
     do {
-        e = job_queue_next(txn, c->lane, name, work, go_on ? &behind : NULL, &row, &ret->key);
+        e = job_queue_next(txn, lane, name, work, go_on ? &behind : NULL, &row, &ret->key);
         if (ret->key.size == 0)
             return e;
         behind = ret->key;
@@ -77,7 +82,14 @@ static enum error first_of(struct txn *txn, const struct job_claim *c, const str
     } while (is_passed(passed, &ret->key));
     ret->id = row.id;
     ret->error = e;
+    ret->in_turn = false;
     return OK;
+}
+
+static bool before(const struct candidate *a, const struct candidate *b)
+{
+    struct job_turn one = job_queue_turn(&a->key), other = job_queue_turn(&b->key);
+    return memcmp(&one, &other, sizeof(one)) < 0;
 }
 
 /* The better of *best and the first of this kind. */
@@ -85,11 +97,10 @@ static enum error consider(struct txn *txn, const struct job_claim *c, const str
                            const struct passed *passed, struct candidate *best, bool *found)
 {
     struct candidate one;
-    enum error e = first_of(txn, c, work, passed, &one);
+    enum error e = first_in(txn, LANE_OUTSIDE, &c->client, work, passed, false, &one);
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
-    struct job_turn turn = job_queue_turn(&one.key), first = *found ? job_queue_turn(&best->key) : turn;
-    if (!*found || memcmp(&turn, &first, sizeof(turn)) < 0)
+    if (!*found || before(&one, best))
         *best = one;
     *found = true;
     return OK;
@@ -117,6 +128,69 @@ static enum error next_outside(struct txn *txn, const struct job_claim *c, const
             e = more;
     }
     return e ? e : found ? OK : ERR_NOT_FOUND;
+}
+
+/* Of the client whose turn it is; of one that has none but what is passed, the next one's. */
+static enum error first_in_turn(struct txn *txn, const struct fairness *f, const struct passed *passed,
+                                struct candidate *ret)
+{
+    struct uuid last = passed->turns_passed ? passed->client : f->last;
+    struct job_round round = {.last = last, .at = last};
+    enum error e;
+    while ((e = job_round_next(txn, &round)) == OK) {
+        e = first_in(txn, LANE_FAIR, &round.at, NULL, passed, false, ret);
+        if (e == ERR_NOT_FOUND)
+            continue; /* as often as jobs are passed, at most */
+        ret->in_turn = !e;
+        ret->client = round.at;
+        return e;
+    }
+    return e;
+}
+
+/* An operator's wish comes first, and what hasn't been given its turn yet last. */
+static enum error next_in_turn(struct txn *txn, const struct fairness *f, const struct passed *passed,
+                               struct candidate *ret)
+{
+    struct candidate other;
+    enum error e = first_in(txn, LANE_SERVER, NULL, NULL, passed, false, &other);
+    bool any = !e;
+    if (e && e != ERR_NOT_FOUND)
+        return e;
+    if (any && job_queue_turn(&other.key).bytes[0] == 0) {
+        *ret = other;
+        return OK;
+    }
+    e = first_in_turn(txn, f, passed, ret);
+    if (e == ERR_NOT_FOUND && any) {
+        *ret = other;
+        e = OK;
+    }
+    return e;
+}
+
+/* In the order of creation, part of which is left of a time when clients took turns. */
+static enum error next_of_both(struct txn *txn, const struct passed *passed, struct candidate *ret)
+{
+    struct candidate other;
+    enum error e = first_in(txn, LANE_SERVER, NULL, NULL, passed, false, ret);
+    if (e && e != ERR_NOT_FOUND)
+        return e;
+    enum error more = first_in(txn, LANE_ORDER, NULL, NULL, passed, false, &other);
+    if (!more && (e || before(&other, ret)))
+        *ret = other;
+    return e && more ? more : more && more != ERR_NOT_FOUND ? more : OK;
+}
+
+/* Of all clients: what is passed stands together, at the front. */
+static enum error next_inside(struct txn *txn, const struct passed *passed, struct fairness *ret_fairness,
+                              struct candidate *ret)
+{
+    enum error e = fairness_read(txn, ret_fairness);
+    if (e == ERR_NOT_FOUND)
+        return first_in(txn, LANE_SERVER, NULL, NULL, passed, passed->count > 0, ret);
+    return !e && ret_fairness->on ? next_in_turn(txn, ret_fairness, passed, ret)
+                                  : next_of_both(txn, passed, ret);
 }
 
 static enum error room_for(struct txn *txn, const struct job_claim *c)
@@ -186,12 +260,14 @@ static bool stands_there(const struct job *job, const struct key *key)
 {
     if (job->state != JOB_QUEUED || job->lane == LANE_NONE)
         return false;
-    struct key wanted = job_queue_key(job);
-    return span_equal(key_span(key), key_span(&wanted));
+    struct key wanted = job_queue_key(job), second = job_queue_order_key(job);
+    return span_equal(key_span(key), key_span(&wanted)) ||
+           (job->lane == LANE_FAIR && span_equal(key_span(key), key_span(&second)));
 }
 
 /* Whether it may run. ERR_NOT_FOUND: none may; ERR_CONFLICT: it has been set aside, where it belongs. */
-static enum error may_run(struct txn *txn, const struct job_claim *c, struct job *job, uint32_t *aside)
+static enum error may_run(struct txn *txn, const struct job_claim *c, struct job *job, uint32_t *aside,
+                          struct passed *passed)
 {
     enum job_lane lane = LANE_NONE;
     enum error e = verdict(txn, c, job, &lane);
@@ -200,6 +276,10 @@ static enum error may_run(struct txn *txn, const struct job_claim *c, struct job
     if (*aside == 0)
         return ERR_NOT_FOUND;
     --*aside;
+    if (lane != LANE_PAUSED_WORK) { /* as all others of the client: those come to it in later rounds */
+        passed->turns_passed = true;
+        passed->client = job->client;
+    }
     if (lane == LANE_LIMITED)
         job->slot = JOB_NO_SLOT; /* others are counted, and bring it back */
     else
@@ -217,7 +297,8 @@ static uint64_t later_of(uint64_t a, uint64_t b)
 /* A claim that has waited for the writer may be older than the end of the job's backoff, which has overtaken it: the job is assigned
  * no earlier than that. */
 static enum error take(struct txn *txn, uint64_t at_us, const struct job_claim *c,
-                       const struct candidate *one, uint64_t fence, uint32_t *aside, struct answer *answer)
+                       const struct candidate *one, uint64_t fence, uint32_t *aside, struct passed *passed,
+                       struct answer *answer)
 {
     struct job_texts texts;
     struct job job;
@@ -225,7 +306,7 @@ static enum error take(struct txn *txn, uint64_t at_us, const struct job_claim *
     if (e == ERR_NOT_FOUND || (!e && !stands_there(&job, &one->key)))
         return ERR_DAMAGED;
     if (!e)
-        e = may_run(txn, c, &job, aside);
+        e = may_run(txn, c, &job, aside, passed);
     if (!e)
         e = job_tellable(txn, &job);
     if (!e)
@@ -257,15 +338,18 @@ static enum error take(struct txn *txn, uint64_t at_us, const struct job_claim *
 static enum error claim_one(struct txn *txn, uint64_t at_us, const struct job_claim *c, uint32_t *aside,
                             struct passed *passed, struct answer *answer)
 {
+    struct fairness fairness;
     struct candidate one;
     uint64_t fence;
     enum error e = next_fence(txn, &fence);
     while (!e) {
         e = c->lane == LANE_OUTSIDE ? next_outside(txn, c, passed, &one)
-                                    : first_of(txn, c, NULL, passed, &one);
+                                    : next_inside(txn, passed, &fairness, &one);
         if (e)
             break;
-        e = one.error ? one.error : take(txn, at_us, c, &one, fence, aside, answer);
+        e = one.error ? one.error : take(txn, at_us, c, &one, fence, aside, passed, answer);
+        if (!e && one.in_turn)
+            fairness_served(txn, &fairness, &one.client);
         if (!e)
             return OK;
         if (e == ERR_NOT_FOUND || txn->error || (e != ERR_CONFLICT && passed->count == JOB_PASSED_MAX))
@@ -288,6 +372,7 @@ static enum error apply_claim(struct txn *txn, uint64_t at_us, const void *comma
         e = ERR_INVALID;
     passed.count = 0; /* the rest is large, and not cleared */
     while (!e && claimed < most) {
+        passed.turns_passed = false;
         e = room_for(txn, c);
         if (!e)
             e = claim_one(txn, at_us, c, &aside, &passed, answer);

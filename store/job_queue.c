@@ -2,6 +2,7 @@
 
 #include "store/check.h"
 #include "store/counter.h"
+#include "store/job_fairness.h"
 #include "store/store.h"
 
 #define job_queue_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_queue, name, TYPE, limit, since)
@@ -40,6 +41,7 @@ struct key job_queue_key(const struct job *job)
         break;
     case LANE_PAUSED_CLIENT:
     case LANE_LIMITED:
+    case LANE_FAIR:
         key = lane_key(job->lane, &job->client, NULL);
         break;
     default:
@@ -50,9 +52,17 @@ struct key job_queue_key(const struct job *job)
     return key;
 }
 
+struct key job_queue_order_key(const struct job *job)
+{
+    struct key key = lane_key(LANE_ORDER, NULL, NULL);
+    key_add_u8(&key, job_queue_rank(job));
+    key_add_u64(&key, job->place);
+    return key;
+}
+
 static void wake(struct txn *txn, const struct job *job)
 {
-    if (job->lane == LANE_SERVER)
+    if (job->lane == LANE_SERVER || job->lane == LANE_FAIR)
         txn_wake_one(txn, JOB_TOPIC_QUEUE);
     else if (job->lane == LANE_OUTSIDE)
         txn_wake(txn, job_topic_client(&job->client));
@@ -62,7 +72,7 @@ static void wake(struct txn *txn, const struct job *job)
 static struct key aside_label(uint8_t lane, const struct uuid *client, const struct uuid *work)
 {
     struct key label = {.size = 0};
-    if (lane < LANE_PAUSED_WORK)
+    if (lane < LANE_PAUSED_WORK || lane > LANE_LIMITED)
         return label;
     key_add_u8(&label, lane);
     key_add_uuid(&label, lane == LANE_PAUSED_WORK ? work : client);
@@ -88,31 +98,46 @@ static void put(struct txn *txn, struct job *job, enum job_lane lane)
     struct job_queue row = {.id = job->id, .client = job->client, .work = job->work};
     ASSERT(job->lane == LANE_NONE && job->priority <= JOB_PRIORITY_MAX);
     job->lane = (uint8_t)lane;
-    struct key key = job_queue_key(job);
+    struct key key = job_queue_key(job), second = job_queue_order_key(job);
     txn_add(txn, TABLE_JOB_QUEUE, key_span(&key), &row);
+    if (lane == LANE_FAIR)
+        txn_add(txn, TABLE_JOB_QUEUE, key_span(&second), &row);
     count_aside(txn, job, 1);
-    wake(txn, job);
 }
 
 void job_queue_put(struct txn *txn, struct job *job)
 {
-    put(txn, job, job->kind == WORK_KIND_USER ? LANE_OUTSIDE : LANE_SERVER);
+    enum job_lane lane = job->kind == WORK_KIND_USER      ? LANE_OUTSIDE
+                         : !job->pass && fairness_on(txn) ? LANE_FAIR
+                                                          : LANE_SERVER;
+    put(txn, job, lane);
+    wake(txn, job);
 }
 
 void job_queue_take(struct txn *txn, struct job *job)
 {
     if (job->lane == LANE_NONE)
         return;
-    struct key key = job_queue_key(job);
+    struct key key = job_queue_key(job), second = job_queue_order_key(job);
     if (txn_try_remove(txn, TABLE_JOB_QUEUE, key_span(&key)) == OK)
         count_aside(txn, job, -1); /* one that has gone isn't counted either */
+    if (job->lane == LANE_FAIR)
+        (void)txn_try_remove(txn, TABLE_JOB_QUEUE, key_span(&second));
     job->lane = LANE_NONE;
+}
+
+void job_queue_sort(struct txn *txn, struct job *job)
+{
+    ASSERT(job->lane == LANE_SERVER);
+    job_queue_take(txn, job);
+    put(txn, job, LANE_FAIR);
 }
 
 void job_queue_move(struct txn *txn, struct job *job, enum job_lane lane)
 {
     job_queue_take(txn, job);
     put(txn, job, lane);
+    wake(txn, job);
 }
 
 enum error job_queue_next(struct txn *txn, enum job_lane lane, const struct uuid *name,
@@ -213,7 +238,107 @@ enum error job_queue_next_work(struct txn *txn, const struct uuid *client, const
     return found ? OK : e ? e : ERR_NOT_FOUND;
 }
 
-enum error job_queue_ahead(struct txn *txn, const struct job *job, uint32_t most, uint32_t *ret_count)
+/* The client behind `after` (NULL: the first) that has a row in LANE_FAIR. */
+static enum error next_client(struct txn *txn, const struct uuid *after, struct uuid *ret_client)
+{
+    struct key from = lane_key(LANE_FAIR, after, NULL);
+    while (after && from.size < 1 + UUID_SIZE + 9) /* behind all rows of that client */
+        key_add_u8(&from, 0xff);
+    struct scan scan = txn_scan(txn, TABLE_JOB_QUEUE, key_span(&from), 1, SCAN_UP);
+    (void)scan_next(&scan);
+    bool found = scan.key.size >= 1 + UUID_SIZE; /* also of a row that can't be read */
+    if (found)
+        memcpy(ret_client, (const uint8_t *)scan.key.bytes + 1, UUID_SIZE);
+    enum error e = scan_end(&scan);
+    return found ? OK : e ? e : ERR_NOT_FOUND;
+}
+
+enum error job_round_next(struct txn *txn, struct job_round *round)
+{
+    enum error e = ERR_NOT_FOUND;
+    if (!round->again)
+        e = next_client(txn, &round->at, &round->at);
+    if (round->again || e == ERR_NOT_FOUND) {
+        e = next_client(txn, round->again ? &round->at : NULL, &round->at);
+        round->again = true;
+    }
+    bool over = !e && round->again && memcmp(&round->at, &round->last, UUID_SIZE) > 0;
+    return over ? ERR_NOT_FOUND : e;
+}
+
+enum error job_queue_any_fair(struct txn *txn, bool *ret_any)
+{
+    struct job_queue row;
+    struct key key;
+    enum error e = job_queue_next(txn, LANE_ORDER, NULL, NULL, NULL, &row, &key);
+    *ret_any = key.size > 0;
+    return *ret_any || e == ERR_NOT_FOUND ? OK : e;
+}
+
+/* ---- how many are before it ---- */
+
+/* Rows of a lane before this turn, or of what is in it of `name`; adds to *count, which ends at `most`. */
+static enum error count_before(struct txn *txn, enum job_lane lane, const struct uuid *name,
+                               const struct job_turn *turn, uint32_t most, uint32_t *count)
+{
+    struct key from = lane_key(lane, name, NULL);
+    struct scan scan = txn_scan(txn, TABLE_JOB_QUEUE, key_span(&from), from.size, SCAN_UP);
+    while (*count < most && scan_next(&scan)) {
+        struct key key = {.size = 0};
+        key_add(&key, scan.key.bytes, scan.key.size);
+        struct job_turn other = job_queue_turn(&key);
+        if (memcmp(&other, turn, sizeof(other)) >= 0)
+            break;
+        ++*count;
+    }
+    return scan_end(&scan);
+}
+
+/* Up to `most` rows of this client. */
+static enum error count_of(struct txn *txn, const struct uuid *client, uint32_t most, uint32_t *count)
+{
+    struct key from = lane_key(LANE_FAIR, client, NULL);
+    struct scan scan = txn_scan(txn, TABLE_JOB_QUEUE, key_span(&from), from.size, SCAN_UP);
+    for (uint32_t i = 0; i < most && scan_next(&scan); i++)
+        ++*count;
+    return scan_end(&scan);
+}
+
+/* In each round every client has one turn, so as many go before it of another as of its own. */
+static enum error ahead_in_turn(struct txn *txn, const struct job *job, const struct fairness *f,
+                                uint32_t most, uint32_t *count)
+{
+    static const struct job_turn wished = {{1}}; /* those before it are an operator's */
+    struct key at = job_queue_key(job);
+    struct job_turn turn = job_queue_turn(&at);
+    struct job_round round = {.last = f->last, .at = f->last};
+    uint32_t own = 0, quota;
+    enum error e = count_before(txn, LANE_FAIR, &job->client, &turn, most, &own);
+    *count = own;
+    if (!e)
+        e = count_before(txn, LANE_SERVER, NULL, &wished, most, count);
+    quota = own + 1; /* of those whose turn comes before its client's */
+    while (!e && *count < most && quota > 0) {
+        uint32_t left = most - *count;
+        e = job_round_next(txn, &round);
+        if (!e && uuid_equal(&round.at, &job->client))
+            quota = own;
+        else if (!e)
+            e = count_of(txn, &round.at, quota < left ? quota : left, count);
+    }
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
+/* Of what is claimed by the order of creation alone, part of which has two rows. */
+static enum error ahead_in_both(struct txn *txn, const struct job *job, uint32_t most, uint32_t *count)
+{
+    struct key at = job_queue_key(job);
+    struct job_turn turn = job_queue_turn(&at);
+    enum error e = count_before(txn, LANE_SERVER, NULL, &turn, most, count);
+    return e ? e : count_before(txn, LANE_ORDER, NULL, &turn, most, count);
+}
+
+static enum error ahead_in_lane(struct txn *txn, const struct job *job, uint32_t most, uint32_t *ret_count)
 {
     struct key at = job_queue_key(job);
     struct scan scan = txn_scan(txn, TABLE_JOB_QUEUE, key_span(&at), at.size - 9, SCAN_DOWN);
@@ -222,6 +347,18 @@ enum error job_queue_ahead(struct txn *txn, const struct job *job, uint32_t most
         count++;
     *ret_count = count ? count - 1 : 0;
     return scan_end(&scan);
+}
+
+enum error job_queue_ahead(struct txn *txn, const struct job *job, uint32_t most, uint32_t *ret_count)
+{
+    struct fairness f;
+    enum error e = fairness_read(txn, &f);
+    *ret_count = 0;
+    if (e == ERR_NOT_FOUND || (job->lane != LANE_SERVER && job->lane != LANE_FAIR) ||
+        (!e && f.on && job->lane == LANE_SERVER))
+        return ahead_in_lane(txn, job, most, ret_count);
+    return !e && f.on ? ahead_in_turn(txn, job, &f, most, ret_count)
+                      : ahead_in_both(txn, job, most, ret_count);
 }
 
 void job_queue_check(struct check *check, struct txn *txn, struct span key, const void *value)
@@ -239,8 +376,9 @@ void job_queue_check(struct check *check, struct txn *txn, struct span key, cons
         check_complain(check, "job_queue: job %s isn't there", id);
     if (e)
         return;
-    struct key wanted = job_queue_key(&job);
-    if (job.state != JOB_QUEUED || job.lane == LANE_NONE || !span_equal(key, key_span(&wanted)))
+    struct key wanted = lane == LANE_ORDER ? job_queue_order_key(&job) : job_queue_key(&job);
+    bool there = lane == LANE_ORDER ? job.lane == LANE_FAIR : job.lane != LANE_NONE;
+    if (job.state != JOB_QUEUED || !there || !span_equal(key, key_span(&wanted)))
         check_complain(check, "job_queue: job %s, which is %s, stands where it shouldn't", id,
                        job_state_name(job.state));
     if (!uuid_equal(&row->client, &job.client) || !uuid_equal(&row->work, &job.work))

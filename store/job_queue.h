@@ -8,9 +8,13 @@
  *     LANE_PAUSED_WORK, LANE_PAUSED_CLIENT, LANE_LIMITED
  *                   lane:1  name:16  rank:1  place:8                set aside: the kind or the client is paused, or the
  *                                                                   client has as many running as it may
+ *     LANE_FAIR     lane:1  client:16  rank:1  place:8              instead of LANE_SERVER while clients take turns
+ *                                                                   (store/job_fairness.h); and a second row of the same job:
+ *     LANE_ORDER    lane:1  rank:1  place:8                         in the order of creation, whosever it is
  *
- * rank goes by priority, the same for all unless priorities are on; one that an operator wants now has the first. place is the number of creation. A claim that meets a job which may not run sets
- * it aside, once; so a pause costs nothing to those behind, and what is set aside keeps its place for the way back.
+ * rank goes by priority, the same for all unless priorities are on; one that an operator wants now has the first, and stands in
+ * LANE_SERVER in any case. place is the number of creation. A claim that meets a job which may not run sets it aside, once; so a
+ * pause costs nothing to those behind, and what is set aside keeps its place for the way back.
  *
  * Within a command, or a view where it only reads.
  */
@@ -26,7 +30,9 @@ enum job_lane {
     LANE_PAUSED_WORK,
     LANE_PAUSED_CLIENT,
     LANE_LIMITED,
-    LANE_COUNT
+    LANE_FAIR,
+    LANE_COUNT,
+    LANE_ORDER = 32 /* of rows alone: no job says that it stands there */
 };
 
 #define JOB_PRIORITY_MAX 9u
@@ -39,6 +45,8 @@ RECORD_STRUCT(job_queue, JOB_QUEUE_FIELDS);
 uint8_t job_queue_rank(const struct job *job);
 /* Of its row, by the job's lane. */
 struct key job_queue_key(const struct job *job);
+/* Of its second row, which one in LANE_FAIR has. */
+struct key job_queue_order_key(const struct job *job);
 /* Into the lane of its kind. Of the server's workers one is woken for each job (actors/worker.h says how it goes on), of those
  * outside whoever waits. The job has no row. */
 void job_queue_put(struct txn *txn, struct job *job);
@@ -46,6 +54,8 @@ void job_queue_put(struct txn *txn, struct job *job);
 void job_queue_take(struct txn *txn, struct job *job);
 /* To another lane. */
 void job_queue_move(struct txn *txn, struct job *job, enum job_lane lane);
+/* From LANE_SERVER to LANE_FAIR, where it may be claimed as before: nobody is woken. job_write is the caller's. */
+void job_queue_sort(struct txn *txn, struct job *job);
 
 /* The next row of a lane, or of what is in it of `name` (and `work`; NULL: of all), behind `behind` (NULL: the first). OK;
  * ERR_NOT_FOUND: there is none; ERR_DAMAGED: it can't be read, and whoever wants goes on behind *ret_key (of size 0: the table
@@ -65,6 +75,14 @@ enum error job_queue_first(struct txn *txn, enum job_lane lane, const struct uui
 /* Of the client's kinds outside the next one behind `after` (NULL: the first) that has a row; ERR_NOT_FOUND. */
 enum error job_queue_next_work(struct txn *txn, const struct uuid *client, const struct uuid *after,
                                struct uuid *ret_work);
+/* Clients that have a row in LANE_FAIR, in the order of their turns: those behind `last`, then from the first one up to it. Begins with
+ * `at` as `last`; each call gives the next one in `at`. ERR_NOT_FOUND: each has been there. */
+struct job_round {
+    struct uuid last, at;
+    bool again; /* it has begun with the first one */
+};
+enum error job_round_next(struct txn *txn, struct job_round *round);
+enum error job_queue_any_fair(struct txn *txn, bool *ret_any); /* whether a job is left that has two rows */
 /* A client's limit. A claim that knows of one (job_claim.client_max) counts what it claims; a job beyond it goes to LANE_LIMITED. When
  * a counted one leaves ASSIGNED and RUNNING, the first of that lane comes back, and takes its place along as a promise: so as long as
  * the lane isn't empty, one of the client's is counted or promised, whatever becomes of the limit meanwhile. */
@@ -75,7 +93,9 @@ enum error job_queue_counted(struct txn *txn, const struct uuid *client, int64_t
 
 /* How many are set aside in this lane for that kind or client. */
 enum error job_queue_aside(struct txn *txn, enum job_lane lane, const struct uuid *name, int64_t *ret_count);
-/* How many rows stand before the job's in its lane; counts up to `most`. */
+/* How many jobs are before this one in its lane; counts up to `most`. While clients take turns those are the jobs that get theirs
+ * before it, should none come and go: as many of each other client as of its own, and one more of those whose turn comes first.
+ * Reads no more than `most` rows, and one for each client. Of a job that hasn't been given its turn yet: those in the same plight. */
 enum error job_queue_ahead(struct txn *txn, const struct job *job, uint32_t most, uint32_t *ret_count);
 
 #endif

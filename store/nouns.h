@@ -14,6 +14,7 @@
 #include "store/job.h"
 #include "store/job_bulk.h"
 #include "store/job_change.h"
+#include "store/job_fairness.h"
 #include "store/job_fire.h"
 #include "store/job_lease.h"
 #include "store/job_pause.h"

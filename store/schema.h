@@ -41,6 +41,7 @@ struct txn;
     X(CLIENT_JOBS, "client_jobs", client_job)             /* a client's, in order */                    \
     X(REPORTS, "reports", report)                         /* what attempts came to */                   \
     X(PAUSES, "pauses", pause)                            /* what may not be claimed now */             \
+    X(FAIRNESS, "fairness", fairness)                     /* whose turn it was */                       \
     X(BULKS, "bulks", bulk)                               /* bulk actions */                            \
     X(SCHEDULES, "schedules", schedule)                   /* what is submitted again and again */       \
     X(DELIVERIES, "deliveries", delivery)                 /* of events to receivers */                  \
@@ -94,6 +95,7 @@ enum table {
     X(job_resume)          \
     X(job_unpark)          \
     X(job_run)             \
+    X(job_fairness)        \
     X(job_bulk)            \
     X(job_bulk_abort)      \
     X(job_bulk_step)       \

@@ -81,6 +81,7 @@ static void test_each_key_sets_its_field_and_no_other(void)
     CHECK_SETS("--limits-max-active-jobs=5", active_max, 5);
     CHECK_SETS("--limits-active-jobs-policy=queue", active_queues, true);
     CHECK_SETS("--jobs-client-concurrency=7", client_running_max, 7);
+    CHECK_SETS("--jobs-fairness=clients", fair, true);
     CHECK_SETS("--retry-max=1", retry_max, 1);
     CHECK_SETS("--retry-auto", retry_auto, true);
     CHECK_SETS("--retry-backoff-base=2s", backoff_base_us, 2000000);

@@ -160,21 +160,65 @@ static void submit(struct model *m, const struct job_submit *c, uint64_t at_us, 
 
 /* ---- leases ---- */
 
-/* The first of those that may be claimed, and that this claim wants: by priority, then in the order of creation. */
+static bool claimable(const struct model_job *job)
+{
+    return job->there && job->state == JOB_QUEUED && job->due_us == 0;
+}
+
+/* How many clients have their turn before this one: 0, and 256 more when theirs is only in the next round. */
+static uint32_t turns_before(const struct model *m, const struct uuid *client)
+{
+    return memcmp(client, &m->last, sizeof(*client)) > 0 ? client->bytes[15] : 256u + client->bytes[15];
+}
+
+/* Which of two is next: of whose turn it is, by priority, then in the order of creation. */
+static bool goes_before(const struct model *m, bool turns, const struct model_job *a,
+                        const struct model_job *b)
+{
+    if (turns && !uuid_equal(&a->client, &b->client))
+        return turns_before(m, &a->client) < turns_before(m, &b->client);
+    return a->priority != b->priority ? a->priority > b->priority : a->seq < b->seq;
+}
+
+/* The first of those that may be claimed, and that this claim wants. */
 static struct model_job *next(struct model *m, const struct job_claim *c)
 {
     struct model_job *first = NULL;
+    bool outside = c->lane == LANE_OUTSIDE;
     for (uint32_t i = 0; i < MODEL_JOBS; i++) {
         struct model_job *job = &m->jobs[i];
-        bool outside = job->kind == WORK_KIND_USER;
-        if (!job->there || job->state != JOB_QUEUED || job->due_us || outside != (c->lane == LANE_OUTSIDE) ||
+        if (!claimable(job) || outside != (job->kind == WORK_KIND_USER) ||
             (outside && !uuid_equal(&job->client, &c->client)))
             continue;
-        if (!first || job->priority > first->priority ||
-            (job->priority == first->priority && job->seq < first->seq))
+        if (!first || goes_before(m, m->fair && !outside, job, first))
             first = job;
     }
     return first;
+}
+
+/* Those that were queued before get their turn with it; whoever stands there stays there when it goes off. */
+static void fairness(struct model *m, const struct job_fairness *c, struct model_answer *answer)
+{
+    struct job_fairness_set set = {.sorted = 0};
+    bool left = false;
+    for (uint32_t i = 0; i < MODEL_JOBS; i++) {
+        left |= m->jobs[i].turned;
+        set.sorted +=
+            c->on && claimable(&m->jobs[i]) && m->jobs[i].kind != WORK_KIND_USER && !m->jobs[i].turned;
+    }
+    if (!c->on && !left)
+        m->last = (struct uuid){{0}}; /* nothing of it is left */
+    m->fair = c->on;
+    say(answer, &set, sizeof(set));
+}
+
+/* After each command: where the jobs stand that may be claimed. */
+static void place_all(struct model *m)
+{
+    for (uint32_t i = 0; i < MODEL_JOBS; i++) {
+        struct model_job *job = &m->jobs[i];
+        job->turned = claimable(job) && job->kind != WORK_KIND_USER && (m->fair || job->turned);
+    }
 }
 
 static void claim(struct model *m, const struct job_claim *c, uint64_t at_us, struct model_answer *answer)
@@ -194,6 +238,8 @@ static void claim(struct model *m, const struct job_claim *c, uint64_t at_us, st
             job->started_us = job->updated_us;
         }
         job->fence = claimed.fence = ++m->fence;
+        if (m->fair && c->lane == LANE_SERVER)
+            m->last = job->client;
         job->owner = c->owner;
         job->progress = 0;
         job->lease_us = job->due_us = claimed.lease_us = plus(c->steady_us, c->lease_us);
@@ -547,6 +593,9 @@ void model_apply(struct model *m, const struct command_class *class, const void 
         fire(m, command, at_us, ret);
     else if (class == &job_reap_class)
         reap(m, command, at_us, ret);
+    else if (class == &job_fairness_class)
+        fairness(m, command, ret);
     else
         sweep(m, at_us, ret);
+    place_all(m);
 }

@@ -10,6 +10,7 @@
 #define COPPICE_TESTS_STORE_JOB_MODEL_H
 
 #include "store/job_change.h"
+#include "store/job_fairness.h"
 #include "store/job_fire.h"
 #include "store/job_lease.h"
 #include "store/job_queue.h"
@@ -28,6 +29,7 @@ struct model_report {
 
 struct model_job {
     bool there;
+    bool turned; /* it may be claimed, and stands where clients take turns */
     struct uuid id, client;
     uint8_t type, state, kind, priority, failure, retryable;
     uint16_t attempt, progress;
@@ -43,6 +45,8 @@ struct model_job {
 struct model {
     struct model_job jobs[MODEL_JOBS];
     uint64_t seq, newest_us, fence;
+    bool fair;        /* clients take turns */
+    struct uuid last; /* who was served last in its turn */
 };
 
 struct model_answer {

@@ -299,6 +299,10 @@ static void draw(void)
     bool some = model_room(&p.model)<MODEL_JOBS, room = model_room(&p.model)> 0;
     if (p.operations % 64 == 0 && draw_old())
         return;
+    if (p.operations % 256 == 0) {
+        put(&job_fairness_class, &(struct job_fairness){.on = chance(500), .most = MODEL_JOBS});
+        return;
+    }
     if (!some || (room && face < 20))
         draw_submit();
     else if (face < 34)

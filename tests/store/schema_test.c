@@ -143,13 +143,15 @@ static void test_schema_stored_numbers_are_what_they_were(void)
         {226, "job.bulk_step", COMMAND_NORMAL, false},
         {222, "job.unpark", COMMAND_NORMAL, false},
         {223, "job.run", COMMAND_NORMAL, false},
+        {227, "job.fairness", COMMAND_NORMAL, false},
     };
     static const char *const tables[] = {
-        "meta",     "audits",      "events",   "ledger",          "due",          "outbox",
-        "claims",   "dead",        "counters", "signing_keys",    "revocations",  "seen_tokens",
-        "clients",  "client_keys", "api_keys", "api_key_hashes",  "rate_windows", "principals",
-        "webhooks", "webhook_ids", "jobs",     "job_definitions", "job_queue",    "client_jobs",
-        "reports",  "pauses",      "bulks",    "schedules",       "deliveries",   "delivery_index"};
+        "meta",          "audits",      "events",   "ledger",          "due",          "outbox",
+        "claims",        "dead",        "counters", "signing_keys",    "revocations",  "seen_tokens",
+        "clients",       "client_keys", "api_keys", "api_key_hashes",  "rate_windows", "principals",
+        "webhooks",      "webhook_ids", "jobs",     "job_definitions", "job_queue",    "client_jobs",
+        "reports",       "pauses",      "fairness", "bulks",           "schedules",    "deliveries",
+        "delivery_index"};
     TEST_CHECK(store_schema.commands_count == sizeof(commands) / sizeof(commands[0]));
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         const struct command_class *command = schema_command(&store_schema, commands[i].code);

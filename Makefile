@@ -176,7 +176,7 @@ LINKED         := $(filter-out $(FAILING_TEST),$(LINKED))
 # --- everyday ----------------------------------------------------------------------------------------------------------
 
 .PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit format
-.PHONY: powercut powercut-full kill9 damage mutants traffic contract docs
+.PHONY: powercut powercut-full kill9 damage mutants traffic sim sim-full contract docs
 .PHONY: present present-test peers always check tests benches fuzzers cutters
 
 build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
@@ -261,6 +261,17 @@ damage: deps ## 100,000 damaged data files: never taken for empty, never a wrong
 traffic: deps ## clients of the job API, and what they see of a running server: ARGS='--url http://127.0.0.1:8080 --jobs 400'
 	@$(MAKE) --no-print-directory $(B)/chaos/traffic
 	@$(B)/chaos/traffic $(ARGS)
+
+SEEDS ?= 20000
+sim: deps ## the whole server simulated, under SEEDS=20000 seeds with faults at every seam, its controls first
+	@$(MAKE) --no-print-directory $(B)/chaos/sim
+	@COMMIT=$$(git rev-parse --short HEAD 2>/dev/null) $(B)/chaos/sim --controls --kept --reach --seeds 1..$(SEEDS) --workers $$(nproc)
+
+sim-full: deps ## the same with 1,000,000, each scenario
+	@$(MAKE) --no-print-directory $(B)/chaos/sim
+	@for s in mixed calm crashes actors net; do \
+		COMMIT=$$(git rev-parse --short HEAD 2>/dev/null) $(B)/chaos/sim --kept --seeds 1..200000 --scenario $$s --workers $$(nproc) || exit; \
+	done
 
 races: deps ## two processes that open one store at the same moment, 10,000 times: exactly one has it
 	@$(MAKE) --no-print-directory $(B)/tests/store/two_test
@@ -408,6 +419,9 @@ $(CUTTERS): $(B)/%: $(B)/%.o $(CHAOS_A) $(SUPPORT) $(HOUSE) $(LIBRARY)
 	$(say) "LINK $@"
 	$(run)$(LINK) $(CHAOS_LINK) -o $@ $^ $(CORO_LIBS) $(LIBS_STATIC)
 $(B)/chaos/powercut: private CHAOS_LINK := $(DISK_WRAP)
+# chaos/world.c stands around the whole server.
+WORLD_CALLS := env_real fetch_begin send sendmsg accept4
+$(B)/chaos/sim: private CHAOS_LINK := $(DISK_WRAP) $(foreach c,$(WORLD_CALLS),-Wl,--wrap=$c)
 
 $(FUZZED):
 	$(say) "LINK $@"

@@ -136,7 +136,7 @@ struct wish {
     struct uuid works[JOB_CLAIM_KINDS_MAX];
     uint32_t works_count;
     uint16_t most;
-    uint64_t lease_us, until; /* until: the deadline */
+    uint64_t lease_us, until, wait_ns; /* until: the deadline */
     char worker_room[NAME_ROOM];
     struct span worker;
 };
@@ -166,13 +166,16 @@ static bool take_wish(const struct request *q, struct response *r, struct wish *
 {
     w->most = (uint16_t)number_or(q, "max", 1);
     w->lease_us = number_or(q, "lease_ms", jobs_settings().lease_us / 1000) * 1000;
-    w->until = actor_deadline_ms(number_or(q, "wait_ms", 0));
+    w->wait_ns = number_or(q, "wait_ms", 0) * NS_PER_MS;
+    w->until = actor_now() + w->wait_ns;
     w->worker = text_or(q, "worker", "outside", w->worker_room, sizeof(w->worker_room));
     if (w->worker.size > JOB_WORKER_MAX)
         w->worker.size = JOB_WORKER_MAX;
     return take_kinds(q, r, w);
 }
 
+/* The time that the client wants to wait isn't taken from what its request may take: with nothing there it would be told that it
+ * was too late, instead of nothing. */
 static enum error claim(const struct request *q, const struct wish *w, struct job_claimed *claimed,
                         size_t *ret_count)
 {
@@ -190,7 +193,8 @@ static enum error claim(const struct request *q, const struct wish *w, struct jo
     size_t size = 0;
     enum error e;
     do /* no job: some were set aside, and there may be one behind them */
-        e = submit(q, &job_claim_class, &c, claimed, WORK_CLAIM_MOST * sizeof(*claimed), &size);
+        e = commit_submit(q, &job_claim_class, &c, claimed, WORK_CLAIM_MOST * sizeof(*claimed), &size,
+                          commit_deadline(q) + w->wait_ns);
     while (!e && size == 0);
     *ret_count = size / sizeof(*claimed);
     return e;

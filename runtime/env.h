@@ -1,7 +1,7 @@
 /* The environment: clock, chance, scheduling choice and polling, the only way to the world outside.
  *
  * Two of them exist: env_real (this machine) and the simulated one (runtime/sim.h: virtual clock, seeded generator,
- * seeded choice, no descriptors). Everything in the product asks the environment; a check in `make lint` refuses
+ * seeded choice; descriptors by the pollers of another one, or none). Everything in the product asks the environment; a check in `make lint` refuses
  * direct calls elsewhere, so that one seed replays a whole node.
  */
 #ifndef COPPICE_RUNTIME_ENV_H

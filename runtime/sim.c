@@ -9,10 +9,19 @@
 
 #define CHOICES_MAX 65536 /* recorded for enumeration; a longer run goes on unrecorded */
 
-#define ACTIONS_MAX (RUNTIME_SCHEDULERS_MAX * 4) /* each kind once a scheduler */
+enum action_kind { ACT_DISPATCH, ACT_INBOX, ACT_TIMER, ACT_FLUSH, ACT_READY, ACT_KINDS };
+
+#define ACTIONS_MAX (RUNTIME_SCHEDULERS_MAX * ACT_KINDS) /* each kind once a scheduler */
+#define READY_MAX   64 /* what a scheduler's poller has said and nobody was told yet */
+#define LOOK_STEPS  4  /* how often pollers are asked while there is something else to do */
 
 struct rng {
     uint64_t state;
+};
+
+struct ready {
+    uint32_t count;
+    struct env_event events[READY_MAX];
 };
 
 /* splitmix64: small, and every 64-bit seed is a good one */
@@ -37,6 +46,7 @@ struct sim {
     uint64_t priority[ACTIONS_MAX];
     size_t choices_taken;
     size_t choices_recorded;
+    struct ready ready[RUNTIME_SCHEDULERS_MAX];
     struct sim_choice choices[CHOICES_MAX];
 };
 
@@ -91,6 +101,27 @@ static uint32_t sim_env_pick(struct env *env, uint32_t count)
     return choose((struct sim *)(void *)env, count < 250 ? count : 250);
 }
 
+/* Descriptors of this machine, by the pollers of another environment; what they say is told when the seed says so. */
+
+static struct env *outside_of(struct env *env)
+{
+    return ((struct sim *)(void *)env)->options.descriptors;
+}
+
+static struct poller *sim_poller_open(struct env *env)
+{
+    return outside_of(env)->poller_open(outside_of(env));
+}
+
+static void give_pollers(struct env *env, const struct env *outside)
+{
+    env->poller_open = sim_poller_open;
+    env->poller_close = outside->poller_close;
+    env->poller_arm = outside->poller_arm;
+    env->poller_wait = outside->poller_wait;
+    env->poller_wake = outside->poller_wake;
+}
+
 void sim_trace_add(struct scheduler *s, uint32_t what, uint64_t a, uint64_t b)
 {
     struct sim *sim = (struct sim *)(void *)s->env;
@@ -120,6 +151,8 @@ struct sim *sim_create(const struct sim_options *o)
         .random = sim_env_random,
         .pick = sim_env_pick,
     };
+    if (o->descriptors)
+        give_pollers(&s->env, o->descriptors);
     s->order.state = o->seed;
     s->chance.state = o->seed ^ 0x5851f42d4c957f2dull;
     s->tests.state = o->seed ^ 0x14057b7ef767814full;
@@ -166,13 +199,28 @@ struct runtime *sim_runtime(struct sim *s)
     return s->rt;
 }
 
-/* ---- one step ---- */
+struct env *sim_runtime_env(struct sim *s)
+{
+    return &s->env;
+}
 
-enum action_kind { ACT_DISPATCH, ACT_INBOX, ACT_TIMER, ACT_FLUSH };
+/* ---- one step ---- */
 
 struct action {
     uint8_t kind, scheduler;
 };
+
+/* Asks the pollers, which takes a system call each. */
+static void look(struct sim *s)
+{
+    for (uint32_t i = 0; i < s->rt->schedulers_count; i++) {
+        struct ready *r = &s->ready[i];
+        struct scheduler *sch = s->rt->schedulers[i];
+        if (sch->watches && r->count < READY_MAX)
+            r->count +=
+                (uint32_t)s->env.poller_wait(sch->poller, r->events + r->count, READY_MAX - r->count, 0);
+    }
+}
 
 static size_t actions_list(struct sim *s, struct action *actions)
 {
@@ -187,13 +235,15 @@ static size_t actions_list(struct sim *s, struct action *actions)
             actions[n++] = (struct action){.kind = ACT_TIMER, .scheduler = (uint8_t)i};
         if (sch->outbox_newest)
             actions[n++] = (struct action){.kind = ACT_FLUSH, .scheduler = (uint8_t)i};
+        if (s->ready[i].count)
+            actions[n++] = (struct action){.kind = ACT_READY, .scheduler = (uint8_t)i};
     }
     return n;
 }
 
 static uint64_t *priority_of(struct sim *s, struct action a)
 {
-    return &s->priority[a.scheduler * 4u + a.kind];
+    return &s->priority[a.scheduler * (uint32_t)ACT_KINDS + a.kind];
 }
 
 static size_t choose_action(struct sim *s, const struct action *actions, size_t count)
@@ -208,6 +258,16 @@ static size_t choose_action(struct sim *s, const struct action *actions, size_t 
     if (rng_next(&s->order) % 8 == 0)
         *priority_of(s, actions[best]) = rng_next(&s->order) >> 8;
     return best;
+}
+
+/* One of them, any. Who watched may have gone meanwhile. */
+static void tell_ready(struct sim *s, struct scheduler *sch, struct ready *r)
+{
+    uint32_t at = choose(s, r->count);
+    struct env_event event = r->events[at];
+    r->events[at] = r->events[--r->count];
+    COUNT(sch, polls);
+    resource_ready(sch, event.token, event.events);
 }
 
 static void act(struct sim *s, struct action a)
@@ -230,6 +290,11 @@ static void act(struct sim *s, struct action a)
         break;
     case ACT_FLUSH:
         scheduler_flush(sch);
+        break;
+    case ACT_READY:
+        tell_ready(s, sch, &s->ready[a.scheduler]);
+        break;
+    case ACT_KINDS:
         break;
     }
     scheduler_current = NULL;
@@ -263,7 +328,13 @@ static bool step_now(struct sim *s)
         return false;
     if (atomic_load_explicit(&s->rt->stopping, memory_order_relaxed))
         heed_stop(s);
+    if (s->options.descriptors && s->steps % LOOK_STEPS == 0)
+        look(s);
     size_t n = actions_list(s, actions);
+    if (!n && s->options.descriptors) {
+        look(s);
+        n = actions_list(s, actions);
+    }
     if (!n)
         return false;
     s->steps++;
@@ -317,6 +388,13 @@ uint64_t sim_run(struct sim *s, uint64_t steps_max)
 uint64_t sim_now(const struct sim *s)
 {
     return s->now;
+}
+
+void sim_clock_advance(struct sim *s, uint64_t ns)
+{
+    s->now += ns;
+    for (uint32_t i = 0; i < s->rt->schedulers_count; i++)
+        s->rt->schedulers[i]->now = s->now;
 }
 
 void sim_clock_jump(struct sim *s, int64_t wall_ns)

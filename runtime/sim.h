@@ -3,8 +3,11 @@
  * The same runtime code runs on as many virtual schedulers as asked for; the seed chooses which of them goes next,
  * which runnable actor it takes, how many messages cross over at a time and when. Time jumps to the next timer when
  * nobody can run. The trace hash covers every dispatch, delivery, timer, birth and death: the same seed gives the same
- * hash, with gcc and clang, -O0 and -O2. No signals, no threads, no descriptors: asking for one ends the run with a
- * clear message.
+ * hash, with gcc and clang, -O0 and -O2. No signals, no threads.
+ *
+ * Descriptors, when asked for, are this machine's: what depends on this thread alone, such as both ends of a local socket in it, is
+ * the same in each run of a seed. The seed chooses when a descriptor that is ready is told of, and which one first. Without that
+ * actor_watch fails.
  */
 #ifndef COPPICE_RUNTIME_SIM_H
 #define COPPICE_RUNTIME_SIM_H
@@ -27,11 +30,13 @@ struct sim_options {
     uint64_t start_ns;      /* virtual clock at the start; 0: one hour, so that no time is 0 by accident */
     const uint8_t *choices; /* SIM_SCRIPT */
     size_t choices_count;
+    struct env *descriptors;        /* whose pollers are used; NULL: there are no descriptors */
     struct runtime_options runtime; /* env and schedulers are ignored */
 };
 
 struct sim *sim_create(const struct sim_options *o);
 struct runtime *sim_runtime(struct sim *s);
+struct env *sim_runtime_env(struct sim *s); /* for what is simulated beside the runtime, such as a store */
 /* One choice and its consequence. False: nothing can run and no timer is pending, or the root has ended. */
 bool sim_step(struct sim *s);
 /* Until nothing can run without the clock moving. Returns the steps taken; at most steps_max. */
@@ -42,6 +47,8 @@ uint64_t sim_run_until(struct sim *s, uint64_t until, uint64_t steps_max);
 uint64_t sim_run(struct sim *s, uint64_t steps_max);
 uint64_t sim_now(const struct sim *s);
 void sim_clock_jump(struct sim *s, int64_t wall_ns); /* the wall clock only */
+/* All clocks: a time in which nobody ran, such as of a disk that is slow or a process that was stopped. */
+void sim_clock_advance(struct sim *s, uint64_t ns);
 uint64_t sim_trace_hash(const struct sim *s);
 uint64_t sim_random(struct sim *s);       /* the test's own draws, from a stream of its own */
 int sim_exit_status(const struct sim *s); /* as runtime_run's; -1 while it lives */

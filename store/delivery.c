@@ -6,6 +6,7 @@
 #include "store/counter.h"
 #include "store/named_id.h"
 #include "store/retention.h"
+#include "store/steady.h"
 #include "store/store.h"
 
 #define CHAIN_SIZE                               33u                    /* kind:1 job:16 webhook:16 */
@@ -173,10 +174,11 @@ static uint16_t lane_of(const struct txn *txn, struct span host)
     return (uint16_t)hash_partition(&key, lower, size, DELIVERY_LANES);
 }
 
-/* From this time on it is one of those that may be sent. */
-static void make_ready(struct txn *txn, struct delivery *d, uint64_t steady_us)
+/* From this time on it is one of those that may be sent; `steady_us`: it is now. */
+static void make_ready(struct txn *txn, struct delivery *d, uint64_t steady_us, uint64_t not_before_us)
 {
-    d->not_before_us = steady_us ? steady_us : 1;
+    d->not_before_us = not_before_us ? not_before_us : 1;
+    steady_note(txn, steady_us);
     due_set(txn, &(struct due_entry){
                      .queue = DUE_DELIVERY, .shard = d->lane, .due_us = d->not_before_us, .id = d->id});
     txn_wake(txn, STORE_TOPIC(TOPIC_DELIVERIES, d->lane / DELIVERY_LANES_EACH));
@@ -264,7 +266,7 @@ static void pass_on(struct txn *txn, uint64_t steady_us, const struct delivery *
     if (neighbour(txn, d, SCAN_UP, &next) != OK || !waits(&next))
         return;
     hold(&next, &room);
-    make_ready(txn, &next, steady_us);
+    make_ready(txn, &next, steady_us, steady_us);
     write_row(txn, &next);
 }
 
@@ -357,7 +359,7 @@ static void add_row(struct txn *txn, const struct delivery_times *times, struct 
         txn_add(txn, TABLE_DELIVERY_INDEX, key_span(&dead), &row);
         retention_set(txn, RETENTION_DELIVERY, d->gone_us, &d->id, 0);
     } else if (!blocked) {
-        make_ready(txn, d, times->steady_us);
+        make_ready(txn, d, times->steady_us, times->steady_us);
     }
     txn_add(txn, TABLE_DELIVERIES, id_span(&d->id), d);
     txn_add(txn, TABLE_DELIVERY_INDEX, key_span(&order), &row);
@@ -496,7 +498,7 @@ static void move(struct txn *txn, uint64_t at_us, const struct delivery_settle *
     d->state = next;
     d->error = r->error;
     if (next == DELIVERY_PENDING)
-        make_ready(txn, d, r->not_before_us);
+        make_ready(txn, d, c->steady_us, r->not_before_us);
     else
         finish(txn, at_us, d, c->kept_us);
     count(txn, d, 1);
@@ -612,7 +614,7 @@ static enum error apply_resend(struct txn *txn, uint64_t at_us, const void *comm
         make_unready(txn, &d);
     else
         revive(txn, &d, next);
-    make_ready(txn, &d, c->steady_us);
+    make_ready(txn, &d, c->steady_us, c->steady_us);
     write_row(txn, &d);
     return OK;
 }

@@ -1,0 +1,644 @@
+#define _GNU_SOURCE
+#include "chaos/life.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chaos/auditor.h"
+#include "chaos/disk.h"
+#include "chaos/platter.h"
+#include "runtime/runtime.h"
+
+enum {
+    ARG_SIZE = 64,
+    OUTSIDE_TURNS = 6, /* of so many steps of the world, one is the outside's */
+    LIFE_STEPS_MAX = 500000,
+    HEAL_LIMIT_S = 12 * 3600, /* of virtual time: beyond that something is stuck */
+    REST_LOOK_STEPS = 400,
+    ROOM_BYTES = 16 << 20,
+    LIFE_SECONDS = 60, /* of a life on the real clock: one that hangs is killed */
+};
+
+static struct {
+    struct world *world;
+    char left[WORLD_PATH_MAX], disk[WORLD_PATH_MAX], store[WORLD_PATH_MAX], next[WORLD_PATH_MAX];
+    char args[WORLD_ARGS_MAX][ARG_SIZE];
+    const char *pointers[WORLD_ARGS_MAX];
+    uint32_t args_count;
+    uint64_t failed_syncs, grown, safety_began;
+    bool tight;
+} life;
+
+struct world *life_world(void)
+{
+    return life.world;
+}
+
+static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *ftw)
+{
+    (void)stat;
+    (void)kind;
+    (void)ftw;
+    return remove(path);
+}
+
+void life_clean(const char *dir)
+{
+    (void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* ---- what an earlier one has left, onto the disk that is recorded ---- */
+
+static bool copy_file(const char *from, const char *to)
+{
+    char bytes[65536];
+    ssize_t n;
+    int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool good = in >= 0 && out >= 0;
+    while (good && (n = read(in, bytes, sizeof(bytes))) != 0)
+        good = n > 0 && write(out, bytes, (size_t)n) == n;
+    good = good && fsync(out) == 0;
+    close(in);
+    close(out);
+    return good;
+}
+
+static bool sync_folder(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool good = fd >= 0 && fsync(fd) == 0;
+    close(fd);
+    return good;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* In the order of names: what is recorded mustn't depend on a hash of the file system. */
+static bool copy_tree(const char *from, const char *to)
+{
+    struct dirent **entries;
+    int count = scandir(from, &entries, NULL, by_name);
+    bool good = count >= 0 && mkdir(to, 0700) == 0;
+    for (int i = 0; i < count; i++) {
+        char a[WORLD_PATH_MAX * 2], b[WORLD_PATH_MAX * 2];
+        struct stat found;
+        snprintf(a, sizeof(a), "%s/%s", from, entries[i]->d_name);
+        snprintf(b, sizeof(b), "%s/%s", to, entries[i]->d_name);
+        if (good && entries[i]->d_name[0] != '.' && lstat(a, &found) == 0)
+            good = S_ISDIR(found.st_mode) ? copy_tree(a, b) : copy_file(a, b);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+    return good && sync_folder(to);
+}
+
+static void name_places(void)
+{
+    const char *dir = saga->options.dir;
+    snprintf(life.left, sizeof(life.left), "%s/left", dir);
+    snprintf(life.disk, sizeof(life.disk), "%s/disk", dir);
+    snprintf(life.store, sizeof(life.store), "%s/disk/store", dir);
+    snprintf(life.next, sizeof(life.next), "%s/next", dir);
+}
+
+static bool begin_disk(void)
+{
+    char from[WORLD_PATH_MAX * 2];
+    life_clean(life.disk);
+    if (mkdir(life.disk, 0700) < 0 || !disk_record(life.disk, saga->options.seed * 1000 + saga->life))
+        return false;
+    snprintf(from, sizeof(from), "%s/store", life.left);
+    if (access(from, F_OK) < 0)
+        return true;
+    return copy_tree(from, life.store) && sync_folder(life.disk);
+}
+
+/* ---- the end ---- */
+
+static void keep_log(void)
+{
+    uint32_t count = 0;
+    while (life.world && world_log(life.world, count))
+        count++;
+    for (uint32_t i = 0; i < 24; i++) {
+        const char *line = life.world && count + i >= 24 ? world_log(life.world, count - 24 + i) : NULL;
+        snprintf(saga->last_log[i], sizeof(saga->last_log[i]), "%s", line ? line : "");
+    }
+}
+
+static void note_world(void)
+{
+    if (!life.world)
+        return;
+    uint64_t hash = sim_trace_hash(world_sim(life.world));
+    saga_mix(&hash, sizeof(hash));
+    saga->now = world_now(life.world);
+    saga->figures.commits += atomic_load(&world_store(life.world)->commits);
+}
+
+static _Noreturn void end(enum ending ending)
+{
+    note_world();
+    if (saga_violated()) {
+        keep_log();
+        ending = ENDING_VIOLATED;
+    }
+    _exit((int)ending);
+}
+
+static uint32_t torn_of(const struct platter *p, const struct platter_choice *choice)
+{
+    uint32_t torn = 0;
+    for (uint32_t i = 0; i < p->pending_count; i++)
+        torn += choice->sectors[i] != 0 && choice->sectors[i] != 0xff && p->pending[i].bytes;
+    return torn;
+}
+
+static void choose(struct platter *p, struct platter_choice *choice)
+{
+    struct dice *d = &saga->crash_dice;
+    switch (dice_below(d, 4)) {
+    case 0:
+        platter_prefix(p, dice_below(d, p->pending_count + 1), choice);
+        break;
+    case 1:
+        platter_subset(p, d, choice);
+        break;
+    case 2:
+        platter_torn(p, d, choice);
+        break;
+    default:
+        platter_prefix(p, 0, choice);
+    }
+    if (p->pending_count)
+        SOMETIMES(CUT_PENDING);
+    if (torn_of(p, choice))
+        SOMETIMES(CUT_TORN);
+}
+
+static bool build_left(void)
+{
+    static struct platter platter;
+    static struct platter_choice choice;
+    uint32_t count;
+    const struct disk_entry *log = disk_log(&count);
+    disk_stop();
+    if (disk_full() || !platter_create(&platter, log))
+        return false;
+    if (saga->options.control == CONTROL_NO_SYNC)
+        platter.kind = PLATTER_NO_DATA_SYNC;
+    for (uint32_t i = 0; i < count; i++)
+        platter_step(&platter, i);
+    choose(&platter, &choice);
+    life_clean(life.next);
+    return !platter.overflow && mkdir(life.next, 0700) == 0 &&
+           platter_build_tree(&platter, &choice, &saga->crash_dice, life.next);
+}
+
+static _Noreturn void end_by_power(void)
+{
+    SOMETIMES(CUT);
+    if (!build_left()) {
+        saga_violate("the harness: what the power left can't be built");
+        end(ENDING_VIOLATED);
+    }
+    if (saga->options.control != CONTROL_ROLLBACK || saga->life % 2 == 1) {
+        life_clean(life.left);
+        if (rename(life.next, life.left) < 0)
+            saga_violate("the harness: what the power left can't be kept");
+    }
+    end(ENDING_CUT);
+}
+
+static _Noreturn void end_killed(void)
+{
+    disk_stop();
+    life_clean(life.left);
+    if (rename(life.disk, life.left) < 0)
+        saga_violate("the harness: what is left can't be kept");
+    end(ENDING_KILLED);
+}
+
+static _Noreturn void end_somehow(void)
+{
+    if (dice_below(&saga->crash_dice, 2))
+        end_by_power();
+    end_killed();
+}
+
+/* ---- the start ---- */
+
+__attribute__((format(printf, 1, 2))) static void arg(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(life.args[life.args_count], ARG_SIZE, format, list);
+    va_end(list);
+    life.pointers[life.args_count] = life.args[life.args_count];
+    life.args_count++;
+}
+
+static void make_args(void)
+{
+    const struct knobs *k = &saga->knobs;
+    arg("--workers-count=%u", k->workers);
+    arg("--workers-poll-interval=%ums", k->poll_ms);
+    arg("--workers-lease-timeout=%ums", k->lease_ms);
+    arg("--workers-heartbeat-interval=%ums", k->heartbeat_ms);
+    arg("--jobs-simulation-speed=%u", k->speed);
+    arg("--jobs-client-concurrency=%u", k->client_max);
+    arg("--retry-max=%u", k->retry_max);
+    arg("--retry-auto=%s", k->retry_auto ? "true" : "false");
+    arg("--retry-backoff-base=%ums", k->backoff_ms);
+    arg("--retry-backoff-max=%ums", k->backoff_max_ms);
+    arg("--limits-max-queue-size=%u", k->queue_max);
+    arg("--limits-requests-per-minute=1000000");
+    arg("--limits-anonymous-requests-per-minute=1000000");
+    arg("--limits-subject=1000000");
+    arg("--limits-client-quota-requests=1000000000");
+    arg("--http-request-timeout=%ums", k->request_ms);
+    arg("--webhooks-timeout=%ums", k->webhook_timeout_ms);
+    arg("--webhooks-max-retries=%u", k->webhook_retries);
+    arg("--webhooks-disable-after=0s");
+    arg("--outbound-allow-private");
+    arg("--http-check-answers");
+}
+
+static struct disk_faults faults_of_opening(void)
+{
+    struct disk_faults faults = {0};
+    struct dice *d = &saga->crash_dice;
+    uint32_t face = dice_below(d, 10);
+    if (saga_on(FAULT_MIDWAY) && face < 2)
+        faults.dies_after = 1 + dice_below(d, 12);
+    else if (saga_on(FAULT_SYNCS) && face == 2)
+        faults.sync_fails = 500;
+    else if (saga_on(FAULT_THROUGHS) && face == 3)
+        faults.through_fails = 500;
+    return faults;
+}
+
+static void open_world(void)
+{
+    const struct knobs *k = &saga->knobs;
+    char why[400] = "";
+    struct world_options options = {.dir = saga->options.dir,
+                                    .store_dir = life.store,
+                                    .seed = saga->options.seed * 0x9e3779b97f4a7c15u + saga->life,
+                                    .start_ns = saga->now,
+                                    .wall_ns = saga->wall_ns,
+                                    .schedulers = k->schedulers,
+                                    .order = k->order,
+                                    .store = k->store,
+                                    .loud = saga->options.loud};
+    make_args();
+    memcpy(options.args, life.pointers, life.args_count * sizeof(*life.pointers));
+    disk_fail(faults_of_opening());
+    life.world = world_open(&options, why, sizeof(why));
+    bool died = disk_dead(), failed = disk_failed_syncs() > 0;
+    disk_fail((struct disk_faults){0});
+    life.failed_syncs = disk_failed_syncs();
+    if (died || (!life.world && failed)) {
+        SOMETIMES(OPEN_REFUSED);
+        if (died)
+            SOMETIMES(CUT_IN_OPENING);
+        life.world = NULL;
+        end_somehow();
+    }
+    if (!life.world) {
+        saga_violate("a start on what is left was refused: %s (S2, S6)", why);
+        end(ENDING_VIOLATED);
+    }
+}
+
+/* ---- faults ---- */
+
+static void note_killed(void)
+{
+    static const struct {
+        const char *class;
+        enum sometimes what;
+    } names[] = {{"store.writer", SOMETIMES_KILLED_WRITER},   {"store.keeper", SOMETIMES_KILLED_KEEPER},
+                 {"worker", SOMETIMES_KILLED_WORKER},         {"shard", SOMETIMES_KILLED_SHARD},
+                 {"supervisor", SOMETIMES_KILLED_SUPERVISOR}, {"connection", SOMETIMES_KILLED_CONNECTION},
+                 {"listener", SOMETIMES_KILLED_LISTENER},     {"relay", SOMETIMES_KILLED_RELAY},
+                 {"outbound", SOMETIMES_KILLED_OUTBOUND}};
+    char class[WORLD_CLASS_MAX];
+    world_killed(life.world, class);
+    for (size_t i = 0; class[0] && i < sizeof(names) / sizeof(*names); i++)
+        if (strcmp(class, names[i].class) == 0)
+            saga->seen[names[i].what]++;
+}
+
+static void move_wall(int64_t by)
+{
+    saga->wall_ns += by;
+    if (saga->wall_ns > saga->wall_most_ns)
+        saga->wall_most_ns = saga->wall_ns;
+    saga->leaps++;
+    sim_clock_jump(world_sim(life.world), by);
+}
+
+/* Up to a day, mostly less, to either side. */
+static void leap(void)
+{
+    static const uint32_t most_s[] = {2, 90, 3600, 86400};
+    int64_t by =
+        (int64_t)(1 + dice_below(&saga->dice, most_s[dice_below(&saga->dice, 4)])) * (int64_t)NS_PER_S;
+    if (dice_below(&saga->dice, 2)) {
+        by = -by;
+        SOMETIMES(LEAP_BACK);
+    } else {
+        SOMETIMES(LEAP_FORWARD);
+    }
+    move_wall(by);
+}
+
+static void stall(void)
+{
+    uint64_t ms =
+        dice_below(&saga->dice, 4) ? 1 + dice_below(&saga->dice, 300) : 1 + dice_below(&saga->dice, 40000);
+    SOMETIMES(STALL);
+    sim_clock_advance(world_sim(life.world), ms * NS_PER_MS);
+}
+
+static void strike(enum fault_kind kind)
+{
+    switch (kind) {
+    case FAULT_KILLS:
+        world_kill_one(life.world, dice_draw(&saga->dice));
+        break;
+    case FAULT_CUTS:
+        end_by_power();
+    case FAULT_DEATHS:
+        SOMETIMES(DEATH);
+        end_killed();
+    case FAULT_MIDWAY:
+        disk_fail((struct disk_faults){.dies_after = 1 + dice_below(&saga->dice, 14)});
+        break;
+    case FAULT_SYNCS:
+        disk_fail((struct disk_faults){.sync_fails = 1000});
+        break;
+    case FAULT_THROUGHS:
+        disk_fail((struct disk_faults){.through_fails = 1000});
+        break;
+    case FAULT_FULL:
+        disk_fail((struct disk_faults){.sync_fails = 1000, .code = ENOSPC});
+        break;
+    case FAULT_CLOCKS:
+        leap();
+        break;
+    case FAULT_STALLS:
+        stall();
+        break;
+    default:
+        break;
+    }
+}
+
+static void plan_next(enum fault_kind kind)
+{
+    saga->next[kind] = saga->steps + 1 + dice_below(&saga->dice, 2 * saga->knobs.strikes[kind] + 1);
+}
+
+static bool is_planned(uint32_t kind)
+{
+    return kind <= FAULT_STALLS;
+}
+
+static void let_faults_happen(void)
+{
+    for (uint32_t kind = 0; kind < FAULT_COUNT; kind++) {
+        if (!is_planned(kind) || !saga_on(kind))
+            continue;
+        if (saga->next[kind] == 0)
+            plan_next(kind);
+        if (saga->steps < saga->next[kind])
+            continue;
+        plan_next(kind);
+        strike(kind);
+    }
+}
+
+static void set_world_faults(void)
+{
+    uint32_t rate = saga->knobs.strikes[FAULT_HALVES];
+    world_faults.send_halves = saga_on(FAULT_HALVES) ? rate : 0;
+    world_faults.send_waits = saga_on(FAULT_HALVES) ? rate / 2 : 0;
+    world_faults.accept_fails = saga_on(FAULT_ACCEPTS) ? saga->knobs.strikes[FAULT_ACCEPTS] : 0;
+}
+
+/* ---- what a step has brought ---- */
+
+static void note_disk(void)
+{
+    if (disk_dead()) {
+        SOMETIMES(MIDWAY);
+        end_somehow();
+    }
+    if (disk_failed_syncs() > life.failed_syncs) {
+        life.failed_syncs = disk_failed_syncs();
+        SOMETIMES(SYNC_FAILED);
+        disk_fail((struct disk_faults){0});
+    }
+}
+
+static void note_end(void)
+{
+    int status = world_exit_status(life.world);
+    if (status < 0)
+        return;
+    if (!saga_explains(status)) {
+        saga_violate("the server ended by itself with status %d", status);
+        end(ENDING_VIOLATED);
+    }
+    if (status == RUNTIME_EXIT_EXHAUSTED)
+        SOMETIMES(EXHAUSTED);
+    else
+        SOMETIMES(ABANDONED);
+    end_somehow();
+}
+
+static void note_store(void)
+{
+    struct store *store = world_store(life.world);
+    if (atomic_load(&store->grown) > life.grown) {
+        life.grown = atomic_load(&store->grown);
+        SOMETIMES(GROWN);
+    }
+    if (world_faults.accepts_failed > 0) {
+        world_faults.accepts_failed = 0;
+        SOMETIMES(TURNED_AWAY);
+    }
+    bool tight = store_state(store) == STORE_TIGHT;
+    if (tight && !life.tight)
+        SOMETIMES(TIGHT);
+    life.tight = tight;
+}
+
+/* ---- phases ---- */
+
+/* A store that may not grow stays full: it is started again with a setting that lets it. */
+static void give_room(void)
+{
+    if (saga->knobs.store.map_max >= ROOM_BYTES)
+        return;
+    saga->knobs.store.map_max = ROOM_BYTES;
+    end_killed();
+}
+
+static void enter(enum phase phase)
+{
+    saga->phase = phase;
+    set_world_faults();
+    if (phase == PHASE_HEAL) {
+        disk_fail((struct disk_faults){0});
+        saga->heal_began = saga->now;
+        if (saga->wall_ns != saga->wall_most_ns) /* what was put off by the calendar isn't waited for a day */
+            move_wall(saga->wall_most_ns - saga->wall_ns);
+        saga->deadline = saga->now + HEAL_LIMIT_S * NS_PER_S;
+        for (uint32_t i = 0; i < saga->patrons_count; i++)
+            saga->patrons[i].hang_at = 0;
+        give_room();
+    }
+}
+
+static void tell_stuck(void)
+{
+    char text[300];
+    patrons_tell(text, sizeof(text));
+    saga_violate("not at rest after %llu s without faults; the store is %s; %u deliveries are on their "
+                 "way;%s (J6, O2)",
+                 (unsigned long long)((saga->now - saga->heal_began) / NS_PER_S),
+                 store_state_name(store_state(world_store(life.world))),
+                 auditor_pending(world_store(life.world)), text);
+}
+
+static void go_on(void)
+{
+    struct store *store = world_store(life.world);
+    if (saga->phase == PHASE_SETUP && patrons_ready())
+        enter(PHASE_SAFETY);
+    if (saga->phase == PHASE_SAFETY && saga->safety >= saga->knobs.safety_steps)
+        enter(PHASE_HEAL);
+    if (saga->phase == PHASE_HEAL && saga->now > saga->deadline)
+        tell_stuck();
+    if (saga->phase != PHASE_HEAL || saga->steps % REST_LOOK_STEPS || !patrons_rest() ||
+        auditor_pending(store))
+        return;
+    auditor_rows(store, "at rest");
+    auditor_orders(store, true);
+    if (saga->faults)
+        SOMETIMES(HEALED);
+    saga->phase = PHASE_CHECK;
+    end_by_power();
+}
+
+/* ---- the loop ---- */
+
+static bool outside_step(void)
+{
+    struct saga *s = saga;
+    bool any = receiver_step(&s->receiver, life.world);
+    return patron_step(&s->patrons[dice_below(&s->dice, s->patrons_count)]) || any;
+}
+
+static bool everybody_outside(void)
+{
+    bool any = receiver_step(&saga->receiver, life.world);
+    for (uint32_t i = 0; i < saga->patrons_count; i++)
+        any |= patron_step(&saga->patrons[i]);
+    return any;
+}
+
+/* Nobody can do anything now. */
+static void wait(void)
+{
+    uint64_t until = receiver_next(&saga->receiver);
+    for (uint32_t i = 0; i < saga->patrons_count; i++) {
+        uint64_t next = patron_next(&saga->patrons[i]);
+        until = next < until ? next : until;
+    }
+    if (until > saga->now + 3600 * NS_PER_S)
+        until = saga->now + 3600 * NS_PER_S;
+    world_wait(life.world, until > saga->now ? until : saga->now + 1);
+}
+
+static void step(void)
+{
+    saga->now = world_now(life.world);
+    saga->steps++;
+    saga->safety += saga->phase == PHASE_SAFETY;
+    if (saga->phase == PHASE_SAFETY)
+        let_faults_happen();
+    saga->now = world_now(life.world);
+    if (dice_below(&saga->dice, OUTSIDE_TURNS) == 0)
+        (void)outside_step();
+    else if (!world_step(life.world) && !everybody_outside())
+        wait();
+    note_disk();
+    note_end();
+    if (saga->steps % 16 == 0) {
+        note_store();
+        note_killed();
+    }
+}
+
+static void look_now_and_then(uint64_t *commits)
+{
+    struct store *store = world_store(life.world);
+    uint64_t now = atomic_load(&store->commits);
+    if (now == *commits || store_state(store) == STORE_FAILED)
+        return;
+    *commits = now;
+    if (dice_below(&saga->dice, 40) == 0) {
+        auditor_rows(store, "after a commit");
+        auditor_orders(store, false);
+    }
+}
+
+_Noreturn void life_run(void)
+{
+    uint64_t commits = 0;
+    alarm(LIFE_SECONDS);
+    saga->life++;
+    saga->began = saga->now;
+    saga->figures.lives++;
+    if (!saga->options.loud)
+        (void)!freopen("/dev/null", "w", stderr);
+    name_places();
+    if (!begin_disk()) {
+        saga_violate("the harness: what was left can't be brought back: %s", strerror(errno));
+        end(ENDING_VIOLATED);
+    }
+    world_on_fetch(receiver_take);
+    world_faults.dice = dice_of(saga->options.seed ^ (uint64_t)saga->life << 32);
+    set_world_faults();
+    open_world();
+    auditor_rows(world_store(life.world), "at the start");
+    auditor_orders(world_store(life.world), saga->phase == PHASE_CHECK);
+    if (saga->phase == PHASE_CHECK) {
+        saga->phase = PHASE_DONE;
+        end(ENDING_DONE);
+    }
+    for (uint64_t steps = 0; !saga_violated(); steps++) {
+        step();
+        look_now_and_then(&commits);
+        go_on();
+        if (steps > LIFE_STEPS_MAX)
+            tell_stuck();
+    }
+    end(ENDING_VIOLATED);
+}

@@ -233,7 +233,7 @@ bench-goals: deps peers ## the figures beside their goals: pass or miss
 	@$(MAKE) --no-print-directory benches >/dev/null
 	@for b in $(call programs,$(BENCHES)); do $$b; done | .ci/bench-goals
 
-fuzz: deps ## every fuzzer for FUZZ_SECONDS=10 each, those of the front for FRONT_SECONDS, with clang
+fuzz: deps ## every fuzzer for T minutes or FUZZ_SECONDS=10 each, those of requests for FRONT_SECONDS, with clang
 	@.ci/deps clang
 	@$(MAKE) --no-print-directory fuzzers MODE=fuzz CC=clang
 
@@ -321,10 +321,9 @@ benches: $(call programs,$(BENCHES)) $(PROGRAM)
 
 cutters: $(CUTTERS)
 
-# What the front reads from others comes first, and may get more time than the rest.
-FRONT := $(filter $(foreach f,address api_key chunks config connection json_text jwt options parser schema token traceparent \
-	url,%/$f_fuzz),$(FUZZED))
-FUZZ_SECONDS  ?= 10
+# What is read from requests comes first, and may get more time than the rest.
+FRONT := $(filter $(foreach f,chunks config connection json_text jwt parser schema token url,%/$f_fuzz),$(FUZZED))
+FUZZ_SECONDS  ?= $(if $(T),$(shell expr $(T) \* 60),10)
 FRONT_SECONDS ?= $(FUZZ_SECONDS)
 fuzzers: $(FUZZED)
 	@.ci/fuzz $(FRONT_SECONDS) $(FRONT) $(FUZZ_SECONDS) $(filter-out $(FRONT),$(FUZZED))

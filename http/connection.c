@@ -33,6 +33,7 @@ enum phase {
 
 /* What is left of a request when its bytes end before it does. Lives in the arena. */
 struct carry {
+    struct arena_mark mark; /* before it was there */
     char *bytes;
     size_t length, capacity;
     size_t head; /* of the request whose body is coming */
@@ -60,13 +61,13 @@ struct connection {
     struct tls *tls;                  /* NULL: plain */
     struct carry *carry;              /* NULL: nothing is left over */
     struct turn *turn;                /* NULL between turns */
-    struct connection *older, *newer; /* among the idle ones of this scheduler */
-    uint64_t idle_since;              /* 0: not idle */
+    struct connection *older, *newer; /* among those of this scheduler that may be idle */
+    uint64_t listed;                  /* when it was put there; 0: it isn't */
     actor_pid pid;
     uint64_t watch;
-    uint64_t rested; /* since when no request has been served: bytes that make none buy no time */
-    uint64_t began;  /* when the first byte of the request that is arriving came; 0: none has */
-    struct arena_mark mark;
+    uint64_t rested;       /* since when no request has been served: bytes that make none buy no time */
+    uint64_t began;        /* when the first byte of the request that is arriving came; 0: none has */
+    uint64_t alarm, rings; /* the timer, 0: none; and for when it is set */
     uint32_t requests, lingered;
     uint32_t peer;
     int fd;
@@ -91,7 +92,10 @@ static const struct front_limits *limits_of(const struct connection *c)
     return atomic_load_explicit(&c->front->limits, memory_order_acquire);
 }
 
-/* ---- the idle ones, oldest first; a list per scheduler, touched in guarded sections only ---- */
+/* ---- the idle ones, oldest first; a list per scheduler, touched in guarded sections only ----
+ *
+ * A busy one isn't taken out: its neighbours are cold, and there are many requests between two times that anybody asks who
+ * has been idle for longest. Who asks takes out those at the front that are busy; they come back when they are idle. */
 
 static struct idle {
     struct connection *oldest, *newest;
@@ -103,31 +107,44 @@ static struct idle *idle_of(const struct connection *c)
     return &idle[actor_scheduler_of(c->pid)];
 }
 
-static void idle_end(struct connection *c)
+static void unlist(struct connection *c)
 {
     struct idle *list = idle_of(c);
-    if (!c->idle_since)
+    if (!c->listed)
         return;
-    c->idle_since = 0;
+    c->listed = 0;
     *(c->older ? &c->older->newer : &list->oldest) = c->newer;
     *(c->newer ? &c->newer->older : &list->newest) = c->older;
 }
 
-static void idle_begin(struct connection *c)
+/* It is idle from now on. Its place in the list is right to CONNECTION_ORDER_MS. */
+static void list_idle(struct connection *c)
 {
     struct idle *list = idle_of(c);
-    c->idle_since = actor_now();
+    uint64_t now = actor_now();
+    if (c->listed && now - c->listed < CONNECTION_ORDER_MS * NS_PER_MS)
+        return;
+    unlist(c);
+    c->listed = now;
     c->older = list->newest;
     c->newer = NULL;
     *(list->newest ? &list->newest->newer : &list->oldest) = c;
     list->newest = c;
 }
 
+static bool is_idle(const struct connection *c)
+{
+    return !c->turn && !c->began && c->phase == PHASE_HEAD;
+}
+
 bool connection_shed(void)
 {
+    struct idle *list = &idle[actor_scheduler_of(actor_self())];
     actor_guard_begin();
-    struct connection *c = idle[actor_scheduler_of(actor_self())].oldest;
-    actor_pid pid = c && actor_now() - c->idle_since >= CONNECTION_SHED_MS * NS_PER_MS ? c->pid : 0;
+    for (int i = 0; i < CONNECTION_SHED_LOOKS && list->oldest && !is_idle(list->oldest); i++)
+        unlist(list->oldest);
+    struct connection *c = list->oldest;
+    actor_pid pid = c && is_idle(c) && actor_now() - c->rested >= CONNECTION_SHED_MS * NS_PER_MS ? c->pid : 0;
     actor_guard_end();
     if (pid)
         actor_exit_signal(pid, (struct reason){.kind = REASON_SHUTDOWN});
@@ -383,11 +400,12 @@ static bool serve(struct connection *c)
 
 static void carry_drop(struct connection *c)
 {
-    if (c->carry && c->carry->slot)
+    struct arena_mark mark = c->carry->mark;
+    if (c->carry->slot)
         body_drop(c->carry->slot);
     c->carry = NULL;
     c->phase = PHASE_HEAD;
-    actor_arena_reset(c->mark);
+    actor_arena_reset(mark);
 }
 
 /* Room for `capacity` bytes in one piece. False: there is none. */
@@ -420,9 +438,10 @@ static bool carry_reserve(struct connection *c, size_t capacity)
 static void carry_begin(struct connection *c, const char *bytes, size_t size)
 {
     STATIC_ASSERT((size_t)IN_SIZE + CARRY_FIRST <= CARRY_ARENA_MAX, "what was read at once fits");
-    c->mark = actor_arena_mark();
+    struct arena_mark mark = actor_arena_mark();
     c->carry = actor_alloc(sizeof(*c->carry));
     memset(c->carry, 0, sizeof(*c->carry));
+    c->carry->mark = mark;
     (void)carry_reserve(c, size + CARRY_FIRST); /* there is always room behind */
     memcpy(c->carry->bytes, bytes, size);
     c->carry->length = size;
@@ -808,13 +827,23 @@ static bool turn(struct connection *c)
     return go_on && !c->broken;
 }
 
+/* One that rings before the deadline is left alone: most requests move the deadline on, and who is rung looks whether it is
+ * over. So a timer is set once in a while, not with each request. */
+static void set_alarm(struct connection *c)
+{
+    uint64_t deadline = deadline_of(c);
+    if (c->alarm && c->rings <= deadline)
+        return;
+    if (c->alarm)
+        actor_timer_cancel(c->alarm, NULL);
+    c->alarm = actor_timer(deadline, 0, 0);
+    c->rings = deadline;
+}
+
 static enum actor_step on_ready(struct connection *c, const struct message_ready *ready)
 {
     enum actor_step step = ACTOR_CONTINUE;
     uint32_t requests = c->requests;
-    actor_guard_begin();
-    idle_end(c);
-    actor_guard_end();
     c->hangup |= (ready->events & WATCH_HANGUP) != 0;
     if (c->phase == PHASE_CLOSING)
         step = drop_all(c);
@@ -828,11 +857,11 @@ static enum actor_step on_ready(struct connection *c, const struct message_ready
         c->rested = actor_now();
     if (step == ACTOR_CONTINUE && !c->began && c->phase == PHASE_HEAD) {
         actor_guard_begin();
-        idle_begin(c);
+        list_idle(c);
         actor_guard_end();
     }
     if (step == ACTOR_CONTINUE)
-        actor_idle_timeout(deadline_of(c));
+        set_alarm(c);
     return step;
 }
 
@@ -857,8 +886,19 @@ static enum actor_step on_timeout(struct connection *c)
     enum actor_step step = too_slow(c);
     c->turn = NULL;
     if (step == ACTOR_CONTINUE)
-        actor_idle_timeout(deadline_of(c));
+        set_alarm(c);
     return step;
+}
+
+static enum actor_step on_alarm(struct connection *c, const struct message_timer *alarm)
+{
+    if (alarm->ref != c->alarm) /* another has been set since */
+        return ACTOR_CONTINUE;
+    c->alarm = 0;
+    if (actor_now() >= deadline_of(c))
+        return on_timeout(c);
+    set_alarm(c);
+    return ACTOR_CONTINUE;
 }
 
 /* ---- the actor ---- */
@@ -916,7 +956,7 @@ static void leave(void *arg)
     struct connection *c = arg;
     if (!c->tls)
         mourn(c);
-    idle_end(c);
+    unlist(c);
     atomic_fetch_sub_explicit(&c->front->connections, 1, memory_order_relaxed);
     peers_leave(c->peer);
 }
@@ -989,10 +1029,10 @@ static enum actor_step connection_init(void *state, const void *args, size_t arg
     if (!c->watch)
         actor_refuse(reason_error(errno));
     actor_guard_begin();
-    idle_begin(c);
+    list_idle(c);
     actor_guard_end();
     c->rested = actor_now();
-    actor_idle_timeout(deadline_of(c));
+    set_alarm(c);
     return ACTOR_CONTINUE;
 }
 
@@ -1002,13 +1042,12 @@ static enum actor_step connection_handle(void *state, struct message *m)
     switch (m->type) {
     case MESSAGE_READY:
         return on_ready(c, (const void *)m->payload);
-    case MESSAGE_TIMEOUT:
-        return on_timeout(c);
+    case MESSAGE_TIMER:
+        return on_alarm(c, (const void *)m->payload);
     case MESSAGE_EXIT: /* not the supervisor's, which ends us by way of connection_terminate */
         return ACTOR_STOP;
     default:
         actor_unknown(m);
-        actor_idle_timeout(deadline_of(c));
         return ACTOR_CONTINUE;
     }
 }

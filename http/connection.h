@@ -37,9 +37,12 @@ extern const struct actor_class connection_class;
 /* What init is refused with; the listener goes on (http/listener.c). */
 enum { CONNECTION_PEER_FULL = 1, CONNECTION_NO_TLS };
 
-/* By the listener, when there is no room: asks the connection of this scheduler that has been idle for longest, and for
- * CONNECTION_SHED_MS at least, to close. False: there is none. */
-#define CONNECTION_SHED_MS 1000
+/* By the listener, when there is no room: asks the connection of this scheduler that has been idle for longest, give or take
+ * CONNECTION_ORDER_MS, and for CONNECTION_SHED_MS at least, to close. False: there is none, or none among the first
+ * CONNECTION_SHED_LOOKS, of which nobody will look at those that are busy again. */
+#define CONNECTION_SHED_MS    1000
+#define CONNECTION_ORDER_MS   250
+#define CONNECTION_SHED_LOOKS 64
 bool connection_shed(void);
 
 /* ---- for http/response.c alone ---- */

@@ -102,16 +102,21 @@ static void say_full(const struct listener *l, int fd)
     (void)!send(fd, text, front_turn_away(l->args.front, key, text), MSG_NOSIGNAL);
 }
 
-/* Accepts one and tells it to come back. False: there is nobody, or no way to say so. */
+/* No room. Accepts one and tells it to come back; the connection that has been idle for longest makes room for the next. False:
+ * there is nobody, or no way to say so. */
 static bool turn_away(struct listener *l)
 {
     int fd = accept_anyway(l);
     if (fd < 0) {
-        if (errno != EAGAIN && errno != EWOULDBLOCK) /* who is waiting there doesn't announce itself again */
+        if (errno != EAGAIN &&
+            errno != EWOULDBLOCK) { /* who is waiting there doesn't announce itself again */
+            connection_shed();
             actor_timer(actor_deadline_ms(LISTENER_RETRY_MS), LISTENER_GO_ON, 0);
+        }
         take_spares(l);
         return false;
     }
+    connection_shed();
     observe(l, "turned_away");
     if (!l->args.tls)
         say_full(l, fd);
@@ -142,13 +147,6 @@ static void hear_turned(struct listener *l, uint64_t watch)
 
 /* ---- accepting ---- */
 
-/* No room: the connection that has been idle for longest makes some for the next; this one is told to come back. */
-static bool make_room(struct listener *l)
-{
-    connection_shed();
-    return turn_away(l);
-}
-
 /* Has one connection actor started, which accepts. False: nothing more to do now. */
 static bool accept_one(struct listener *l)
 {
@@ -170,13 +168,13 @@ static bool accept_one(struct listener *l)
     case ERR_IGNORED:
         return false;
     case ERR_MAX_CHILDREN:
-        return make_room(l);
+        return turn_away(l);
     case ERR_INIT: {
         bool full = child.why.code == CONNECTION_PEER_FULL || child.why.code == CONNECTION_NO_TLS;
         reason_drop(&child.why);
         if (full)
             observe(l, "turned_away");
-        return full || make_room(l);
+        return full || turn_away(l);
     }
     default:
         actor_timer(actor_deadline_ms(LISTENER_RETRY_MS), LISTENER_GO_ON, 0);

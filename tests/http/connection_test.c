@@ -525,6 +525,95 @@ static void test_H1_what_came_while_the_process_was_stopped_is_served(void)
     stop();
 }
 
+static void pause_ms(int ms)
+{
+    struct pollfd nothing = {.fd = -1};
+    (void)poll(&nothing, 1, ms);
+}
+
+/* However often it is asked meanwhile: idle is who has said nothing since. */
+static void test_H3_a_connection_is_idle_from_its_last_request_on(void)
+{
+    struct testserver_options o = {.limits = {.idle_ns = 1200 * NS_PER_MS}};
+    struct talk t;
+    start(o);
+    talk_begin(&t, &server);
+    for (int i = 0; i < 8; i++) {
+        TEST_CHECK_(talk_say_text(&t, HELLO) && talk_hear(&t).status == 200, "request %d", i);
+        pause_ms(200);
+    }
+    TEST_CHECK(talk_say_text(&t, HELLO "GET /hel") && talk_hear(&t).status == 200);
+    TEST_CHECK(talk_say_text(&t, "lo HTTP/1.1\r\nHost: a\r\n\r\n") && talk_hear(&t).status == 200);
+    TEST_CHECK(talk_ended(&t));
+    talk_end(&t);
+    stop();
+}
+
+/* The end of a head has less time than the next request would have had. */
+static void test_H3_a_head_that_has_begun_has_its_own_time(void)
+{
+    struct testserver_options o = {.limits = {.idle_ns = 600 * NS_PER_S, .head_ns = 20 * NS_PER_MS}};
+    struct talk t;
+    start(o);
+    talk_begin(&t, &server);
+    TEST_CHECK(talk_say_text(&t, HELLO) && talk_hear(&t).status == 200);
+    TEST_CHECK(talk_say_text(&t, "GET /hel"));
+    TEST_CHECK(talk_hear(&t).status == 408 && talk_ended(&t));
+    talk_end(&t);
+    stop();
+}
+
+static bool is_answer(struct talk *t, const char *text)
+{
+    struct heard a = talk_hear(t);
+    return a.status == 200 && heard_has(&a, text);
+}
+
+static void told_there_is_no_room(void)
+{
+    struct talk t;
+    talk_begin(&t, &server);
+    TEST_CHECK(talk_hear(&t).status == 503 && talk_ended(&t));
+    talk_end(&t);
+}
+
+static void say_hello(struct talk *t)
+{
+    TEST_CHECK(talk_say_text(t, HELLO) && talk_hear(t).status == 200);
+}
+
+/* Of four that may be there one goes for each that comes: who has been idle for longest, not who came first, nor who waits for
+ * an answer. */
+static void test_H3_who_has_been_idle_for_longest_makes_room(void)
+{
+    struct talk busy, early, late, last;
+    start((struct testserver_options){.connections = 4});
+    talk_begin(&busy, &server);
+    say_hello(&busy);
+    TEST_CHECK(talk_say_text(&busy, "GET /wait HTTP/1.1\r\nHost: a\r\n\r\n"));
+    talk_begin(&early, &server);
+    say_hello(&early);
+    talk_begin(&late, &server);
+    say_hello(&late);
+    talk_begin(&last, &server);
+    do
+        TEST_ASSERT(talk_say_text(&last, "GET /waiting HTTP/1.1\r\nHost: a\r\n\r\n"));
+    while (!is_answer(&last, "\"waiting\":1"));
+    pause_ms(CONNECTION_ORDER_MS + 50);
+    say_hello(&early);
+    pause_ms(CONNECTION_SHED_MS + 50);
+    told_there_is_no_room();
+    TEST_CHECK(talk_ended(&late));
+    TEST_CHECK(talk_say_text(&last, "GET /go HTTP/1.1\r\nHost: a\r\n\r\n") && is_answer(&last, "go"));
+    TEST_CHECK(is_answer(&busy, "\"waited\":1"));
+    say_hello(&early);
+    talk_end(&busy);
+    talk_end(&early);
+    talk_end(&late);
+    talk_end(&last);
+    stop();
+}
+
 static void test_CTL_251_bytes_that_are_no_request_are_answered_with_ids(void)
 {
     struct testserver_options o = {.limits = {.head_ns = 20 * NS_PER_MS}};
@@ -837,6 +926,10 @@ TEST_LIST
      test_H1_an_empty_line_between_requests_is_passed_over},
     {"H1 what came while the process was stopped is served",
      test_H1_what_came_while_the_process_was_stopped_is_served},
+    {"H3 a connection is idle from its last request on",
+     test_H3_a_connection_is_idle_from_its_last_request_on},
+    {"H3 a head that has begun has its own time", test_H3_a_head_that_has_begun_has_its_own_time},
+    {"H3 who has been idle for longest makes room", test_H3_who_has_been_idle_for_longest_makes_room},
     {"CTL-251 bytes that are no request are answered with ids",
      test_CTL_251_bytes_that_are_no_request_are_answered_with_ids},
     {"H3 who has closed his side gets the last answer whole",

@@ -110,14 +110,12 @@ static bool refuse(struct response *r, uint64_t now_us, uint64_t ends_us)
     return false;
 }
 
-bool client_quota_take(const struct request *q, struct response *r)
+__attribute__((noinline)) static bool take(const struct request *q, struct response *r, uint64_t quota)
 {
-    uint64_t quota = atomic_load_explicit(&quota_requests, memory_order_relaxed), ends_us = 0;
+    uint64_t ends_us = 0;
     const struct uuid *client = &q->identity.client;
     struct client_quota_taken taken;
     size_t size = 0;
-    if (!quota || q->identity.kind != IDENTITY_CLIENT)
-        return true;
     uint64_t now_us = store_time_us(), part = quota / QUOTA_PARTS;
     enum verdict verdict = look(client, quota, now_us, &ends_us);
     if (verdict != UNKNOWN)
@@ -134,4 +132,10 @@ bool client_quota_take(const struct request *q, struct response *r)
         return true;
     keep(client, quota, &taken);
     return taken.granted ? true : refuse(r, now_us, taken.ends_us);
+}
+
+bool client_quota_take(const struct request *q, struct response *r)
+{
+    uint64_t quota = atomic_load_explicit(&quota_requests, memory_order_relaxed);
+    return !quota || q->identity.kind != IDENTITY_CLIENT || take(q, r, quota);
 }

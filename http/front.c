@@ -411,11 +411,12 @@ static void throttle(struct response *r, enum limit limit, const struct limit_re
                         r->surface == SURFACE_JOBS ? write_limit : NULL, &limit);
 }
 
-/* False: answered. What all have left together is told to those only who are refused by it. */
-static bool within(const struct front *front, const struct request *q, struct response *r, enum limit limit)
+/* What all have left together is told to those only who are refused by it. */
+__attribute__((noinline)) static bool counted(const struct front *front, const struct request *q,
+                                              struct response *r, enum limit limit)
 {
     struct span key = limited_by(q, limit);
-    if (limit == LIMIT_NONE || !front->limiter || key.size == 0)
+    if (key.size == 0)
         return true;
     struct limit_result result = limiter_take(front->limiter, limit, key);
     if (result.quota && (!result.allowed || q->route == NULL || limit != q->route->everybody))
@@ -424,6 +425,14 @@ static bool within(const struct front *front, const struct request *q, struct re
         return true;
     throttle(r, limit, &result);
     return false;
+}
+
+/* False: answered. */
+static inline bool within(const struct front *front, const struct request *q, struct response *r,
+                          enum limit limit)
+{
+    return limit == LIMIT_NONE || !front->limiter || !limiter_counts(front->limiter, limit) ||
+           counted(front, q, r, limit);
 }
 
 /* ---- bodies ---- */
@@ -718,9 +727,9 @@ static bool check_query(const struct request *q, struct response *r,
 static bool check_parameters(const struct request *q, struct response *r,
                              const struct contract_operation *operation)
 {
-    if (q->query.size && operation && r->surface == SURFACE_OPERATOR && !check_query(q, r, operation))
+    if (q->query.size && r->surface == SURFACE_OPERATOR && !check_query(q, r, operation))
         return false;
-    for (uint32_t i = 0; operation && i < operation->parameters_count; i++) {
+    for (uint32_t i = 0; i < operation->parameters_count; i++) {
         const struct contract_parameter *p = &operation->parameters[i];
         struct schema_defect defect = {.kind = DEFECT_MISSING, .what = "is needed"};
         struct span value = span_of(NULL, 0);
@@ -827,7 +836,8 @@ static void observe(const struct front *front, const struct request *q, const st
     uint64_t now = actor_clock(), took = now > q->began_ns ? now - q->began_ns : 0;
     const char *class = classes[r->status / 100 - 1], *path = q->route ? q->route->path : "unmatched";
     const char *method = method_name(q->method);
-    TELEMETRY(HTTP_REQUEST, (int64_t)took, DIM(ROUTE, path), DIM(METHOD, method), DIM(STATUS, class));
+    if (!telemetry_count(TELEMETRY_HTTP_REQUEST, (int64_t)took, (uint32_t)r->status / 100 - 1))
+        TELEMETRY(HTTP_REQUEST, (int64_t)took, DIM(ROUTE, path), DIM(METHOD, method), DIM(STATUS, class));
     metrics_request(q->route, r->status, took);
     if (trace_exporting())
         trace_record(&(struct trace_span){.trace = &q->trace,
@@ -918,7 +928,7 @@ static void serve(struct front *front, struct request *q, struct front_plan *pla
         response_error(r, ERROR_RFA_REQUEST_NOT_ACCEPTABLE, "the answer is application/json");
         return;
     }
-    if (!check_parameters(q, r, operation) || !take_body(q, plan, r))
+    if ((operation && !check_parameters(q, r, operation)) || !take_body(q, plan, r))
         return;
     r->headers_ours = r->headers_length;
     q->route->serve(q, r);

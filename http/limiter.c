@@ -295,6 +295,13 @@ static bool begin(struct limiter *limiter, enum limit limit, struct span key, st
     return false;
 }
 
+bool limiter_counts(const struct limiter *limiter, enum limit limit)
+{
+    uint32_t in_use = atomic_load_explicit(&limiter->overrides_in_use, memory_order_acquire);
+    return atomic_load_explicit(&limiter->quota[limit], memory_order_relaxed) ||
+           limiter->overrides[in_use].count;
+}
+
 struct limit_result limiter_take(struct limiter *limiter, enum limit limit, struct span key)
 {
     struct limit_result result;

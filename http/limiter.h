@@ -97,6 +97,8 @@ void limiter_destroy(struct limiter *limiter);
 void limiter_configure(struct limiter *limiter, const struct limiter_options *options);
 
 /* Counts one request of `key` in this bucket, if allowed. From an actor; those with a window may wait for the store. */
+/* Whether there is anything to count: false, as long as nobody sets a quota for it or for any key, saves asking. */
+bool limiter_counts(const struct limiter *limiter, enum limit limit);
 struct limit_result limiter_take(struct limiter *limiter, enum limit limit, struct span key);
 /* What limiter_take would say, and nothing is counted. Token buckets only. */
 struct limit_result limiter_look(struct limiter *limiter, enum limit limit, struct span key);

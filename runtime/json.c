@@ -312,6 +312,11 @@ static size_t plain_run(const unsigned char *at, size_t length)
             break;
         run += sizeof(bytes);
     }
+    if (run > 0 && length - run < sizeof(bytes)) { /* the last sixteen: those in front of `run` are plain */
+        memcpy(&bytes, at + length - sizeof(bytes), sizeof(bytes));
+        if (!any_special(bytes))
+            return length;
+    }
     while (run < length && plain[at[run]])
         run++;
     return run;

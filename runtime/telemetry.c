@@ -231,6 +231,8 @@ struct telemetry {
     struct subscriber subscribers[TELEMETRY_SUBSCRIBERS_MAX];
     _Atomic uint8_t wanted[TELEMETRY_EVENT_COUNT]; /* bit i: subscriber i wants the event */
     struct labels labels[TELEMETRY_EVENT_COUNT];
+    uint8_t known
+        [TELEMETRY_EVENT_COUNT]; /* labels that were there from the beginning: the first ones behind "other" */
     struct {
         struct labels labels;
         _Atomic int64_t cells[TELEMETRY_LABELS_MAX];
@@ -451,8 +453,10 @@ struct telemetry *telemetry_create(const struct telemetry_options *options)
     pthread_mutex_init(&t->lock, NULL);
     pthread_mutex_init(&t->shared_lock, NULL);
     pthread_mutex_init(&t->merge_lock, NULL);
-    for (enum telemetry_event i = 0; i < TELEMETRY_EVENT_COUNT; i++)
+    for (enum telemetry_event i = 0; i < TELEMETRY_EVENT_COUNT; i++) {
         labels_init(&t->labels[i], &t->lock, events[i].labels);
+        t->known[i] = (uint8_t)(label_count(&t->labels[i]) - 1);
+    }
     for (uint32_t i = 0; i <= t->shard_count; i++) {
         t->shards[i].telemetry = t;
         t->shards[i].index = i;
@@ -710,14 +714,20 @@ static void slot_write(struct slot *slot, const struct telemetry_record *record)
     atomic_store_explicit(&slot->state, 2 * record->n + 2, memory_order_release);
 }
 
+static void shard_add(struct telemetry_shard *shard, enum telemetry_event event, int64_t measurement,
+                      uint32_t index)
+{
+    add(&shard->counts[event][index], 1);
+    if (histogram_of[event] != 0)
+        histogram_record(&shard->histograms[histogram_of[event] - 1], (uint64_t)measurement);
+}
+
 static void shard_count(struct telemetry_shard *shard, enum telemetry_event event, int64_t measurement,
                         const char *label, size_t length)
 {
     struct telemetry *t = shard->telemetry;
 
-    add(&shard->counts[event][label_index(&t->labels[event], &t->lock, label, length)], 1);
-    if (histogram_of[event] != 0)
-        histogram_record(&shard->histograms[histogram_of[event] - 1], (uint64_t)measurement);
+    shard_add(shard, event, measurement, label_index(&t->labels[event], &t->lock, label, length));
 }
 
 static uint64_t wall_of(struct telemetry_shard *shard, uint64_t time)
@@ -800,6 +810,19 @@ static bool only_counts(const struct telemetry *t, enum telemetry_event event, i
     }
     /* The label is one of the required: it was there. */
     return (events[event].required & ~seen) == 0 && *ret_length <= TELEMETRY_VALUE_MAX;
+}
+
+bool telemetry_count(enum telemetry_event event, int64_t measurement, uint32_t known)
+{
+    struct telemetry_shard *shard = current_shard;
+
+    ASSERT(event < TELEMETRY_EVENT_COUNT);
+    if (shard == NULL || !frequent[event] || slo_of[event] != 0 ||
+        atomic_load_explicit(&shard->telemetry->wanted[event], memory_order_relaxed) != 0 ||
+        !measurement_possible(events[event].unit, measurement) || known >= shard->telemetry->known[event])
+        return false;
+    shard_add(shard, event, measurement, known + 1); /* they were put in first, behind "other" */
+    return true;
 }
 
 bool telemetry_emit(enum telemetry_event event, int64_t measurement, const struct telemetry_dim *dims,

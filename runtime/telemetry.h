@@ -142,6 +142,11 @@ struct telemetry_dim {
 bool telemetry_emit(enum telemetry_event event, int64_t measurement, const struct telemetry_dim *dims,
                     size_t count);
 
+/* For those who emit the same sound event all the time: counts one whose label has this place among those that its row in
+ * telemetry_names.h lists, without looking at any value. False: somebody wants to see the whole event, or it isn't a frequent
+ * one, and nothing was done. */
+bool telemetry_count(enum telemetry_event event, int64_t measurement, uint32_t known);
+
 #define TELEMETRY(id, measurement, ...)                                                        \
     telemetry_emit(TELEMETRY_##id, (measurement), (const struct telemetry_dim[]){__VA_ARGS__}, \
                    sizeof((const struct telemetry_dim[]){__VA_ARGS__}) / sizeof(struct telemetry_dim))

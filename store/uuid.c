@@ -104,26 +104,17 @@ static bool dashed(unsigned byte)
     return byte == 4 || byte == 6 || byte == 8 || byte == 10;
 }
 
-static void put_four(char *at, uint64_t digits)
-{
-    uint32_t four = (uint32_t)digits;
-    memcpy(at, &four, sizeof(four));
-}
-
 void uuid_format(const struct uuid *id, char text[UUID_TEXT_SIZE])
 {
-    uint64_t digits[4];
-    for (unsigned i = 0; i < 4; i++) {
-        uint32_t word;
-        memcpy(&word, id->bytes + 4 * i, sizeof(word));
-        digits[i] = hex_of_word(word);
-    }
-    memcpy(text, &digits[0], 8);
-    put_four(text + 9, digits[1]);
-    put_four(text + 14, digits[1] >> 32);
-    put_four(text + 19, digits[2]);
-    put_four(text + 24, digits[2] >> 32);
-    memcpy(text + 28, &digits[3], 8);
+    char digits[32];
+    hex_write_eight(digits, id->bytes);
+    hex_write_eight(digits + 16, id->bytes + 8);
+    memcpy(text, digits, 8);
+    memcpy(text + 9, digits + 8, 4);
+    memcpy(text + 14, digits + 12, 4);
+    memcpy(text + 19, digits + 16, 4);
+    memcpy(text + 24, digits + 20, 4);
+    memcpy(text + 28, digits + 24, 8);
     text[8] = text[13] = text[18] = text[23] = '-';
     text[36] = '\0';
 }

@@ -121,11 +121,18 @@ static void off_body(void)
     open_with(0);
     struct limit_result result = take(LIMIT_ADDRESS, "a");
     EXPECT(result.allowed && result.quota == 0);
+    EXPECT(!limiter_counts(limiter, LIMIT_ADDRESS) && limiter_counts(limiter, LIMIT_CLIENT));
     result = take(LIMIT_NONE, "a");
     EXPECT(result.allowed && result.quota == 0);
     limiter_configure(limiter, &(struct limiter_options){.quota = {[LIMIT_ADDRESS] = 2}});
     EXPECT(take(LIMIT_ADDRESS, "a").allowed && take(LIMIT_ADDRESS, "a").allowed);
-    EXPECT(!take(LIMIT_ADDRESS, "a").allowed);
+    EXPECT(limiter_counts(limiter, LIMIT_ADDRESS) && !take(LIMIT_ADDRESS, "a").allowed);
+    static const struct limiter_override one = {
+        .limit = LIMIT_ADDRESS, .quota = 1, .key_size = 1, .key = "a"};
+    limiter_configure(limiter, &(struct limiter_options){.overrides = &one, .overrides_count = 1});
+    EXPECT(limiter_counts(limiter, LIMIT_ADDRESS)); /* somebody has one, though others have none */
+    limiter_configure(limiter, &(struct limiter_options){.overrides_count = 0});
+    EXPECT(!limiter_counts(limiter, LIMIT_ADDRESS));
 }
 
 static void test_no_limit_until_there_is_one(void)

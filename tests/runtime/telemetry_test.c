@@ -1264,6 +1264,30 @@ static void test_the_frequent_are_checked(void)
     end();
 }
 
+/* By its place among the labels of the row: the same as the event, as long as nobody wants to see it. */
+static void test_the_frequent_are_counted_by_their_place(void)
+{
+    static const char *const labels[] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
+    struct seen seen = {.count = 0};
+
+    TEST_CHECK(!telemetry_count(TELEMETRY_HTTP_REQUEST, 1000, 1)); /* without telemetry */
+    begin();
+    for (uint32_t place = 0; place < 5; place++) {
+        TEST_CHECK(telemetry_count(TELEMETRY_HTTP_REQUEST, 1000, place));
+        TEST_CHECK(telemetry_counter_label(telemetry, TELEMETRY_HTTP_REQUEST, labels[place]) == 1);
+    }
+    TEST_CHECK(!telemetry_count(TELEMETRY_HTTP_REQUEST, 1000, 5) &&
+               !telemetry_count(TELEMETRY_HTTP_REQUEST, 1000, UINT32_MAX));
+    TEST_CHECK(!telemetry_count(TELEMETRY_HTTP_REQUEST, -1, 1));
+    TEST_CHECK(!telemetry_count(TELEMETRY_ACTOR_START, 1, 0)); /* one that is kept */
+    int id = telemetry_subscribe(telemetry, NULL, see, &seen);
+    TEST_CHECK(!telemetry_count(TELEMETRY_HTTP_REQUEST, 1000, 1));
+    telemetry_unsubscribe(telemetry, id);
+    TEST_CHECK(telemetry_count(TELEMETRY_HTTP_REQUEST, 1000, 1));
+    TEST_CHECK(telemetry_counter_sum(telemetry, TELEMETRY_HTTP_REQUEST) == 6);
+    end();
+}
+
 static void note_gauge(void *context, const char *label, int64_t value)
 {
     char *text = context;
@@ -1361,6 +1385,7 @@ TEST_LIST
     {"unsubscribe waits for a call in progress", test_unsubscribe_waits_for_a_call_in_progress},
     {"frequent events are counted and not kept", test_the_frequent_are_not_kept},
     {"the frequent are checked", test_the_frequent_are_checked},
+    {"the frequent are counted by their place", test_the_frequent_are_counted_by_their_place},
     {"gauges one by one", test_gauges_one_by_one},
     {"what is kept says whether there is more", test_kept_says_whether_there_is_more},
     {"OpenMetrics families have no _total", test_openmetrics_families},

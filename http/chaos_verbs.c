@@ -1,6 +1,7 @@
 #include "http/chaos_verbs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "http/actor_view.h"
@@ -16,11 +17,15 @@ enum {
     DETAILS_MAX = 16384, /* of an audit entry */
     PAUSE_MAX_MS = 64,   /* between two looks at who has come back */
     MESSAGE_LAST = 1,    /* to who ends it when the answer is gone */
+    LOOP_S_MAX =
+        3, /* seconds that an endless loop lasts where the class of the actor has no runaway budget */
+    FLOOD_BYTES = 64, /* of a message of a flood */
 };
 
-enum verb { VERB_KILL, VERB_CRASH, VERB_SUSPEND, VERB_RESUME };
-static const char *const verb_names[] = {"kill", "crash", "suspend", "resume"};
-static const char *const audit_verbs[] = {"actor.kill", "actor.crash", "actor.suspend", "actor.resume"};
+enum verb { VERB_KILL, VERB_CRASH, VERB_SUSPEND, VERB_RESUME, VERB_FLOOD };
+static const char *const verb_names[] = {"kill", "crash", "suspend", "resume", "flood"};
+static const char *const audit_verbs[] = {"actor.kill", "actor.crash", "actor.suspend", "actor.resume",
+                                          "actor.flood"};
 
 /* Why somebody is expected to end. */
 #define CAUSES(X)                                         \
@@ -62,6 +67,8 @@ struct experiment {
     const struct request *q;
     enum verb verb;
     bool dry_run;
+    void (*fault)(void);              /* what an actor that is told to crash does */
+    uint64_t messages, sent, refused; /* of a flood */
     char target[ACTOR_VIEW_NAME_MAX];
     struct span reason;
 
@@ -295,12 +302,81 @@ static bool look_after(struct experiment *x)
     return x->missing == 0;
 }
 
+/* ---- what an actor does that is told to crash: on its own stack, in its own name ---- */
+
 /* Kept from the sanitizers: their own check would come before the trap. */
+#define UNCHECKED __attribute__((noinline, no_sanitize("address", "undefined", "thread")))
+
 static int *volatile nowhere;
-__attribute__((noinline, no_sanitize("address", "undefined", "thread"))) static void trap(void)
+static volatile int zero, one = 1;
+
+UNCHECKED static void trap(void)
 {
     *nowhere = 1;
 }
+
+UNCHECKED static void give_up(void)
+{
+    abort();
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+UNCHECKED static void divide(void)
+{
+    zero = one / zero;
+}
+#else /* elsewhere a division by zero has a result */
+UNCHECKED static void divide(void)
+{
+    __builtin_trap();
+}
+#endif
+
+/* Without end as far as its runaway budget goes; the clock is for classes that have none. */
+UNCHECKED static void loop(void)
+{
+    uint64_t end = actor_clock() + LOOP_S_MAX * NS_PER_S;
+    while (actor_clock() < end)
+        zero = 0;
+}
+
+static volatile bool bottom; /* nobody sets it */
+
+UNCHECKED static int deeper(volatile char *above)
+{
+    volatile char room[256];
+    room[0] = above ? above[0] : 0;
+    return bottom ? 0 : deeper(room) + room[0]; /* not the last thing it does: each call has a frame */
+}
+
+UNCHECKED static void overflow(void)
+{
+    zero = deeper(NULL) * 0;
+}
+
+UNCHECKED static void devour(void)
+{
+    for (;;)
+        *(volatile char *)actor_alloc(4096) = 1;
+}
+
+/* X("name", what it does) */
+#define FAULTS(X)        \
+    X("trap", trap)      \
+    X("abort", give_up)  \
+    X("divide", divide)  \
+    X("loop", loop)      \
+    X("stack", overflow) \
+    X("memory", devour)
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} faults[] = {
+#define X(name, run) {name, run},
+    FAULTS(X)
+#undef X
+};
 
 static void refuse_trap(struct response *r)
 {
@@ -318,7 +394,7 @@ static bool end_it(struct experiment *x, struct response *r, uint64_t began)
     }
     if (x->verb == VERB_KILL) {
         actor_kill(x->actor.pid);
-    } else if (actor_crash(x->actor.pid, trap) != OK) {
+    } else if (actor_crash(x->actor.pid, x->fault) != OK) {
         actor_demonitor(ref);
         refuse_trap(r);
         return false;
@@ -346,6 +422,7 @@ static void audit(const struct experiment *x, const char *outcome);
 struct last {
     actor_pid connection, target;
     enum verb verb;
+    void (*fault)(void);
 };
 
 static enum actor_step last_init(void *state, const void *args, size_t args_size)
@@ -369,7 +446,7 @@ static enum actor_step last_handle(void *state, struct message *m)
     if (l->verb == VERB_KILL)
         actor_kill(l->target);
     else
-        (void)actor_crash(l->target, trap); /* whether traps are contained was asked before */
+        (void)actor_crash(l->target, l->fault); /* whether traps are contained was asked before */
     return ACTOR_STOP;
 }
 
@@ -380,7 +457,8 @@ static const struct actor_class last_class = {
 /* False: it was not to be had, and that is the answer. */
 static bool hand_over(struct experiment *x, struct response *r)
 {
-    const struct last l = {.connection = actor_self(), .target = x->actor.pid, .verb = x->verb};
+    const struct last l = {
+        .connection = actor_self(), .target = x->actor.pid, .verb = x->verb, .fault = x->fault};
     if (x->verb == VERB_CRASH && actor_crash(0, trap) != OK) { /* of nobody: whether traps are contained */
         refuse_trap(r);
         return false;
@@ -518,6 +596,13 @@ static void write_record(struct json *j, const struct experiment *x)
         write_predicted(j, x);
         write_budget(j, x);
     }
+    if (x->verb == VERB_FLOOD && !x->dry_run) {
+        json_key(j, "flood");
+        json_object_begin(j);
+        JSON_MEMBER(j, "sent", uint, x->sent);
+        JSON_MEMBER(j, "refused", uint, x->refused);
+        json_object_end(j);
+    }
     if (x->over) {
         JSON_MEMBER(j, "end_reason", string, x->end_reason);
         write_pid(j, "successor", seen_at(x, x->position)->now);
@@ -603,6 +688,32 @@ static bool body_read(struct experiment *x, struct response *r)
     return true;
 }
 
+/* The contract has seen to it that each is one of those it may be, where there is a contract. */
+static bool variant_read(struct experiment *x, struct response *r)
+{
+    const struct json_text *json = x->q->json;
+    const struct json_node *how = json ? json_member(json, json_root(json), "how") : NULL,
+                           *messages = json ? json_member(json, json_root(json), "messages") : NULL;
+    x->fault = how ? NULL : trap;
+    for (size_t i = 0; how && i < sizeof(faults) / sizeof(*faults); i++) {
+        char room[32];
+        struct span name;
+        if (how->kind == JSON_STRING && json_string_of(json, how, room, sizeof(room), &name) &&
+            span_equal(name, span_text(faults[i].name)))
+            x->fault = faults[i].run;
+    }
+    x->messages = 1;
+    if (messages &&
+        (!json_uint64_of(json, messages, &x->messages) || x->messages < 1 || x->messages > CHAOS_FLOOD_MAX))
+        response_error(r, ERROR_OPS_400_INVALID, "messages must be a number from 1 to %u", CHAOS_FLOOD_MAX);
+    else if (!x->fault)
+        response_error(r, ERROR_OPS_400_INVALID,
+                       "how must be one of trap, abort, divide, loop, stack and memory");
+    else
+        return true;
+    return false;
+}
+
 static bool target_find(struct experiment *x, struct response *r)
 {
     actor_pid pid = actor_view_find(x->q->front->rows, x->target);
@@ -655,15 +766,44 @@ static bool suspension(struct experiment *x)
     return true;
 }
 
+/* One after the other, without waiting: what its mailbox doesn't take is refused to the sender, and counted. */
+static bool flood(struct experiment *x)
+{
+    static const char noise[FLOOD_BYTES] = "nobody knows a message of this type";
+    x->complete = true;
+    x->outcome = x->dry_run ? "predicted" : "flooded";
+    for (uint64_t i = 0; !x->dry_run && i < x->messages; i++) {
+        if (actor_cast(x->actor.pid, CHAOS_FLOOD_TYPE, noise, sizeof(noise)) == OK)
+            x->sent++;
+        else
+            x->refused++;
+    }
+    if (!x->dry_run)
+        (void)actor_inspect(x->actor.pid, &x->actor, actor_deadline_ms(ACTOR_VIEW_ANSWER_MS));
+    return true;
+}
+
+static bool perform(struct experiment *x, struct response *r)
+{
+    switch (x->verb) {
+    case VERB_KILL:
+    case VERB_CRASH:
+        return ending(x, r);
+    case VERB_FLOOD:
+        return flood(x);
+    default:
+        return suspension(x);
+    }
+}
+
 static void serve(const struct request *q, struct response *r, enum verb verb)
 {
     struct experiment *x = actor_alloc(sizeof(*x));
     *x = (struct experiment){.q = q, .verb = verb};
     char status[16];
-    bool ends = verb == VERB_KILL || verb == VERB_CRASH;
-    if (!actor_view_target(q, r, x->target) || !body_read(x, r))
+    if (!actor_view_target(q, r, x->target) || !body_read(x, r) || !variant_read(x, r))
         return;
-    bool done = target_find(x, r) && (ends ? ending(x, r) : suspension(x));
+    bool done = target_find(x, r) && perform(x, r);
     if (done)
         answer(x, r);
     if (x->dry_run)
@@ -694,4 +834,9 @@ void chaos_serve_suspend(const struct request *q, struct response *r)
 void chaos_serve_resume(const struct request *q, struct response *r)
 {
     serve(q, r, VERB_RESUME);
+}
+
+void chaos_serve_flood(const struct request *q, struct response *r)
+{
+    serve(q, r, VERB_FLOOD);
 }

@@ -1,9 +1,11 @@
 /* The chaos verbs: what an operator may do to an actor, what that would do, and the record of what it did.
  *
  *     POST /chaos/actors/{target}:kill      it ends with reason killed
- *     POST /chaos/actors/{target}:crash     it traps: a real SIGSEGV on its own stack, contained as any other
+ *     POST /chaos/actors/{target}:crash     it traps: a real SIGSEGV on its own stack, contained as any other; or, as `how` says,
+ *                                           it aborts, divides by zero, loops, recurses or takes memory without end
  *     POST /chaos/actors/{target}:suspend   it handles nothing until resumed; its mailbox goes on filling
  *     POST /chaos/actors/{target}:resume
+ *     POST /chaos/actors/{target}:flood     it gets so many `messages` of a type that nobody knows, without a pause
  *     {"reason": "game day 12", "dry_run": false}
  *
  * A dry run changes nothing and answers the predicted blast radius: who would end, by the restart strategies and budgets
@@ -29,13 +31,16 @@
 
 #include "http/route.h"
 
-#define CHAOS_WAIT_MS   5000
-#define CHAOS_SEEN_MAX  4096u
-#define CHAOS_SHOWN_MAX 30u
+#define CHAOS_WAIT_MS    5000
+#define CHAOS_SEEN_MAX   4096u
+#define CHAOS_SHOWN_MAX  30u
+#define CHAOS_FLOOD_MAX  100000u
+#define CHAOS_FLOOD_TYPE 0x00effff1u /* of its messages: at the end of the numbers, where no noun has any */
 
 void chaos_serve_kill(const struct request *q, struct response *r);
 void chaos_serve_crash(const struct request *q, struct response *r);
 void chaos_serve_suspend(const struct request *q, struct response *r);
 void chaos_serve_resume(const struct request *q, struct response *r);
+void chaos_serve_flood(const struct request *q, struct response *r);
 
 #endif

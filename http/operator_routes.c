@@ -2,6 +2,7 @@
 
 #include "http/actor_view.h"
 #include "http/audits.h"
+#include "http/chaos_reports.h"
 #include "http/chaos_verbs.h"
 #include "http/events.h"
 #include "http/metrics.h"
@@ -31,6 +32,8 @@ const struct route operator_routes[] = {
     SEEN("/stats/tree", stats_serve_tree),
     SEEN("/stats/events", events_serve),
     SEEN("/stats/audits", audits_serve),
+    SEEN("/stats/chaos", chaos_reports_serve_list),
+    SEEN("/stats/chaos/{report}", chaos_reports_serve_one),
     {.method = METHOD_GET,
      .path = "/stats/actors/{pid}",
      .surface = SURFACE_OPERATOR,
@@ -41,5 +44,13 @@ const struct route operator_routes[] = {
     CHAOS(crash),
     CHAOS(suspend),
     CHAOS(resume),
+    CHAOS(flood),
+    {.method = METHOD_POST,
+     .path = "/chaos/reports",
+     .surface = SURFACE_OPERATOR,
+     .auth = AUTH_OPERATOR,
+     .body_max = CHAOS_REPORTS_BODY_MAX,
+     .changes = true,
+     .serve = chaos_reports_serve_add},
 };
 const size_t operator_routes_count = sizeof(operator_routes) / sizeof(*operator_routes);

@@ -65,7 +65,7 @@ void process_read(struct process_figures *ret)
     struct rusage usage;
     struct rlimit limit;
     long tick = sysconf(_SC_CLK_TCK), page = sysconf(_SC_PAGESIZE);
-    *ret = (struct process_figures){.cpu_us = 0};
+    *ret = (struct process_figures){.pid = (uint64_t)getpid()};
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         ret->cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
                       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);

@@ -10,6 +10,7 @@ struct process_figures {
     uint64_t open_fds, max_fds; /* max: UINT64_MAX without a limit */
     uint64_t threads;
     uint64_t started_ms; /* since 1970 */
+    uint64_t pid;
 };
 void process_read(struct process_figures *ret_figures);
 

@@ -28,6 +28,7 @@ static void write_process(struct json *json)
     json_key(json, "process");
     json_object_begin(json);
     JSON_MEMBER(json, "started", string, started);
+    JSON_MEMBER(json, "pid", uint, p.pid);
     json_key(json, "cpu_seconds");
     json_decimal(json, (int64_t)p.cpu_us, 6);
     JSON_MEMBER(json, "resident_bytes", uint, p.resident_bytes);

@@ -624,6 +624,7 @@ struct signal_exit {
     uint64_t link; /* the receiver's record when it comes over a link; 0: sent by hand */
     bool linked;
     bool at_start;      /* see struct message_exit */
+    bool trapping;      /* the trap has begun, and goes on when it is given another slice */
     void (*trap)(void); /* see actor_crash; else NULL */
 };
 struct reply_started {

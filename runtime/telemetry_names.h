@@ -168,8 +168,9 @@
       "Credentials that were refused, by the check they failed.")                                            \
     X(AUTH_SIGNATURE, "auth.signature", "count", COUNT, "auth_signatures", OUTCOME, "good|bad",              \
       HAS(OUTCOME), "Signatures of tokens that were verified; one that is remembered isn't.")                \
-    X(CHAOS_VERB, "chaos.verb", "recovery_ms", NS, "chaos_verbs", OPERATION, "kill|suspend|resume|crash",    \
-      HAS(OPERATION) | HAS(TARGET) | HAS(OUTCOME), "What an operator did to an actor on purpose.")           \
+    X(CHAOS_VERB, "chaos.verb", "recovery_ms", NS, "chaos_verbs", OPERATION,                                 \
+      "kill|suspend|resume|crash|flood", HAS(OPERATION) | HAS(TARGET) | HAS(OUTCOME),                        \
+      "What an operator did to an actor on purpose.")                                                        \
     X(JOB_TRANSITION, "job.transition", "count", COUNT, "job_transitions", EVENT,                            \
       "job.created|job.queued|job.assigned|job.running|job.succeeded|job.failed|job.timed_out|job.canceled|" \
       "job.retried|job.requeued",                                                                            \

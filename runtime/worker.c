@@ -70,14 +70,25 @@ void worker_land(struct scheduler *s, enum landing how)
 
 void worker_trap(struct scheduler *s)
 {
-    const struct message *doom = s->current->doom;
-    if (doom && ((const struct signal_exit *)(const void *)doom->payload)->trap)
-        ((const struct signal_exit *)(const void *)doom->payload)->trap();
+    struct message *doom = s->current->doom;
+    struct signal_exit *x = doom ? (struct signal_exit *)(void *)doom->payload : NULL;
+    if (!x || !x->trap || x->trapping)
+        return;
+    x->trapping = true; /* one that computes for longer than a slice must not begin again with the next one */
+    x->trap();
+    x->trapping = false;
+    x->trap = NULL;
+}
+
+/* In the middle of its trap an actor has an ending to come to. */
+static bool trapping(const struct actor *a)
+{
+    return a->doom && ((const struct signal_exit *)(const void *)a->doom->payload)->trapping;
 }
 
 void worker_check_doom(struct scheduler *s)
 {
-    if (__builtin_expect(s->current->flags & ACTOR_DOOMED, 0) && s->worker) {
+    if (__builtin_expect(s->current->flags & ACTOR_DOOMED, 0) && s->worker && !trapping(s->current)) {
         worker_trap(s);
         worker_land(s, LAND_DOOM);
     }

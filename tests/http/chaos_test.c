@@ -67,6 +67,54 @@ static void test_crash(void)
     operated_stop();
 }
 
+/* Each way in which code of an actor can fail has its own end, and is as contained as the others. */
+static void test_crash_how(void)
+{
+    static const struct {
+        const char *how, *reason;
+    } ways[] = {
+        {"trap", "crash(SIGSEGV)"}, {"abort", "crash(SIGABRT)"},        {"loop", "overrun"},
+        {"divide", "crash(SIG"},    {"stack", "crash(stack_overflow)"}, {"memory", "quota"},
+    };
+    char body[64], reason[64];
+    operated_start(NULL);
+    operated_grow();
+    for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+        if (SANITIZED && i > 1) /* nobody is switched out in such builds, and stacks are another matter */
+            break;
+        snprintf(body, sizeof(body), "{\"reason\":\"game day\",\"how\":\"%s\"}", ways[i].how);
+        snprintf(reason, sizeof(reason), "\"end_reason\":\"%s", ways[i].reason);
+        TEST_CHECK_(chaos("one", "crash", body) == 200, "%s", ways[i].how);
+        TEST_CHECK_(operated_has(reason) && operated_has("\"outcome\":\"recovered\""), "%s", ways[i].how);
+    }
+    TEST_CHECK(chaos("one", "crash", "{\"reason\":\"game day\",\"how\":\"gently\"}") == 400);
+    TEST_CHECK(chaos("one", "crash", "{\"reason\":\"game day\",\"how\":7}") == 400);
+    operated_stop();
+}
+
+/* What an actor doesn't know it drops; what its mailbox has no room for the sender is told. */
+static void test_flood(void)
+{
+    char old[32];
+    operated_start(NULL);
+    operated_grow();
+    snprintf(old, sizeof(old), "%s", pid_of("one"));
+    TEST_CHECK(chaos("one", "flood", "{\"reason\":\"game day\",\"messages\":3}") == 200);
+    TEST_CHECK(operated_has("\"outcome\":\"flooded\"") &&
+               operated_has("\"flood\":{\"sent\":3,\"refused\":0}"));
+    TEST_CHECK(chaos("one", "suspend", WHY) == 200);
+    TEST_CHECK(chaos("one", "flood", "{\"reason\":\"game day\",\"messages\":100000}") == 200);
+    TEST_CHECK(!operated_has("\"refused\":0}"));
+    TEST_CHECK(chaos("one", "resume", WHY) == 200);
+    TEST_CHECK(strcmp(pid_of("one"), old) == 0);
+    TEST_CHECK(chaos("one", "flood", DRY) == 200 && operated_has("\"outcome\":\"predicted\""));
+    TEST_CHECK(chaos("one", "flood", "{\"messages\":3}") == 400);
+    TEST_CHECK(chaos("one", "flood", "{\"reason\":\"game day\",\"messages\":0}") == 400);
+    TEST_CHECK(chaos("one", "flood", "{\"reason\":\"game day\",\"messages\":100001}") == 400);
+    TEST_CHECK(chaos("nobody", "flood", WHY) == 404);
+    operated_stop();
+}
+
 /* A supervisor ends, and all below it; its own supervisor starts them again. */
 static void test_below(void)
 {
@@ -228,6 +276,8 @@ TEST_LIST
 = {
     {"TOP-029 a kill and its record", test_kill},
     {"a crash is a real one, contained", test_crash},
+    {"each way to crash", test_crash_how},
+    {"a flood of messages", test_flood},
     {"what is below a supervisor", test_below},
     {"TOP-029 who leaves meanwhile did not die of it", test_meanwhile},
     {"one_for_all and rest_for_one", test_strategies},

@@ -837,6 +837,40 @@ static void told_hog(void)
     TEST_CHECK(actor_crash(pid, told_trap) == OK);
     TEST_CHECK(crashed(ended(pid)));
 }
+
+/* A trap that takes its time is run once, however many slices it has: it ends by its runaway budget, or when it returns. */
+static _Atomic uint32_t begun, returned;
+static void told_computes(void)
+{
+    atomic_fetch_add(&begun, 1);
+    for (;;)
+        sink++;
+}
+static void told_computes_a_while(void)
+{
+    atomic_fetch_add(&begun, 1);
+    for (uint64_t end = actor_clock() + 100 * NS_PER_MS; actor_clock() < end;)
+        sink++;
+    atomic_fetch_add(&returned, 1);
+}
+static void told_for_long(void)
+{
+    static const struct actor_class brief = {
+        .name = "brief", .handle = doll_handle, .runaway_ns = 100 * NS_PER_MS};
+    actor_pid pid = spawn(&brief, SPAWN_ON(1));
+    TEST_CHECK(actor_crash(pid, told_computes) == OK);
+    TEST_CHECK(ended(pid).kind == REASON_OVERRUN);
+    TEST_CHECK(atomic_load(&begun) == 1);
+    pid = spawn(&narrow, SPAWN_ON(1));
+    TEST_CHECK(actor_crash(pid, told_computes_a_while) == OK);
+    TEST_CHECK(ended(pid).kind == REASON_KILLED);
+    TEST_CHECK(atomic_load(&begun) == 2 && atomic_load(&returned) == 1);
+}
+static void test_told_for_long(void)
+{
+    if (!SANITIZED)
+        TEST_CHECK(node_real(2, told_for_long) == 0);
+}
 static void test_told_hog(void)
 {
     if (!SANITIZED) /* nobody is switched out in such builds */
@@ -869,6 +903,7 @@ TEST_LIST
     {"without containment", test_uncontained},
     {"told to crash: idle, waiting, suspended, starting", test_told},
     {"told to crash in the middle of its code", test_told_hog},
+    {"told to crash for longer than a slice", test_told_for_long},
     {"nobody is told to where it would end the process", test_told_uncontained},
     {NULL, NULL},
 };

@@ -183,6 +183,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/stats/chaos": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What came of scenarios that were run against the server */
+        get: operations["listChaosReports"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/stats/chaos/{report}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its number, as the list shows it. */
+                report: string;
+            };
+            cookie?: never;
+        };
+        /** One chaos report, whole */
+        get: operations["getChaosReport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/chaos/reports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Keep the report of a scenario
+         * @description What `coppice chaos run` does at the end of each. The oldest of 64 goes.
+         */
+        post: operations["addChaosReport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/chaos/actors/{target}:flood": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A pid as `/stats/tree` shows it, a registered name, or a path of the tree: ids from the root down with `>` between
+                 *     them. A name with a `/` can't be here; its pid can.
+                 */
+                target: components["parameters"]["Target"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send an actor messages that it doesn't know */
+        post: operations["floodActor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/chaos/actors/{target}:kill": {
         parameters: {
             query?: never;
@@ -976,6 +1056,7 @@ export interface components {
         ProcessFigures: {
             /** Format: date-time */
             started: string;
+            pid: number;
             cpu_seconds: number;
             resident_bytes: number;
             open_fds: number;
@@ -1116,9 +1197,79 @@ export interface components {
              */
             dry_run: boolean;
         };
+        CrashRequest: {
+            /** @description Why; kept with the record. Required unless this is a dry run. */
+            reason?: string;
+            /**
+             * @description Change nothing, answer what would happen.
+             * @default false
+             */
+            dry_run: boolean;
+            /**
+             * @description What it does on its own stack: a write to nowhere, abort(), a division by zero, a loop without end, a recursion without end, or memory without end.
+             * @default trap
+             * @enum {string}
+             */
+            how: "trap" | "abort" | "divide" | "loop" | "stack" | "memory";
+        };
+        FloodRequest: {
+            /** @description Why; kept with the record. Required unless this is a dry run. */
+            reason?: string;
+            /**
+             * @description Change nothing, answer what would happen.
+             * @default false
+             */
+            dry_run: boolean;
+            /**
+             * @description How many, one after the other, without waiting.
+             * @default 1
+             */
+            messages: number;
+        };
+        ChaosSummary: {
+            scenario: string;
+            /**
+             * @description Whether what must hold did; `unable` when it could not be tried there.
+             * @enum {string}
+             */
+            outcome: "held" | "not_held" | "unable";
+            /** @description What must hold. */
+            holds: string;
+            seed: number;
+            full: boolean;
+            /** Format: date-time */
+            started_at: string;
+            took_ms: number;
+            died: number;
+            restarted: number;
+            untouched: number;
+            /** @description Those of the dead whose places were still empty at the end. */
+            missing: number;
+            /** @description Of the load meanwhile. */
+            requests: number;
+            /** @description Those without an answer and those that failed. */
+            failed_requests: number;
+            /** @description From the end of the fault until everything was well again; null when it never was. */
+            recover_ms: number | null;
+        };
+        /** @description What a scenario came to, and what each of its checks found. */
+        ChaosReport: components["schemas"]["ChaosSummary"] & {
+            checks: {
+                check: string;
+                good: boolean;
+                what: string;
+            }[];
+        };
+        ChaosReports: {
+            reports: (components["schemas"]["ChaosSummary"] & {
+                id: number;
+                /** Format: date-time */
+                kept_at: string;
+            })[];
+        };
         Containment: {
             /** @enum {string} */
-            verb: "kill" | "crash" | "suspend" | "resume";
+            verb: "kill" | "crash" | "suspend" | "resume" | "flood";
             target: string;
             reason: string;
             dry_run: boolean;
@@ -1132,7 +1283,7 @@ export interface components {
                 links: number;
             };
             /** @enum {string} */
-            outcome: "predicted" | "asked" | "ends_process" | "recovered" | "not_recovered" | "gone" | "suspended" | "resumed";
+            outcome: "predicted" | "asked" | "ends_process" | "recovered" | "not_recovered" | "gone" | "suspended" | "resumed" | "flooded";
             /** @description Whether all of the tree was compared, and afterwards, too. */
             complete: boolean;
             predicted?: {
@@ -1151,6 +1302,11 @@ export interface components {
                 used_before: number;
                 used_after: number | null;
             } | null;
+            /** @description How many messages its mailbox took at once, and how many it refused because it was full. */
+            flood?: {
+                sent: number;
+                refused: number;
+            };
             end_reason?: string;
             successor?: string | null;
             died?: components["schemas"]["Death"][];
@@ -2069,6 +2225,107 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    listChaosReports: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The newest first; the last 64 are kept. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChaosReports"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getChaosReport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its number, as the list shows it. */
+                report: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description As it was sent. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChaosReport"];
+                };
+            };
+            404: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    addChaosReport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChaosReport"];
+            };
+        };
+        responses: {
+            /** @description It is kept. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: number;
+                    };
+                };
+            };
+            400: components["responses"]["Problem"];
+            507: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    floodActor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A pid as `/stats/tree` shows it, a registered name, or a path of the tree: ids from the root down with `>` between
+                 *     them. A name with a `/` can't be here; its pid can.
+                 */
+                target: components["parameters"]["Target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["FloodRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Containment"];
+            404: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
     killActor: {
         parameters: {
             query?: never;
@@ -2146,7 +2403,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: components["requestBodies"]["Chaos"];
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CrashRequest"];
+            };
+        };
         responses: {
             200: components["responses"]["Containment"];
             202: components["responses"]["Containment"];

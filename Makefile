@@ -176,7 +176,7 @@ LINKED         := $(filter-out $(FAILING_TEST),$(LINKED))
 # --- everyday ----------------------------------------------------------------------------------------------------------
 
 .PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit format
-.PHONY: powercut powercut-full kill9 damage mutants traffic sim sim-full contract docs
+.PHONY: powercut powercut-full kill9 damage mutants traffic chaos sim sim-full contract docs
 .PHONY: present present-test peers always check tests benches fuzzers cutters
 
 build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
@@ -273,6 +273,10 @@ sim-full: deps ## the same with 1,000,000, each scenario
 		COMMIT=$$(git rev-parse --short HEAD 2>/dev/null) $(B)/chaos/sim --kept --seeds 1..200000 --scenario $$s --workers $$(nproc) || exit; \
 	done
 
+chaos: deps ## every scenario of chaos/scripts against a server that is started for it; ARGS=--full for all of each
+	@$(MAKE) --no-print-directory build
+	@COPPICE=$(PROGRAM) sh chaos/run.sh $(ARGS)
+
 races: deps ## two processes that open one store at the same moment, 10,000 times: exactly one has it
 	@$(MAKE) --no-print-directory $(B)/tests/store/two_test
 	@TWO_RACES=10000 $(B)/tests/store/two_test
@@ -349,7 +353,8 @@ $(B)/runtime/%.o: runtime/%.S
 	$(run)$(COMPILE) -c -o $@ $<
 	$(run)$(OBJCOPY) $(TEXT) $@
 
-# The assembler takes the contracts' documents in as they are (http/contract.c).
+# The assembler takes the contracts' documents in as they are (http/contract.c), and the scripts of chaos (config/chaos_scripts.c).
+$(B)/config/chaos_scripts.o: $(wildcard chaos/scripts/*.sh)
 $(B)/http/contract.o: $(wildcard docs/contract/*.yaml docs/contract/*.tsv docs/contract/generated/*.json)
 
 # parson has a json_string, and so has runtime/json.h: parson's is called parson_json_string here.

@@ -184,9 +184,9 @@ static bool send_all(int fd, const char *text, size_t length)
     return true;
 }
 
-static void limit_time(int fd, int receive_s)
+static void limit_time(int fd, int receive_s, int send_s)
 {
-    struct timeval receive = {.tv_sec = receive_s}, limit = {.tv_sec = CLIENT_TIMEOUT_S};
+    struct timeval receive = {.tv_sec = receive_s}, limit = {.tv_sec = send_s};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &receive, sizeof(receive));
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
@@ -237,7 +237,7 @@ static int receive(int fd, const struct client_request *q, struct json_sink *sin
             return 0;
         }
         if (q->endless && answer.status == 200)
-            limit_time(fd, 0);
+            limit_time(fd, 0, CLIENT_TIMEOUT_S);
         json_sink_flush(sink);
     }
     json_sink_flush(sink);
@@ -295,7 +295,8 @@ int client_call(const struct client *c, const struct client_request *q, struct j
         snprintf(why, why_size, "nobody answers there: %s", strerror(errno));
         return 0;
     }
-    limit_time(fd, CLIENT_TIMEOUT_S);
+    int timeout_s = c->timeout_s ? c->timeout_s : CLIENT_TIMEOUT_S;
+    limit_time(fd, timeout_s, timeout_s);
     int status = 0;
     if (send_all(fd, request, text.length))
         status = receive(fd, q, sink, why, why_size);

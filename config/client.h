@@ -20,6 +20,7 @@ struct client {
     char prefix[256]; /* in front of every path */
     char token[512];  /* empty: none */
     char named[512];  /* where, for people */
+    int timeout_s;    /* for its next bytes, or to be heard; 0: CLIENT_TIMEOUT_S */
 };
 
 /* False: the sentence says what can't be meant or read. No connection is made. */

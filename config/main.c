@@ -8,6 +8,7 @@
 #include "config/acl.h"
 #include "config/boot.h"
 #include "config/certificate.h"
+#include "config/chaos_command.h"
 #include "config/commands.h"
 #include "config/job_commands.h"
 #include "config/completion.h"
@@ -278,6 +279,8 @@ int main(int argc, char *argv[])
         [COMMAND_STATS] = command_stats,
         [COMMAND_EVENTS] = command_events,
         [COMMAND_KILL] = command_kill,
+        [COMMAND_CHAOS_LIST] = command_chaos_list,
+        [COMMAND_CHAOS_RUN] = command_chaos_run,
         [COMMAND_RELOAD] = command_reload,
         [COMMAND_LOG_LEVEL] = command_log_level,
         [COMMAND_CLOCK_ADVANCE] = command_clock_advance,

@@ -52,6 +52,9 @@ struct intensity {
     X(STATS, "stats", "", "print the figures of a running server")                                          \
     X(EVENTS, "events", "", "print what happens in a running server, as it happens")                        \
     X(KILL, "kill", "ACTOR", "end an actor of a running server, and say what that did")                     \
+    X(CHAOS_LIST, "chaos list", "", "print the scenarios of chaos, and what must hold in each")             \
+    X(CHAOS_RUN, "chaos run", "SCENARIO",                                                                   \
+      "do a scenario, or all, to a running server, and judge it from outside")                              \
     X(RELOAD, "reload", "", "have a running server read its settings again")                                \
     X(LOG_LEVEL, "log level", "LEVEL", "change what a running server writes to its log")                    \
     X(CLOCK_ADVANCE, "clock advance", "TIME", "move the clock of a server that is tried out (dev) forward") \
@@ -155,9 +158,9 @@ enum option_mark {
      FOR(PRINCIPAL_ROTATE) | FOR(PRINCIPAL_REVOKE) | FOR(PAUSE) | FOR(RESUME))
 #define FOR_JOBS (FOR(REPORT) | FOR(EXPLAIN) | FOR(INSPECT_JOB) | FOR(INSPECT_CLIENT) | FOR(INSPECT_REPORT))
 /* Those that ask a running server. */
-#define FOR_CLIENT                                                                               \
-    (FOR_KEYS | FOR_CHANGE | FOR(TREE) | FOR(TOP) | FOR(STATS) | FOR(EVENTS) | FOR(AUDIT_LIST) | \
-     FOR(PRINCIPAL_LIST) | FOR(PAUSES) | FOR_JOBS)
+#define FOR_CLIENT                                                                              \
+    (FOR_KEYS | FOR_CHANGE | FOR(CHAOS_RUN) | FOR(TREE) | FOR(TOP) | FOR(STATS) | FOR(EVENTS) | \
+     FOR(AUDIT_LIST) | FOR(PRINCIPAL_LIST) | FOR(PAUSES) | FOR_JOBS)
 /* Those that print what a server has, and change nothing. */
 #define FOR_SHOWN                                                                                            \
     (FOR(STATS) | FOR(KEYS_LIST) | FOR(KEYS_HISTORY) | FOR(AUDIT_LIST) | FOR(PRINCIPAL_LIST) | FOR(PAUSES) | \
@@ -445,11 +448,13 @@ enum option_mark {
     X(dry_run, "dry.run", FLAG, FOR(KILL), 0, 0, MARK_CALL, "false", "",                                     \
       "do nothing; say what would be hit (-n)")                                                              \
     X(yes, "yes", FLAG,                                                                                      \
-      FOR(KILL) | FOR(KEYS_REVOKE) | FOR(TOKEN_REVOKE) | FOR(PRINCIPAL_ROTATE) | FOR(PRINCIPAL_REVOKE), 0,   \
-      0, MARK_CALL, "false", "", "don't ask; needed where nobody can be asked (-y)")                         \
+      FOR(KILL) | FOR(CHAOS_RUN) | FOR(KEYS_REVOKE) | FOR(TOKEN_REVOKE) | FOR(PRINCIPAL_ROTATE) |            \
+          FOR(PRINCIPAL_REVOKE),                                                                             \
+      0, 0, MARK_CALL, "false", "", "don't ask; needed where nobody can be asked (-y)")                      \
     X(input, "input", FLAG,                                                                                  \
-      FOR(KILL) | FOR(KEYS_REVOKE) | FOR(TOKEN_REVOKE) | FOR(PRINCIPAL_ROTATE) | FOR(PRINCIPAL_REVOKE), 0,   \
-      0, MARK_CALL, "true", "", "ask where somebody can be asked; off: never, so that --yes is needed")      \
+      FOR(KILL) | FOR(CHAOS_RUN) | FOR(KEYS_REVOKE) | FOR(TOKEN_REVOKE) | FOR(PRINCIPAL_ROTATE) |            \
+          FOR(PRINCIPAL_REVOKE),                                                                             \
+      0, 0, MARK_CALL, "true", "", "ask where somebody can be asked; off: never, so that --yes is needed")   \
     X(quiet, "quiet", FLAG, FOR_CLIENT, 0, 0, MARK_CALL, "false", "",                                        \
       "say nothing beside the answer but what is wrong (-q)")                                                \
     X(output, "output", CHOICE, FOR_SHOWN, 0, 0, MARK_CALL, "table", "table|wide|json|jsonl",                \
@@ -498,9 +503,24 @@ enum option_mark {
       "make nothing; read the backup in DIR and prove that it is whole")                                     \
     X(jsonl, "jsonl", FLAG, FOR(EXPORT), 0, 0, MARK_CALL, "false", "",                                       \
       "as JSON lines; must be given, because it is the only form there is so far")                           \
+    X(client_url, "client.url", TEXT, FOR(CHAOS_RUN), 0, 0, MARK_CALL, "", "URL",                            \
+      "where clients connect, instead of the first address of the server's http.listen: http://HOST:PORT "   \
+      "or unix:PATH")                                                                                        \
+    X(seed, "seed", TEXT, FOR(CHAOS_RUN), 0, 0, MARK_CALL, "1", "number",                                    \
+      "from which it is drawn who is hit")                                                                   \
+    X(full, "full", FLAG, FOR(CHAOS_RUN), 0, 0, MARK_CALL, "false", "",                                      \
+      "everybody is hit, not only those that are drawn")                                                     \
+    X(rate, "rate", COUNT, FOR(CHAOS_RUN), 1, 1000, MARK_CALL, "40", "requests", "of the load, a second")    \
+    X(skip, "skip", TEXT, FOR(CHAOS_RUN), 0, 0, MARK_CALL, "", "names",                                      \
+      "of scenarios that all leaves out, with commas between them")                                          \
+    X(control, "control", CHOICE, FOR(CHAOS_RUN), 0, 0, MARK_CALL, "",                                       \
+      "script|process|contained|returned|answered|served|ready|jobs|bounded",                                \
+      "beside the scenario do what this check must notice; 0 is the status when it has")                     \
+    X(report_dir, "report.dir", TEXT, FOR(CHAOS_RUN), 0, 0, MARK_CALL, "", "directory",                      \
+      "where each report is written, too, as SCENARIO.json and SCENARIO.txt")                                \
     X(json, "json", FLAG,                                                                                    \
-      FOR_CLIENT | FOR(CONFIG_CHECK) | FOR(CONFIG_SHOW) | FOR(CONTRACT_CHECK) | FOR(CONTRACT_SHOW) |         \
-          FOR(ACL) | FOR(TOPOLOGY) | FOR(VERSION) | (FOR_DATA & ~FOR(EXPORT)),                               \
+      FOR_CLIENT | FOR(CHAOS_LIST) | FOR(CONFIG_CHECK) | FOR(CONFIG_SHOW) | FOR(CONTRACT_CHECK) |            \
+          FOR(CONTRACT_SHOW) | FOR(ACL) | FOR(TOPOLOGY) | FOR(VERSION) | (FOR_DATA & ~FOR(EXPORT)),          \
       0, 0, MARK_CALL, "false", "", "print JSON")
 
 /* What a specification calls a setting, where its own name says the unit and its value is a whole number. As good as the setting's

@@ -26,6 +26,7 @@ void output_open(void)
     take_places();
     sigemptyset(&action.sa_mask);
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
 }
 
 static bool reader_gone;

@@ -10,7 +10,7 @@
 
 #define EXIT_UNAVAILABLE 69
 
-/* SIGPIPE is ignored from now on: what it would have said, writes say. Of standard input, output and error those that are
+/* SIGPIPE and SIGXFSZ are ignored from now on: what they would have said, writes say. Of standard input, output and error those that are
  * closed become /dev/null. First of all, before anything is opened. */
 void output_open(void);
 struct json_sink output_sink(void); /* one at a time */

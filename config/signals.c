@@ -72,6 +72,7 @@ bool signals_open(struct runtime *runtime)
         sigaction(handled[i], &action, NULL);
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL); /* a file that may not grow is a full disk: the write says so */
     return piped;
 }
 

@@ -228,6 +228,15 @@ static void limit(struct store *store)
     views_go_on(store);
 }
 
+/* Tight is the store whose file has no room ahead, and one whose disk has refused a page of the last commit: where blocks that
+ * are there already are written elsewhere, or where the file may not be so large any more. */
+static void tell_state(struct store *store, bool tight)
+{
+    uint32_t before = store_state(store);
+    if (before != STORE_FAILED) /* which is for good */
+        (void)atomic_compare_exchange_strong(&store->state, &before, tight ? STORE_TIGHT : STORE_OPEN);
+}
+
 /* Room for so many bytes of commands, with what they make of others' pages: LMDB would meet the end of the disk in the
  * middle of a commit, and couldn't tell it from a failing one. */
 static enum error allocate(struct store *store, uint64_t bytes)
@@ -238,9 +247,7 @@ static enum error allocate(struct store *store, uint64_t bytes)
     actor_guard_end();
     if (e == ERR_IO)
         return fail(store, "allocating the file ahead", EIO);
-    uint32_t before = store_state(store);
-    if (before != STORE_FAILED) /* which is for good */
-        (void)atomic_compare_exchange_strong(&store->state, &before, e ? STORE_TIGHT : STORE_OPEN);
+    tell_state(store, e || store->starved);
     if (environment_limit_due(&store->environment))
         limit(store);
     return OK;
@@ -321,6 +328,10 @@ enum error batch_gather(struct store *store, struct batch_item *items, size_t *c
     run.more = store_state(store) == STORE_OPEN ? more : NULL;
     e = until_it_fits(&run);
     *count = run.count;
+    if (e == ERR_NO_SPACE ? run.store->txn.code != MDB_MAP_FULL : !e && run.wrote)
+        store->starved = e != OK;
+    if (store->starved)
+        tell_state(store, true);
     if (!e)
         note(&run, began);
     return e;

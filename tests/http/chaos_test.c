@@ -4,6 +4,7 @@
 
 #include "http/chaos_verbs.h"
 #include "tests/support/operated.h"
+#include "tests/support/sanitized.h"
 
 #define WHY "{\"reason\":\"game day\"}"
 #define DRY "{\"dry_run\":true}"

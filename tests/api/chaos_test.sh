@@ -1,0 +1,109 @@
+#!/bin/sh
+# coppice chaos, from outside: what it refuses, three scenarios that hold, a control for each of its checks, and the reports that the
+# server keeps. All scenarios are run by `make chaos`.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/api/server.sh
+
+chaos_run() {
+    "$COPPICE" chaos run "$@" --url "http://$at" --token-file "$tmp/store/operator.token" --client-url "http://$client" --yes
+}
+# runs STATUS ARGUMENT...: of the program; what it says is in $tmp/ran
+runs() {
+    want=$1
+    shift
+    "$@" >"$tmp/ran" 2>&1
+    status=$?
+    [ "$status" = "$want" ] && return
+    echo "status $status"
+    cat "$tmp/ran"
+    return 1
+}
+one_line() { is "$(wc -l <"$tmp/ran")" 1; }
+
+# --- what can't be meant ---
+check "the scenarios" runs 0 "$COPPICE" chaos list
+check "each says what must hold" is "$(grep -c '^  holds  .' "$tmp/ran")" "$(grep -c '^[a-z]' "$tmp/ran")"
+check "for programs, too" has "$("$COPPICE" chaos list --json)" '[{"scenario":"kill-actors","does":"'
+check "no scenario of that name" runs 64 "$COPPICE" chaos run nonsense --yes
+check "one line" one_line
+check "a seed that is no number" runs 64 "$COPPICE" chaos run kill-writer --seed abc --yes
+check "one line" one_line
+check "a seed that is less than none" runs 64 "$COPPICE" chaos run kill-writer --seed -1 --yes
+check "a seed with something behind it" runs 64 "$COPPICE" chaos run kill-writer --seed 1x --yes
+check "a server that isn't there" runs 64 "$COPPICE" chaos run kill-writer --operator-listen "unix:$tmp/nobody" --yes
+check "one line" one_line
+check "a scenario to skip that there is none of" runs 64 "$COPPICE" chaos run all --skip kill-writer,nonsense --yes
+check "it is named" has "$(cat "$tmp/ran")" "'nonsense'"
+
+check "a server" start --schedulers 2 --jobs-simulation-speed 100 --limits-requests-per-minute 100000 --guardian
+check "nobody is asked, so yes must be said" runs 64 "$COPPICE" chaos run kill-writer --url "http://$at" \
+    --token-file "$tmp/store/operator.token" --client-url "http://$client"
+check "clients that aren't there" runs 64 "$COPPICE" chaos run kill-writer --url "http://$at" --token-file "$tmp/store/operator.token" \
+    --client-url http://127.0.0.1:1 --yes
+check "no reports so far" is "$(get /stats/chaos)" '{"reports":[]}'
+check "nor one of them" is "$(status GET /stats/chaos/1)" 404
+
+# --- what holds ---
+for scenario in kill-writer poison kill-actors; do
+    check "TOP-029 TOP-031 $scenario holds" runs 0 chaos_run $scenario --report-dir "$tmp/reports"
+    check "its page says so" has "$(cat "$tmp/ran")" "$scenario: it held"
+done
+check "A1..A9 the page has what was measured" has "$(cat "$tmp/reports/kill-writer.txt")" 'died             1, restarted 1, missing 0; untouched '
+check "so has the JSON" has "$(cat "$tmp/reports/kill-writer.json")" '"died":1,"restarted":1,"untouched":'
+check "the server has kept them" is "$(get /stats/chaos | grep -o '"id":[0-9]*' | tr '\n' ' ')" '"id":3 "id":2 "id":1 '
+check "one of them, whole" has "$(get /stats/chaos/1)" '"check":"contained","good":true'
+check "there is no fourth" is "$(status GET /stats/chaos/4)" 404
+check "nor one of that name" is "$(status GET /stats/chaos/01)" 404
+check "its keeping is in the audit log" has "$(get '/stats/audits?limit=100')" '"verb":"chaos.report","target":"kill-writer"'
+
+# --- each check can say no: beside the scenario something is done that it must notice ---
+for control in script contained returned answered served ready jobs bounded; do
+    check "the control of '$control' is noticed" runs 0 chaos_run kill-writer --control $control
+    check "and the page says no" sh -c 'grep -q "  NO  $1 " "$2"' sh $control "$tmp/ran"
+done
+check "a control is no report" is "$(get /stats/chaos | grep -o '"id":' | wc -l)" 3
+check "a control that there is none of" runs 78 chaos_run kill-writer --control nonsense
+check "the control of 'process' is noticed" runs 0 chaos_run kill-writer --control process
+check "it was another process" sh -c 'grep -q "  NO  process " "$1"' sh "$tmp/ran"
+
+# --- reports: 64 are kept ---
+report='{"scenario":"by-hand","outcome":"held","holds":"nothing","seed":1,"full":false,"started_at":"2026-11-19T09:00:00Z","took_ms":1,"died":0,"restarted":0,"untouched":9,"missing":0,"requests":1,"failed_requests":0,"recover_ms":null,"checks":[]}'
+json='Content-Type: application/json'
+add() { status POST /chaos/reports -H "$json" -d "$1"; }
+check "a report by hand" is "$(add "$report")" 201
+check "is where the answer says" has "$(tr -d '\r' <"$tmp/head")" 'Location: /stats/chaos/4'
+check "one without what it must have" is "$(add '{"scenario":"x"}')" 400
+check "one that is too long" is "$(head -c 40000 /dev/zero | tr '\0' ' ' >"$tmp/long"; status POST /chaos/reports -H "$json" --data-binary "@$tmp/long")" 413
+many() {
+    n=5
+    while [ $n -le 70 ]; do
+        add "$report" >/dev/null
+        n=$((n + 1))
+    done
+}
+many
+check "the last 64 are kept" is "$(get /stats/chaos | grep -o '"id":' | wc -l)" 64
+check "the newest first" has "$(get /stats/chaos)" '{"reports":[{"id":70,'
+check "the oldest have gone" is "$(status GET /stats/chaos/6)" 404
+check "their places are the newest's" is "$(status GET /stats/chaos/70)" 200
+check "it stops" stop
+check "a server on the same store" start
+check "has them still" has "$(get /stats/chaos)" '{"reports":[{"id":70,'
+check "and counts on" is "$(add "$report") $(tr -d '\r' <"$tmp/head" | sed -n 's/^Location: //p')" '201 /stats/chaos/71'
+
+# --- a file that may not grow is a full disk, and no end ---
+if have prlimit; then
+    pid=$(get /stats | sed 's/.*"pid":\([0-9]*\).*/\1/')
+    prlimit --pid "$pid" --fsize=64:
+    new_client() { curl -s -m 20 -o "$tmp/body" -w '%{http_code}' -X POST "http://$client/v1/clients"; }
+    check "D2 with no room a change is refused" is "$(new_client)" 503
+    check "D2 readiness says why" has "$(get '/readyz?verbose')" '"database":"degraded"'
+    check "D2 what is read is served" is "$(status GET /stats/audits)" 200
+    check "D2 a report isn't kept" is "$(add "$report")" 507
+    prlimit --pid "$pid" --fsize=unlimited:
+    check "D2 with room it goes on" is "$(new_client)" 201
+    check "D2 and says so" has "$(get '/readyz?verbose')" '"database":"ok"'
+    check "D2 the next report is whole" is "$(add "$report")" 201
+fi
+check "it stops, too" stop
+finish

@@ -254,6 +254,11 @@ kill9-service: deps ## kill -9 of the whole server under load, KILLS=10000 times
 	@$(MAKE) --no-print-directory $(B)/chaos/kill9_service $(PROGRAM)
 	@$(B)/chaos/kill9_service $(PROGRAM) --cycles $(KILLS)
 
+OVERLOAD ?= 60
+overload: deps ## ten times as many jobs as the server can do, for OVERLOAD=60 seconds: nothing it took is lost, and it gets over it at once
+	@$(MAKE) --no-print-directory $(B)/chaos/overload $(PROGRAM)
+	@$(B)/chaos/overload $(PROGRAM) --seconds $(OVERLOAD)
+
 damage: deps ## 100,000 damaged data files: never taken for empty, never a wrong value
 	@$(MAKE) --no-print-directory $(B)/chaos/damage
 	@$(B)/chaos/damage

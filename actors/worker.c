@@ -22,12 +22,19 @@ struct task {
     struct job_definition definition; /* without its texts: they were the view's */
     struct jobs_settings settings;    /* of its beginning */
     uint64_t began_us;                /* by steady time */
+    uint64_t start;                   /* its start was asked for, and hasn't been answered; 0: it has */
+    bool again;                       /* and had to be said again */
     bool lost;                        /* nobody waits for what comes of it any more */
 };
 
 static uint64_t steady(void)
 {
     return store_steady_us(store_here());
+}
+
+static uint64_t later_of(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
 }
 
 /* ---- commands ---- */
@@ -69,7 +76,6 @@ static struct job_claim wish(const struct worker *w, const struct task *t)
 {
     return (struct job_claim){.lane = LANE_SERVER,
                               .most = 1,
-                              .running = 1,
                               .owner = store_here()->start,
                               .running_max = t->settings.active_queues ? t->settings.active_max : 0,
                               .client_max = t->settings.client_running_max,
@@ -132,6 +138,53 @@ static void tell(const struct task *t, uint8_t event, uint8_t from, uint8_t to, 
                                  .ran_us = ran_us});
 }
 
+/* ---- its start ---- */
+
+static struct job_start start_of(const struct task *t)
+{
+    return (struct job_start){.id = t->claimed.id,
+                              .fence = t->claimed.fence,
+                              .steady_us = steady(),
+                              .lease_us = t->settings.lease_us};
+}
+
+/* What comes of it is heard later: `begun`. */
+static enum error begin(struct task *t)
+{
+    struct job_start c = start_of(t);
+    t->began_us = c.steady_us;
+    return store_ask(&job_start_class, &c, &t->start);
+}
+
+/* Said again for as long as nobody knows whether it was done: ends with the lease. */
+static enum error begin_again(struct task *t, uint64_t *ret_started_us)
+{
+    enum error e;
+    t->again = true;
+    do {
+        (void)actor_sleep(actor_deadline_ms(WORKER_AGAIN_MS));
+        struct job_start c = start_of(t);
+        e = submit(&job_start_class, &c, ret_started_us, sizeof(*ret_started_us));
+    } while (passing(e));
+    return e;
+}
+
+/* OK: the job is RUNNING. Asked for a second time it has nothing to say. */
+static enum error begun(struct task *t)
+{
+    uint64_t started_us = 0;
+    if (!t->start)
+        return OK;
+    enum error e = hear(t->start, &started_us, sizeof(started_us));
+    t->start = 0;
+    if (passing(e))
+        e = begin_again(t, &started_us);
+    if (!e)
+        tell(t, JOB_START, JOB_ASSIGNED, JOB_RUNNING, JOB_NO_FAILURE,
+             later_of(started_us, t->claimed.claimed_us), 0);
+    return e;
+}
+
 /* ---- who is woken ---- */
 
 /* A wake-up is for one job, and for anybody who listens: the next one in the row gets it. With nobody there all are busy, and each
@@ -147,11 +200,6 @@ static void pass_on(void)
 }
 
 /* ---- the work ---- */
-
-static uint64_t later_of(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
 
 /* How long it takes here; *ret_too_long: it would take longer than it may. */
 static uint64_t duration_us(const struct task *t, bool *ret_too_long)
@@ -240,10 +288,11 @@ static enum error finish(struct job_finish *c, struct job_finished *ret)
     return e;
 }
 
-/* The end of this job, and right behind it the claim of the next one, so that one commit has both. What the claim says is
- * *ret_claim. Should the end have to be said again, the next one waits for that. */
-static enum error finish_and_claim(const struct worker *w, struct job_finish *c, struct job_finished *ret,
-                                   struct task *next, enum error *ret_claim)
+/* The end of this job, and right behind it the claim of the next one, so that one commit has both, and that of the start, if it isn't
+ * there yet. What the claim says is *ret_claim. Should the end have to be said again, because it or the start wasn't heard, the
+ * next one waits for that. */
+static enum error finish_and_claim(const struct worker *w, struct task *t, struct job_finish *c,
+                                   struct job_finished *ret, struct task *next, enum error *ret_claim)
 {
     uint64_t end = 0, claimed = 0;
     *next = fresh();
@@ -251,9 +300,10 @@ static enum error finish_and_claim(const struct worker *w, struct job_finish *c,
     struct job_claim wanted = wish(w, next);
     enum error e = store_ask(&job_finish_class, c, &end);
     *ret_claim = e ? e : store_ask(&job_claim_class, &wanted, &claimed);
+    enum error begins = begun(t);
     if (!e)
         e = hear(end, ret, sizeof(*ret));
-    if (passing(e))
+    if (!begins && (passing(e) || t->again))
         e = finish(c, ret);
     if (!*ret_claim)
         *ret_claim = hear(claimed, &next->claimed, sizeof(next->claimed));
@@ -292,14 +342,19 @@ static enum error run(const struct worker *w, struct task *t, struct task *next)
                            .auto_retry = t->settings.retry_auto};
     bool too_long = false;
     enum error e = t->claimed.incomplete ? ERR_DAMAGED : definition(t);
-    t->began_us = steady();
-    if (!e)
-        work(t, duration_us(t, &too_long));
+    uint64_t takes_us = e ? 0 : duration_us(t, &too_long);
+    t->lost = begin(t) != OK; /* nobody can be asked: the end of its lease brings it back */
+    if (!t->lost && takes_us >= WORKER_SHORT_US)
+        t->lost = begun(t) != OK;
+    if (!t->lost && takes_us >= WORKER_SHORT_US)
+        work(t, takes_us);
+    if (t->lost && t->start)
+        actor_request_drop(t->start);
     if (t->lost)
         return claim(w, next);
     judge(t, e, too_long, &c);
     c.backoff_us = jobs_backoff_us(t->claimed.attempt, &t->settings);
-    if (finish_and_claim(w, &c, &finished, next, &e) == OK)
+    if (finish_and_claim(w, t, &c, &finished, next, &e) == OK)
         tell(t, c.event, JOB_RUNNING, job_state_after(c.event), c.failure, 0,
              later_of(finished.finished_us, finished.started_us));
     return e;
@@ -309,9 +364,6 @@ static enum error take(const struct worker *w, struct task *t, struct task *next
 {
     tell(t, JOB_ASSIGN, JOB_QUEUED, JOB_ASSIGNED, JOB_NO_FAILURE,
          later_of(t->claimed.claimed_us, t->claimed.queued_us), 0);
-    if (!t->claimed.running)
-        return claim(w, next); /* it can't start: the end of its lease brings it back */
-    tell(t, JOB_START, JOB_ASSIGNED, JOB_RUNNING, JOB_NO_FAILURE, 0, 0);
     return run(w, t, next);
 }
 

@@ -1,9 +1,11 @@
 /* Workers: each slot runs one job of the catalogue at a time.
  *
- *     claim and start --> simulated work, a heartbeat every few seconds --> finish
+ *     claim --> start --> simulated work, a heartbeat every few seconds --> finish
  *
- * Each step is a command of its own, answered after its commit. A job starts in the commit that claims it; the claim of the next one
- * is sent right behind the end of this one, so that one commit has both. What the work is stands in the job's definition; doing it
+ * Each step is a command of its own, answered after its commit. A worker that dies between claim and start leaves a job that is
+ * ASSIGNED, which goes back into the queue when its lease is over (JOB-282, JOB-314). The claim of the next one is sent right behind the
+ * end of this one, so that one commit has both; and where the work takes no time the end is sent right behind the start, in the same
+ * commit. What the work is stands in the job's definition; doing it
  * is waiting, by steady time, so that a clock that is tried out moves it along. A cancelled job is learnt of at once when whoever
  * cancelled it says so (worker_stop), with the next heartbeat in any case; what was brought too late is refused by the store.
  *
@@ -21,6 +23,7 @@
 #define WORKER_NAME        "worker:" /* and its number: the name it is registered under, and that jobs bear */
 #define WORKER_PATIENCE_MS 30000u    /* for a commit */
 #define WORKER_AGAIN_MS    100u      /* after one that couldn't be done */
+#define WORKER_SHORT_US    1000u     /* work that is shorter isn't waited for */
 
 extern const struct actor_class worker_class; /* args: its number, u32 */
 

@@ -64,6 +64,16 @@ static bool events_are(uint64_t number, const uint8_t *names, uint32_t count)
     view_close(view);
     return same;
 }
+static uint8_t event_of(uint64_t number, uint64_t seq)
+{
+    struct uuid id = stage_id(number);
+    struct event event = {.name = JOB_EVENT_COUNT};
+    struct view *view = view_open(stage_store);
+    EXPECT(event_read(&view->txn, &id, seq, &event) == OK);
+    view_close(view);
+    return (uint8_t)event.name;
+}
+
 #define EVENTS(number, ...) \
     events_are((number), (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
@@ -254,13 +264,18 @@ static void test_nobody_works(void)
     run(nobody_body);
 }
 
-/* The end of one and the claim of the next are one commit, so each job but the first needs one. */
-static void commits_body(void)
+enum { COMMITS_JOBS = 5 };
+
+/* The end of one and the claim of the next are one commit. A start is one of its own, unless the work is so short that its end
+ * follows at once: then the start is in the commit of the end. */
+static void count_commits(uint64_t speed_ppm, uint64_t wanted)
 {
-    enum { JOBS = 5 };
+    struct jobs_settings settings = jobs_defaults;
+    settings.speed_ppm = speed_ppm;
+    jobs_configure(&settings);
     served_count = 0;
     stage_writer();
-    for (uint64_t i = 1; i <= JOBS; i++)
+    for (uint64_t i = 1; i <= COMMITS_JOBS; i++)
         submit(i, WORK_KIND_SUCCESS_FAST);
     uint64_t before = atomic_load(&stage_store->commits);
     uint32_t number = 0;
@@ -270,14 +285,26 @@ static void commits_body(void)
                               .scheduler =
                                   SPAWN_DEDICATED(0)}; /* the writer's: what is sent in a row arrives so */
     EXPECT(actor_spawn(&o, &served[served_count++]) == OK);
-    until_final(JOBS, 20);
-    EXPECT(atomic_load(&stage_store->commits) - before == 1 + JOBS);
+    until_final(COMMITS_JOBS, 20);
+    EXPECT(atomic_load(&stage_store->commits) - before == wanted);
+    jobs_configure(&jobs_defaults);
     end_serving();
+}
+
+static void commits_body(void)
+{
+    count_commits(1000000, 1 + 2 * COMMITS_JOBS);
+}
+
+static void commits_of_short_ones_body(void)
+{
+    count_commits(UINT64_C(1000000000000), 1 + COMMITS_JOBS);
 }
 
 static void test_commits(void)
 {
     run(commits_body);
+    run(commits_of_short_ones_body);
 }
 
 /* ---- who is woken ---- */
@@ -340,10 +367,12 @@ static void test_all_are_woken(void)
     run(all_woken_body);
 }
 
-/* Whoever is woken may die before it claims: the others come by. One that had claimed has lost its job. */
+/* Whoever is woken may die before it claims: the others come by. One that had claimed leaves the job to the end of the lease; one that
+ * had started has lost it (JOB-314, JOB-316). */
 static void woken_and_killed_body(void)
 {
     enum { ROUNDS = 40, WORKERS = 3 };
+    bool lefts[ROUNDS + 1];
     serve(WORKERS);
     actor_sleep(actor_deadline_ms(100));
     for (uint64_t i = 1; i <= ROUNDS; i++) {
@@ -354,7 +383,9 @@ static void woken_and_killed_body(void)
         stage_kill(served[victim]); /* and isn't started again for now */
         actor_sleep(actor_deadline_ms(1100));
         struct job job = job_of(i);
-        EXPECT(job.started_us > 0 && job.started_us <= job.queued_us + 1100000);
+        bool left = job.state == JOB_ASSIGNED && job.started_us == 0;
+        EXPECT(left || (job.started_us > 0 && job.started_us <= job.queued_us + 1100000));
+        lefts[i] = left;
         uint32_t count = served_count;
         served[victim] = start_worker(victim - JOB_SHARDS);
         served_count = count;
@@ -363,6 +394,8 @@ static void woken_and_killed_body(void)
         until_final(i, 60);
         struct job job = job_of(i);
         EXPECT(job.state == JOB_SUCCEEDED || (job.state == JOB_FAILED && job.failure == JOB_RUNNER_LOST));
+        EXPECT(job.attempt == 1);
+        EXPECT(!lefts[i] || event_of(i, 4) == JOB_REQUEUE);
     }
     end_serving();
 }
@@ -505,6 +538,47 @@ static void test_of_an_earlier_start(void)
     run(earlier_body);
 }
 
+static uint32_t succeeded;
+
+/* A worker that dies right behind its claim's commit: its job isn't failed, it is queued again when the lease is over, and runs. */
+static void dies_behind_its_claim_body(void)
+{
+    serve(0);
+    submit(1, WORK_KIND_SUCCESS_FAST);
+    actor_pid worker = start_worker(0);
+    served_count--;
+    while (job_of(1).state == JOB_QUEUED)
+        actor_yield();
+    EXPECT(job_of(1).state == JOB_ASSIGNED); /* there is such a moment (JOB-202) */
+    uint64_t claimed_us = job_of(1).updated_us;
+    stage_kill(worker);
+    start_worker(0);
+    actor_sleep(actor_deadline_ms(29000));
+    EXPECT(job_of(1).state == JOB_ASSIGNED || job_of(1).state == JOB_RUNNING);
+    if (job_of(1).state == JOB_RUNNING)
+        actor_sleep(
+            actor_deadline_ms(1)); /* the start was on its way already: it is lost, as a started one is */
+    until_final(1, 40);
+    struct job job = job_of(1);
+    EXPECT(job.attempt == 1);
+    if (job.state == JOB_SUCCEEDED)
+        EXPECT(
+            job.queued_us >= claimed_us + 30 * SECOND_US - 5000 &&
+            EVENTS(1, JOB_CREATE, JOB_ENQUEUE, JOB_ASSIGN, JOB_REQUEUE, JOB_ASSIGN, JOB_START, JOB_SUCCEED));
+    else
+        EXPECT(job.failure == JOB_RUNNER_LOST &&
+               EVENTS(1, JOB_CREATE, JOB_ENQUEUE, JOB_ASSIGN, JOB_START, JOB_FAIL));
+    end_serving();
+    succeeded += job.state == JOB_SUCCEEDED;
+}
+
+static void test_dies_behind_its_claim_JOB_202_JOB_282_JOB_314(void)
+{
+    succeeded = 0;
+    run(dies_behind_its_claim_body);
+    TEST_CHECK_(succeeded > 0, "%u were queued again", succeeded);
+}
+
 static void cancel(uint64_t number)
 {
     struct job_cancel c = {.id = stage_id(number), .client = client, .kept_us = 3600 * SECOND_US};
@@ -630,5 +704,7 @@ TEST_LIST
     {"AMB-J-33: cancelled, and learnt by heartbeat", test_cancelled_quietly},
     {"D9: a wall clock that leaps", test_leap},
     {"J2, J3, J6, J7: kills at random", test_storm},
+    {"JOB-202, JOB-282, JOB-314: dies right behind its claim",
+     test_dies_behind_its_claim_JOB_202_JOB_282_JOB_314},
     {NULL, NULL},
 };

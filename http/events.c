@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "http/front.h"
+#include "http/paging.h"
 #include "http/parameter.h"
 #include "http/timestamp.h"
 #include "runtime/runtime.h"
@@ -60,6 +61,14 @@ static struct telemetry_position position_of(const struct telemetry_record *reco
     return (struct telemetry_position){.time = record->time, .n = record->n, .shard = record->shard};
 }
 
+/* By time, then by ring, as they are visited. */
+static bool is_behind(const struct telemetry_position *a, const struct telemetry_position *b)
+{
+    if (a->time != b->time)
+        return a->time > b->time;
+    return a->shard != b->shard ? a->shard > b->shard : a->n > b->n;
+}
+
 /* What is no place in our events starts at the oldest one that is kept: a sequence of another process, one from the
  * future; and whatever a stream comes back with, because a browser that is refused then never comes again. */
 static bool is_ahead(const struct telemetry_position *p)
@@ -100,6 +109,7 @@ static void record_write(const struct telemetry_record *record, struct json *jso
 
 /* ---- as a list ---- */
 
+/* Looked at twice: the head says where a list goes on that ends at its limit, and the head goes out first. */
 struct list {
     struct json *json;
     const struct wanted *wanted;
@@ -107,14 +117,23 @@ struct list {
     struct telemetry_position next;
 };
 
-static bool list_add(void *context, const struct telemetry_record *record)
+static bool list_look(void *context, const struct telemetry_record *record)
 {
     struct list *l = context;
     l->next = position_of(record);
-    if (!wants(l->wanted, record->event))
-        return true;
-    record_write(record, l->json);
-    return --l->left > 0;
+    return !wants(l->wanted, record->event) || --l->left > 0;
+}
+
+/* Up to where the first look ended; what has come since is the next one's. */
+static bool list_add(void *context, const struct telemetry_record *record)
+{
+    struct list *l = context;
+    struct telemetry_position here = position_of(record);
+    if (is_behind(&here, &l->next))
+        return false;
+    if (wants(l->wanted, record->event))
+        record_write(record, l->json);
+    return true;
 }
 
 static void serve_list(const struct request *q, struct response *r, const struct wanted *wanted)
@@ -127,14 +146,19 @@ static void serve_list(const struct request *q, struct response *r, const struct
         !parameter_number(q, r, "limit", EVENTS_DEFAULT, EVENTS_MAX, &l.left))
         return;
     struct telemetry_position after = l.next;
+    const struct telemetry *telemetry = runtime_telemetry(runtime_self());
+    telemetry_recent(telemetry, given ? &after : NULL, list_look, &l);
+    size_t size = sequence_write(&l.next, next);
+    if (l.left == 0)
+        paging_link(q, r, "since", span_of(next, size));
     response_begin(r, 200, RESPONSE_JSON);
     json_init(&json, &r->sink);
     json_object_begin(&json);
     json_key(&json, "events");
     json_array_begin(&json);
-    telemetry_recent(runtime_telemetry(runtime_self()), given ? &after : NULL, list_add, &l);
+    telemetry_recent(telemetry, given ? &after : NULL, list_add, &l);
     json_array_end(&json);
-    JSON_MEMBER(&json, "next", string_n, next, sequence_write(&l.next, next));
+    JSON_MEMBER(&json, "next", string_n, next, size);
     json_object_end(&json);
     json_sink_text(&r->sink, "\n");
 }

@@ -788,9 +788,14 @@ static void write_cors(const struct front *front, const struct request *q, struc
         return;
     response_header(r, "Access-Control-Allow-Origin", "%s", front->cors_origin);
     response_header(r, "Access-Control-Allow-Credentials", "true");
-    response_header(
-        r, "Access-Control-Expose-Headers",
-        "X-Request-Id, traceparent, RateLimit, RateLimit-Policy, Retry-After, Location, Link, ETag");
+    const char *prefix = front->limiter ? limiter_prefix(front->limiter) : NULL;
+    char older[96] = "";
+    if (prefix)
+        snprintf(older, sizeof(older), ", %sLimit, %sRemaining, %sReset", prefix, prefix, prefix);
+    response_header(r, "Access-Control-Expose-Headers",
+                    "X-Request-Id, traceparent, RateLimit, RateLimit-Policy%s, Retry-After, Location, Link, "
+                    "ETag, Idempotent-Replayed",
+                    older);
 }
 
 static void serve_options(const struct front *front, const struct request *q, const struct front_plan *plan,
@@ -806,7 +811,8 @@ static void serve_options(const struct front *front, const struct request *q, co
         return;
     }
     if (preflight) {
-        response_header(r, "Access-Control-Allow-Methods", "GET, POST");
+        response_header(r, "Access-Control-Allow-Methods",
+                        plan->match.allowed & METHOD_DELETE ? "GET, POST, DELETE" : "GET, POST");
         response_header(r, "Access-Control-Allow-Headers",
                         "Authorization, Content-Type, Idempotency-Key, X-Request-Id, traceparent");
         response_header(r, "Access-Control-Max-Age", "3600");

@@ -346,6 +346,11 @@ enum limiter_style limiter_style(const char *name)
     return LIMITER_STYLE_DRAFT;
 }
 
+const char *limiter_prefix(const struct limiter *limiter)
+{
+    return styles[atomic_load_explicit(&limiter->style, memory_order_relaxed)].prefix;
+}
+
 static void tell(struct limiter_told *told, const char *prefix, const struct limit_result *result)
 {
     uint32_t remaining = result->allowed ? result->remaining : 0;
@@ -367,7 +372,7 @@ void limiter_write_headers(const struct limiter *limiter, const struct limit_res
     response_header(r, "RateLimit", "\"%s\";r=%u;t=%u", name, result->remaining, result->reset_s);
     if (!result->allowed)
         response_header(r, "Retry-After", "%u", result->reset_s);
-    tell(&r->limited, styles[atomic_load_explicit(&limiter->style, memory_order_relaxed)].prefix, result);
+    tell(&r->limited, limiter_prefix(limiter), result);
 }
 
 uint32_t limiter_write_triple(const struct limiter_told *told, char text[LIMITER_TRIPLE_MAX])

@@ -99,6 +99,8 @@ void limiter_configure(struct limiter *limiter, const struct limiter_options *op
 /* Counts one request of `key` in this bucket, if allowed. From an actor; those with a window may wait for the store. */
 /* Whether there is anything to count: false, as long as nobody sets a quota for it or for any key, saves asking. */
 bool limiter_counts(const struct limiter *limiter, enum limit limit);
+/* Of the three older fields, as limits.headers has it now; NULL: there are none. */
+const char *limiter_prefix(const struct limiter *limiter);
 struct limit_result limiter_take(struct limiter *limiter, enum limit limit, struct span key);
 /* What limiter_take would say, and nothing is counted. Token buckets only. */
 struct limit_result limiter_look(struct limiter *limiter, enum limit limit, struct span key);

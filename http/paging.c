@@ -133,8 +133,7 @@ static void add_query(struct json_sink *sink, struct span query, const char *nam
     }
 }
 
-static void write_link(const struct request *q, struct response *r, const char *name,
-                       const struct paging_next *next)
+void paging_link(const struct request *q, struct response *r, const char *name, struct span place)
 {
     char text[PAGING_LINK_MAX];
     struct json_sink sink;
@@ -142,7 +141,7 @@ static void write_link(const struct request *q, struct response *r, const char *
     add_query(&sink, q->query, name);
     json_sink_text(&sink, name);
     json_sink_text(&sink, "=");
-    add_text(&sink, next->text, next->size);
+    add_text(&sink, place.bytes, place.size);
     bool fits = sink.status == JSON_OK && sink.length + 32 < sizeof(r->headers) - r->headers_length;
     if (fits)
         response_header(r, "Link", "<?%.*s>; rel=\"next\"", (int)sink.length, text);
@@ -153,7 +152,7 @@ void paging_go_on(const struct request *q, struct response *r, const char *name,
 {
     ret->size = key->size ? (uint32_t)token_seal(store_here(), list, filter, key_span(key), ret->text) : 0;
     if (ret->size)
-        write_link(q, r, name, ret);
+        paging_link(q, r, name, span_of(ret->text, ret->size));
 }
 
 void paging_write_next(struct json *json, const char *name, const struct paging_next *next)

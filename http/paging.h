@@ -39,6 +39,8 @@ struct paging_next {
  * PAGING_LINK_MAX bytes is left out; the body has the same. */
 void paging_go_on(const struct request *q, struct response *r, const char *name, uint16_t list,
                   uint64_t filter, const struct key *key, struct paging_next *ret_next);
+/* The same link for a list whose places aren't sealed. */
+void paging_link(const struct request *q, struct response *r, const char *name, struct span place);
 /* null at the end. */
 void paging_write_next(struct json *json, const char *name, const struct paging_next *next);
 

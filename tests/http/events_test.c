@@ -26,11 +26,16 @@ static void test_list(void)
     TEST_CHECK(operated_post("/test/mail/one/5", NULL) == 204);
     TEST_CHECK(operated_get("/stats/events?event=actor.start") == 200);
     TEST_CHECK(count(operated_body, "\"event\":\"actor.start\"") == 5);
-    TEST_CHECK(count(operated_body, "\"event\":") == 5);
+    TEST_CHECK(count(operated_body, "\"event\":") == 5 && !strstr(operated_head, "\nLink: "));
     TEST_CHECK(operated_get("/stats/events?event=actor.start&limit=2") == 200);
     TEST_CHECK(count(operated_body, "\"event\":") == 2);
     TEST_CHECK(operated_has("\"attempt\":\"0\"") && operated_has("\"attempt\":\"1\""));
     snprintf(next, sizeof(next), "%s", operated_member("next"));
+    snprintf(path, sizeof(path), "\nLink: <?event=actor.start&limit=2&since=%s>; rel=\"next\"\r\n", next);
+    TEST_CHECK_(strstr(operated_head, path) != NULL, "%s", operated_head);
+    snprintf(path, sizeof(path), "/stats/events?event=actor.start&limit=2&since=%s", next);
+    TEST_CHECK(operated_get(path) == 200); /* as the link says */
+    TEST_CHECK(operated_has("\"attempt\":\"2\"") && operated_has("\"attempt\":\"3\""));
     snprintf(path, sizeof(path), "/stats/events?event=actor.*&since=%s", next);
     TEST_CHECK(operated_get(path) == 200); /* goes on where the first one ended */
     TEST_CHECK(count(operated_body, "\"event\":") == 3 && operated_has("\"attempt\":\"2\""));

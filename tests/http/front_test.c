@@ -168,6 +168,7 @@ static const struct route routes[] = {
     ROUTE(GET, "/dlq/failing", CONTROL, failing),
     ROUTE(POST, "/dlq/submit", CONTROL, hello, .body_max = FRONT_BODY_MAX),
     ROUTE(GET, "/v1/dlq/items", CONTROL, hello),
+    ROUTE(DELETE, "/hooks/{id}", PUBLIC, hello),
     ROUTE(GET, "/dlq/token", CONTROL, hello, .auth = AUTH_TOKEN),
     ROUTE(GET, "/v1/things", JOBS, hello),
     ROUTE(GET, "/v1/failing", JOBS, failing),
@@ -886,7 +887,8 @@ static void test_CTL_060_to_CTL_063_with_CORS(void)
         field_is(&a, "Access-Control-Allow-Origin", UI);
         field_is(&a, "Access-Control-Allow-Credentials", "true");
         field_is(&a, "Access-Control-Expose-Headers",
-                 "X-Request-Id, traceparent, RateLimit, RateLimit-Policy, Retry-After, Location, Link, ETag");
+                 "X-Request-Id, traceparent, RateLimit, RateLimit-Policy, Retry-After, Location, Link, ETag, "
+                 "Idempotent-Replayed");
         field_is(&a, "Vary", "Origin");
         a = get(targets[i]); /* a cache must not give this to a page */
         TEST_CHECK(cors_headers(&a) == 0);
@@ -907,6 +909,29 @@ static void test_CTL_060_to_CTL_063_with_CORS(void)
             "Origin: https://evil.example\r\nAccess-Control-Request-Method: POST\r\n", NULL);
     TEST_CHECK(a.status == 405 && cors_headers(&a) == 0);
     TEST_CHECK(ask("POST", "/change", "Origin: " UI "\r\nSec-Fetch-Site: same-site\r\n", NULL).status == 200);
+    a = ask("OPTIONS", "/hooks/7", "Origin: " UI "\r\nAccess-Control-Request-Method: DELETE\r\n", NULL);
+    TEST_CHECK(a.status == 204);
+    field_is(&a, "Access-Control-Allow-Methods", "GET, POST, DELETE"); /* where there is one */
+    stop();
+}
+
+static struct store *prepare_older_limits(struct routes *compiled)
+{
+    prepare_cors(compiled);
+    limiter_configure(front_find("client")->limiter,
+                      &(struct limiter_options){.style = LIMITER_STYLE_X_TRIPLE});
+    return NULL;
+}
+
+/* A page may read the fields that there are. */
+static void test_CTL_060_older_limits_are_exposed_where_they_are_said(void)
+{
+    start_as(plain, prepare_older_limits);
+    struct heard a = ask("GET", "/hello", "Origin: " UI "\r\n", NULL);
+    field_is(
+        &a, "Access-Control-Expose-Headers",
+        "X-Request-Id, traceparent, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, "
+        "X-RateLimit-Reset, Retry-After, Location, Link, ETag, Idempotent-Replayed");
     stop();
 }
 
@@ -1447,6 +1472,8 @@ TEST_LIST
     {"CTL-022 405 methods that nobody knows", test_CTL_022_405_methods_that_nobody_knows},
     {"CTL-059 without CORS", test_CTL_059_without_CORS},
     {"CTL-060 to CTL-063 with CORS", test_CTL_060_to_CTL_063_with_CORS},
+    {"CTL-060 older limits are exposed where they are said",
+     test_CTL_060_older_limits_are_exposed_where_they_are_said},
     {"a page from elsewhere changes nothing", test_a_page_from_elsewhere_changes_nothing},
     {"421 a listener of this machine answers for no other name",
      test_421_a_listener_of_this_machine_answers_for_no_other_name},

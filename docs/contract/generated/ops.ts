@@ -2187,6 +2187,7 @@ export interface operations {
             /** @description Oldest first. */
             200: {
                 headers: {
+                    Link: components["headers"]["Link"];
                     [name: string]: unknown;
                 };
                 content: {

@@ -288,7 +288,7 @@ static struct disk_faults faults_of_batch(struct recording *r)
     uint32_t face = dice_below(&r->dice, 100);
     faults.code = dice_below(&r->dice, 2) ? ENOSPC : EIO;
     if (face < 5)
-        faults.sync_fails = 1000;
+        faults.sync_fails = face < 3 ? 1000 : 500; /* a second try may succeed, and must not be made */
     else if (face < 12)
         faults.through_fails = 1000;
     else if (face < 20)
@@ -327,6 +327,9 @@ static bool run_batch(struct recording *r)
     disk_fail(faults);
     enum error e = batch_run(r->store, r->workload.items, count);
     bool died = disk_dead(), failing = died || disk_failed_syncs() > failed;
+    bool goes_on = !died && store_state(r->store) != STORE_FAILED;
+    if (e == OK && goes_on && faults.code == EIO && disk_failed_syncs() > failed)
+        violation("recording: a batch was answered although a sync had failed");
     if (e == OK) {
         uint64_t shows = shown_by(r->data);
         uint64_t last = r->attempted_count ? r->attempted[r->attempted_count - 1] : r->shown;

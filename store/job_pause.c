@@ -7,7 +7,7 @@
 #include "store/store.h"
 
 #define pause_FIELD(name, TYPE, limit, since) RECORD_FIELD(pause, name, TYPE, limit, since)
-RECORD_CLASS(pause, PAUSE_FIELDS, 1);
+RECORD_CLASS(pause, PAUSE_FIELDS, 2);
 #define job_pause_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_pause, name, TYPE, limit, since)
 RECORD_CLASS(job_pause, JOB_PAUSE_FIELDS, 1);
 #define job_resume_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_resume, name, TYPE, limit, since)
@@ -190,7 +190,7 @@ static enum job_lane lane_of(uint8_t scope)
 struct way {
     uint32_t left;
     uint32_t damaged; /* jobs that were passed by */
-    bool stuck;       /* of the pause at hand nothing more can be brought back for now */
+    bool stuck;       /* of the pause at hand only damaged ones are left */
 };
 
 /* Into the lane it came from. A row that isn't its job's is damaged as well. */
@@ -213,27 +213,48 @@ static enum error bring_one(struct txn *txn, const struct pause *pause, const st
     return OK;
 }
 
-/* As many as may be. One that is damaged is in nobody's way: it is passed by. */
-static enum error bring_back(struct txn *txn, const struct pause *pause, struct way *way)
+/* How far it is; of rank 0 and place 0 there is no job. */
+static struct key behind_of(const struct pause *pause)
+{
+    struct key key = {.size = 0};
+    key_add_u8(&key, (uint8_t)lane_of(pause->scope));
+    key_add_uuid(&key, &pause->name);
+    key_add_u8(&key, pause->rank);
+    key_add_u64(&key, pause->place);
+    return key;
+}
+
+static void go_behind(struct pause *pause, const struct key *key)
+{
+    struct job_turn turn = job_queue_turn(key);
+    pause->rank = turn.bytes[0];
+    pause->place = 0;
+    for (uint32_t i = 1; i < sizeof(turn.bytes); i++)
+        pause->place = pause->place << 8 | turn.bytes[i];
+}
+
+/* As many as may be, from where it was left. One that is damaged is in nobody's way: it is passed by. */
+static enum error bring_back(struct txn *txn, struct pause *pause, struct way *way)
 {
     struct job_queue row;
-    struct key key, behind = {.size = 0};
+    struct key key;
     uint32_t passed = 0;
     way->stuck = false;
-    while (way->left > 0 && pause->scope != PAUSE_ALL && !way->stuck) {
-        enum error e = job_queue_next(txn, lane_of(pause->scope), &pause->name, NULL,
-                                      behind.size ? &behind : NULL, &row, &key);
+    while (way->left > 0 && pause->scope != PAUSE_ALL && passed < JOB_UNPARK_PASS_MAX && !way->stuck) {
+        struct key behind = behind_of(pause);
+        enum error e = job_queue_next(txn, lane_of(pause->scope), &pause->name, NULL, &behind, &row, &key);
         if (!e)
             e = bring_one(txn, pause, &key, &row.id);
         if (txn->error)
             return txn->error;
+        way->stuck = key.size == 0; /* there is none, or the table itself is damaged there */
         way->left -= e == OK;
-        if (!e)
-            continue;
-        behind = key;
-        passed += key.size > 0; /* else there is none, or the table itself is damaged there */
-        way->stuck = key.size == 0 || passed == JOB_UNPARK_PASS_MAX;
+        passed += e && !way->stuck;
+        if (!way->stuck)
+            go_behind(pause, &key);
     }
+    if (way->stuck)
+        pause->rank = 0, pause->place = 0; /* from the first one, when it is looked at again */
     way->damaged += passed;
     return OK;
 }

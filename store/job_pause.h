@@ -6,8 +6,8 @@
  * or a client costs a claim what it meets: each such job is set aside once, into a lane of its own (store/job_queue.h), so that
  * those behind it are found at once. When the pause ends, what was set aside comes back to its old place, JOB_UNPARK_MAX jobs in
  * one command; until the last one is back the row stays and says so. A new pause meanwhile takes it up again. A job that is damaged
- * is passed by, up to JOB_UNPARK_PASS_MAX of them; when those that are left are damaged, they are looked at again in an hour
- * (JOB_SET_BY_US). So is a pause whose own row is damaged.
+ * is passed by, up to JOB_UNPARK_PASS_MAX of them in one command; the row says how far it is, so that the next one goes on behind them.
+ * When only damaged ones are left, they are looked at again in an hour (JOB_SET_BY_US). So is a pause whose own row is damaged.
  *
  * A job with a mark (job.run) passes every pause and the limit of its client, and goes before the others.
  *
@@ -39,16 +39,18 @@ enum pause_scope {
 const char *pause_scope_name(uint8_t scope); /* NULL: there is none */
 
 /* Key: scope, name. */
-#define PAUSE_FIELDS(X)                                                       \
-    X(scope, U8, 0, 1)                                                        \
-    X(ending, U8, 0, 1) /* 1: what was set aside comes back */                \
-    X(name, UUID, 0, 1) /* job_work_id, the client, or zero */                \
-    X(since_us, TIME, 0, 1)                                                   \
-    X(until_us, TIME, 0, 1)        /* by wall time; 0: until it is resumed */ \
-    X(due_us, TIME, 0, 1)          /* its entry in the due index; 0: none */  \
-    X(label, TEXT, PAUSE_LABEL, 1) /* the kind's name, or the client's id */  \
-    X(who, TEXT, PAUSE_WHO, 1)                                                \
-    X(reason, TEXT, PAUSE_REASON, 1)
+#define PAUSE_FIELDS(X)                                                        \
+    X(scope, U8, 0, 1)                                                         \
+    X(ending, U8, 0, 1) /* 1: what was set aside comes back */                 \
+    X(name, UUID, 0, 1) /* job_work_id, the client, or zero */                 \
+    X(since_us, TIME, 0, 1)                                                    \
+    X(until_us, TIME, 0, 1)        /* by wall time; 0: until it is resumed */  \
+    X(due_us, TIME, 0, 1)          /* its entry in the due index; 0: none */   \
+    X(label, TEXT, PAUSE_LABEL, 1) /* the kind's name, or the client's id */   \
+    X(who, TEXT, PAUSE_WHO, 1)                                                 \
+    X(reason, TEXT, PAUSE_REASON, 1)                                           \
+    X(rank, U8, 0, 2) /* on the way back: up to here those left are damaged */ \
+    X(place, U64, 0, 2)
 RECORD_STRUCT(pause, PAUSE_FIELDS);
 struct key pause_key(uint8_t scope, const struct uuid *name);
 

@@ -313,12 +313,13 @@ static void test_damaged_jobs_that_were_set_aside_are_passed_by(void)
     fresh_close(&fresh);
 }
 
-static void test_damaged_jobs_in_front_are_passed_by_up_to_a_limit(void)
+static void test_damaged_jobs_in_front_are_passed_by_however_many_there_are(void)
 {
     struct fresh fresh;
-    static struct uuid jobs[JOB_UNPARK_PASS_MAX + 2];
+    enum { TORN = JOB_UNPARK_PASS_MAX + 10 };
+    static struct uuid jobs[TORN + 2];
     struct uuid got;
-    uint32_t count = JOB_UNPARK_PASS_MAX + 2;
+    uint32_t count = TORN + 2;
     int64_t aside = 0;
     fresh_open(&fresh);
     struct uuid client = join(&fresh), work = work_of(&fresh, WORK_KIND_SUCCESS_FAST);
@@ -327,16 +328,21 @@ static void test_damaged_jobs_in_front_are_passed_by_up_to_a_limit(void)
     TEST_CHECK(pause_until(&fresh, PAUSE_WORK, &work, 0) == OK);
     while (claim(&fresh, &got) == ERR_UNANSWERED)
         ;
-    for (uint32_t i = 0; i < JOB_UNPARK_PASS_MAX; i++)
+    for (uint32_t i = 0; i < TORN; i++)
         flip(&fresh, TABLE_JOBS, key_of_uuid(&jobs[i]));
     TEST_CHECK(resume(&fresh, PAUSE_WORK, &work, &aside) == OK && aside == count);
-    flip(&fresh, TABLE_JOBS, key_of_uuid(&jobs[0])); /* with one less of them the others come */
-    struct job_unparked way = unparked(&fresh, AT_US + HOUR_US, 100);
-    TEST_CHECK(way.came == 3 && way.damaged == JOB_UNPARK_PASS_MAX - 1);
-    TEST_CHECK(claims(&fresh, &jobs[0]) && claims(&fresh, &jobs[count - 2]) &&
-               claims(&fresh, &jobs[count - 1]));
-    for (uint32_t i = 1; i < JOB_UNPARK_PASS_MAX; i++) /* a store is looked at when it is closed */
+    struct job_unparked way = unparked(&fresh, AT_US, 1); /* the next command goes on behind those */
+    TEST_CHECK(way.came == 1 && way.damaged == TORN - JOB_UNPARK_PASS_MAX && claims(&fresh, &jobs[TORN]));
+    way = unparked(&fresh, AT_US, 100);
+    TEST_CHECK(way.came == 1 && way.damaged == 0 && claims(&fresh, &jobs[TORN + 1]));
+    way = unparked(&fresh, AT_US, 100); /* only damaged ones are left */
+    TEST_CHECK(way.came == 0 && way.damaged == 0);
+    for (uint32_t i = 0; i < TORN; i++) /* a store is looked at when it is closed */
         flip(&fresh, TABLE_JOBS, key_of_uuid(&jobs[i]));
+    way = unparked(&fresh, AT_US + HOUR_US, TORN);
+    TEST_CHECK(way.came == JOB_UNPARK_MAX && way.damaged == 0 && claims(&fresh, &jobs[0]));
+    way = unparked(&fresh, AT_US + HOUR_US, TORN);
+    TEST_CHECK(way.came == TORN - JOB_UNPARK_MAX && pauses(&fresh) == 0);
     fresh_close(&fresh);
 }
 
@@ -469,8 +475,8 @@ TEST_LIST
     {"pause sets a bounded number aside, and brings as many back",
      test_pause_sets_a_bounded_number_aside_and_brings_as_many_back},
     {"damaged: jobs that were set aside are passed by", test_damaged_jobs_that_were_set_aside_are_passed_by},
-    {"damaged: jobs in front are passed by up to a limit",
-     test_damaged_jobs_in_front_are_passed_by_up_to_a_limit},
+    {"damaged: jobs in front are passed by, however many there are",
+     test_damaged_jobs_in_front_are_passed_by_however_many_there_are},
     {"damaged: a pause is in no other one's way", test_damaged_pause_is_in_no_other_ones_way},
     {"pause taken up again on the way back", test_pause_taken_up_again_on_the_way_back},
     {"pause ends by itself, never early", test_pause_ends_by_itself_and_never_early},

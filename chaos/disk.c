@@ -403,6 +403,19 @@ int __wrap_rename(const char *from, const char *to)
 
 /* ---- writing ---- */
 
+/* By the descriptor itself, or by another one when it is for writing only. */
+static bool read_back(int fd, uint8_t *bytes, size_t size, uint64_t at)
+{
+    char name[64];
+    if (pread(fd, bytes, size, (off_t)at) >= 0)
+        return true;
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+    int readable = __real_open(name, O_RDONLY | O_CLOEXEC);
+    bool good = readable >= 0 && pread(readable, bytes, size, (off_t)at) >= 0;
+    __real_close(readable);
+    return good;
+}
+
 /* The pages that a write touched, as they are in the cache now. */
 static struct disk_entry *enter_write(int fd, uint32_t file, uint64_t at, uint64_t size)
 {
@@ -412,12 +425,8 @@ static struct disk_entry *enter_write(int fd, uint32_t file, uint64_t at, uint64
         disk.full = true;
         return NULL;
     }
-    char name[64];
-    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd); /* this one may be for writing only */
-    int readable = __real_open(name, O_RDONLY | O_CLOEXEC);
-    if (readable < 0 || pread(readable, disk.bytes + disk.used, room, (off_t)(first * DISK_PAGE)) < 0)
+    if (!read_back(fd, disk.bytes + disk.used, room, first * DISK_PAGE))
         abort();
-    __real_close(readable);
     struct disk_entry *entry = enter(DISK_WRITE, file);
     entry->first = (uint32_t)first;
     entry->pages = (uint32_t)pages;

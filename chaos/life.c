@@ -272,6 +272,8 @@ static void make_args(void)
     arg("--webhooks-timeout=%ums", k->webhook_timeout_ms);
     arg("--webhooks-max-retries=%u", k->webhook_retries);
     arg("--webhooks-disable-after=0s");
+    arg("--webhooks-backoff-base=%ums", k->backoff_ms / 2);
+    arg("--webhooks-backoff-max=%ums", k->backoff_ms * 4);
     arg("--outbound-allow-private");
     arg("--http-check-answers");
 }

@@ -292,7 +292,7 @@ static struct order *new_order(struct patron *p)
     o->outside = kinds[o->kind].outside;
     o->deferred = !o->outside && below(p, 5) == 0;
     if (o->deferred)
-        o->due_ms = wall_ms() + 2000 + below(p, 60000);
+        o->due_ms = wall_ms() + 2000 + below(p, 20000);
     return o;
 }
 
@@ -409,8 +409,6 @@ static bool do_with_job(struct patron *p, enum deed deed, const char *method, co
         o->cancel_tried = true;
         o->lease.ended = true;
     }
-    if (deed == DEED_RETRY)
-        o->retry_tried = true;
     ask_about(p, deed, o, method, behind);
     return true;
 }
@@ -476,7 +474,7 @@ static bool do_something(struct patron *p)
 static bool is_done(const struct order *o)
 {
     uint64_t settled = saga->heal_began + PATIENCE_MS * NS_PER_MS;
-    bool for_good = o->sight.state != JOB_FAILED || !o->retry_tried || o->seen_at > settled;
+    bool for_good = o->sight.state != JOB_FAILED || !o->retry_unknown || o->seen_at > settled;
     return !o->tried || o->refused || (o->known && o->sight.attempt && is_final(o->sight.state) && for_good);
 }
 
@@ -858,6 +856,8 @@ static void judge_end(struct patron *p, int status, const char *body)
 static void take_trouble(struct patron *p, int status, const char *body)
 {
     bool quiet = !saga->faults && saga->life == 1;
+    if (p->deed == DEED_RETRY)
+        p->order->retry_unknown = true;
     bool full = strstr(body, "RFA_EXEC_QUEUE_FULL") || strstr(body, "RATE_LIMITED");
     if (full)
         SOMETIMES(SUBMIT_REFUSED);
@@ -978,6 +978,9 @@ static void give_up(struct patron *p)
     case DEED_COMPLETE:
     case DEED_FAIL:
         SOMETIMES(REPORT_UNKNOWN);
+        break;
+    case DEED_RETRY:
+        p->order->retry_unknown = true;
         break;
     default:
         break;

@@ -34,8 +34,9 @@ struct order {
     bool outside;            /* a kind that workers outside run */
     bool deferred, tried, known, refused;
     bool unknown; /* a submit had no answer */
-    bool cancel_tried, retry_tried;
-    uint64_t due_ms; /* deferred: when, by the calendar */
+    bool cancel_tried;
+    bool retry_unknown; /* one had no answer, or one that says nothing */
+    uint64_t due_ms;    /* deferred: when, by the calendar */
     struct sight sight;
     uint64_t seen_at; /* when it was looked at last */
     /* the newest lease that somebody outside was given */

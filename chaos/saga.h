@@ -23,13 +23,13 @@
 
 /* X(ID, "name", how many steps of the server from one to the next at most, prose). Each is switched on under a part of the seeds. */
 #define FAULTS(X)                                                                          \
-    X(KILLS, "kills", 1500, "an actor is killed, supervisors too")                         \
-    X(CUTS, "cuts", 6000, "the power goes")                                                \
-    X(DEATHS, "deaths", 6000, "the process is killed")                                     \
-    X(MIDWAY, "midway", 5000, "the process ends between two calls of the disk")            \
-    X(SYNCS, "syncs", 6000, "a sync of data fails, and half of it never arrives")          \
-    X(THROUGHS, "throughs", 6000, "a write through fails, and has arrived or not")         \
-    X(FULL, "full", 6000, "a sync finds the disk full")                                    \
+    X(KILLS, "kills", 1200, "an actor is killed, supervisors too")                         \
+    X(CUTS, "cuts", 12000, "the power goes")                                               \
+    X(DEATHS, "deaths", 15000, "the process is killed")                                    \
+    X(MIDWAY, "midway", 12000, "the process ends between two calls of the disk")           \
+    X(SYNCS, "syncs", 15000, "a sync of data fails, and half of it never arrives")         \
+    X(THROUGHS, "throughs", 15000, "a write through fails, and has arrived or not")        \
+    X(FULL, "full", 8000, "a sync finds the disk full")                                    \
     X(CLOCKS, "clocks", 3000, "the wall clock leaps, forward or back")                     \
     X(STALLS, "stalls", 1200, "nobody runs for a while: a slow disk, a process stopped")   \
     X(HANGUPS, "hangups", 0, "clients go in the middle of a request or before its answer") \

@@ -237,6 +237,15 @@ static void run_again(const struct saga_options *options)
         saga_violate("two runs of one seed differ: %016" PRIx64 " and %016" PRIx64 " (G4)", hash, saga->hash);
 }
 
+static void prepare(void)
+{
+    char why[256];
+    if (!world_prepare(why, sizeof(why))) {
+        printf("sim: %s\n", why);
+        abort();
+    }
+}
+
 static void work(uint32_t number)
 {
     static char dir[160];
@@ -244,6 +253,7 @@ static void work(uint32_t number)
     snprintf(dir, sizeof(dir), "%s/coppice-sim-%d-%u", plan.dir, (int)getppid(), number);
     options.dir = dir;
     saga = share(sizeof(*saga));
+    prepare();
     while (!atomic_load(&shared->found)) {
         options.seed = atomic_fetch_add(&shared->next, 1);
         if (options.seed > plan.last)
@@ -349,6 +359,7 @@ static bool run_kept(void)
         }
     }
     plan.saga = all;
+    plan.saga.control = CONTROL_NONE;
     return true;
 }
 
@@ -356,12 +367,13 @@ static int run_campaign(void)
 {
     double began = seconds();
     uint64_t last = plan.last;
+    enum control control = plan.saga.control;
     uint32_t missed = plan.controls ? run_controls() : 0;
     if (plan.kept && !run_kept())
         return EXIT_FAILURE;
     memset((void *)shared, 0, sizeof(*shared));
     double seeds_began = seconds();
-    run_all(plan.first, last, plan.saga.control);
+    run_all(plan.first, last, control);
     double took = seconds() - seeds_began;
     uint64_t done = atomic_load(&shared->done);
     bool found = atomic_load(&shared->found);

@@ -232,7 +232,7 @@ static bool draw_pause(struct workload *w, struct txn *txn, struct batch_item *i
     const struct job_unpark unpark = {.wall_us = w->at_us + dice_below(&w->dice, 3600) * SECOND_US,
                                       .most = (uint16_t)(1 + dice_below(&w->dice, 8))};
     const struct job_run run = {some_queued(w, txn)};
-   
+
     const struct job_fairness fairness = {.on = dice_chance(&w->dice, 500),
                                           .most = (uint16_t)(dice_chance(&w->dice, 30) ? 0 : 4)};
     switch (code) {

@@ -61,6 +61,7 @@ struct world_faults world_faults;
 /* ---- what the program's link sends through here ---- */
 
 extern struct env *__real_env_real(void);
+extern struct contracts *__real_contracts_create(char *ret_text, size_t text_size);
 extern ssize_t __real_send(int fd, const void *bytes, size_t size, int flags);
 extern ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
 extern int __real_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
@@ -68,6 +69,7 @@ struct env *__wrap_env_real(void);
 ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
 int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+struct contracts *__wrap_contracts_create(char *ret_text, size_t text_size);
 enum error __wrap_fetch_begin(const struct fetch_request *request, uint64_t *ret_ref, uint64_t deadline);
 
 struct env *__wrap_env_real(void)
@@ -125,6 +127,19 @@ int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
         return -1;
     }
     return __real_accept4(fd, address, size, flags);
+}
+
+static struct contracts *prepared;
+
+bool world_prepare(char *why, size_t size)
+{
+    prepared = __real_contracts_create(why, size);
+    return prepared != NULL;
+}
+
+struct contracts *__wrap_contracts_create(char *ret_text, size_t text_size)
+{
+    return prepared ? prepared : __real_contracts_create(ret_text, text_size);
 }
 
 void world_on_fetch(world_depart *depart)

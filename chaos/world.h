@@ -4,7 +4,8 @@
  * clients connect. Left out are the rows that need what isn't there: signals, the keyring and traces (OpenSSL's own chance), the
  * service manager. What is beneath is simulated: the environment (runtime/sim.h), the disk (chaos/disk.h), and, as the program is
  * linked, some calls of the system and of the product, which go through here (WORLD_CALLS in the Makefile): env_real, so that
- * nobody has another clock; fetch_begin, which is where requests to webhooks leave; send, sendmsg and accept4, which fail or do half of
+ * nobody has another clock; fetch_begin, which is where requests to webhooks leave; contracts_create, which takes longer than all
+ * the rest of a start; send, sendmsg and accept4, which fail or do half of
  * what was asked when the faults say so.
  *
  * One world in a process: whoever wants another one forks before the first. Everything blocks on nothing.
@@ -45,6 +46,8 @@ struct world_faults {
 };
 extern struct world_faults world_faults;
 
+/* Before the fork: what each world needs and none changes, the compiled contracts. Worlds do without. */
+bool world_prepare(char *ret_why, size_t why_size);
 /* NULL: as boot would have refused it; why. *ret_status: of the process. */
 struct world *world_open(const struct world_options *options, char *ret_why, size_t why_size);
 struct sim *world_sim(struct world *w);

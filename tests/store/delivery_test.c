@@ -393,6 +393,23 @@ static void test_delivery_attempts_are_kept_JOB_326_JOB_411(void)
     fresh_close(&s.fresh);
 }
 
+/* A server that starts while the wall clock is set back goes on where this was, and doesn't wait for the clock to come there. */
+static void test_delivery_notes_the_time_that_it_waits_by_D9_O2(void)
+{
+    struct scene s;
+    open_scene(&s);
+    TEST_CHECK(spread(&s, 1, "https://a.example/") == 1);
+    TEST_CHECK(fresh_counter(&s.fresh, COUNTER_STEADY, span_of(NULL, 0)) == AT_US);
+    struct uuid id = id_of(&s, NULL, 1);
+    s.now_us += 3600 * S_US;
+    TEST_CHECK(tell(&s, &id, 1, DELIVERY_RETRY) == DELIVERY_SETTLED);
+    TEST_CHECK(fresh_counter(&s.fresh, COUNTER_STEADY, span_of(NULL, 0)) == (int64_t)s.now_us);
+    s.now_us += 3600 * S_US;
+    TEST_CHECK(tell(&s, &id, 2, DELIVERY_GIVE_UP) == DELIVERY_SETTLED && resend(&s, &id) == OK);
+    TEST_CHECK(fresh_counter(&s.fresh, COUNTER_STEADY, span_of(NULL, 0)) == (int64_t)s.now_us);
+    fresh_close(&s.fresh);
+}
+
 static void test_delivery_told_twice_counts_once_O5(void)
 {
     struct scene s;
@@ -843,6 +860,8 @@ TEST_LIST
      test_delivery_order_is_kept_per_job_and_receiver_O3_O6_AMB_J_43},
     {"delivery: that comes late (O3)", test_delivery_that_comes_late_O3},
     {"delivery: attempts are kept (JOB-326, JOB-411)", test_delivery_attempts_are_kept_JOB_326_JOB_411},
+    {"delivery: notes the time that it waits by (D9, O2)",
+     test_delivery_notes_the_time_that_it_waits_by_D9_O2},
     {"delivery: told twice counts once (O5)", test_delivery_told_twice_counts_once_O5},
     {"delivery: results that can't be are refused", test_delivery_results_that_cant_be_are_refused},
     {"delivery: may end without an attempt", test_delivery_may_end_without_an_attempt},

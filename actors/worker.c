@@ -1,5 +1,6 @@
 #include "actors/worker.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "actors/job_figures.h"
@@ -13,6 +14,7 @@ enum { WORKER_POLL = 1, WORKER_STOP };
 struct worker {
     uint32_t number;
     bool listening; /* in the group that is woken when a job is queued */
+    bool again;     /* one of this number has lived before: it may have left something */
     uint64_t poll;  /* timer */
     char name[sizeof(WORKER_NAME) + 10];
 };
@@ -423,12 +425,72 @@ static void labour(struct worker *w)
     rest(w, e == ERR_NOT_FOUND ? t->settings.poll_us * NS_PER_US : WORKER_AGAIN_MS * NS_PER_MS);
 }
 
+/* ---- what one of the same name has left ---- */
+
+/* Only whether it is worth looking: what there is stands in the store. */
+static atomic_bool lived[JOBS_WORKERS_MAX];
+
+static bool is_left(struct txn *txn, const struct worker *w, const struct scan *scan, struct job *ret)
+{
+    struct uuid id;
+    memcpy(&id, (const uint8_t *)scan->key.bytes + scan->key.size - sizeof(id), sizeof(id));
+    return job_read(txn, &id, ret) == OK && ret->state == JOB_RUNNING && ret->owner == store_here()->start &&
+           span_equal(ret->worker, span_text(w->name));
+}
+
+/* Its texts are the view's, and not to be used. */
+static bool find_left(const struct worker *w, struct job *ret)
+{
+    struct view *view = view_open(store_here());
+    struct key from = {.size = 0};
+    struct due row;
+    bool found = false;
+    if (!view)
+        return false;
+    key_add_u8(&from, DUE_JOB_LEASE);
+    struct scan scan = txn_scan(&view->txn, TABLE_DUE, key_span(&from), from.size, SCAN_UP);
+    for (uint32_t i = 0; i < WORKER_LEFT_MAX && !found && scan_next(&scan); i++)
+        found = scan_read(&scan, &row) == OK && row.value == store_here()->start &&
+                is_left(&view->txn, w, &scan, ret);
+    (void)scan_end(&scan);
+    view_close(view);
+    return found;
+}
+
+/* Fenced: what the dead one had said before counts, and so does the end of its lease. */
+static void end_left(const struct worker *w)
+{
+    struct job job;
+    struct job_finished finished;
+    struct jobs_settings settings = jobs_settings();
+    if (!find_left(w, &job))
+        return;
+    struct job_finish c = {.id = job.id,
+                           .fence = job.fence,
+                           .event = JOB_FAIL,
+                           .failure = JOB_RUNNER_LOST,
+                           .retryable = 1,
+                           .kept_us = settings.kept_us,
+                           .retry_max = settings.retry_max};
+    if (finish(&c, &finished) == OK)
+        jobs_tell(&(struct job_told){.id = job.id,
+                                     .client = finished.client,
+                                     .event = JOB_FAIL,
+                                     .from = JOB_RUNNING,
+                                     .to = JOB_FAILED,
+                                     .kind = finished.kind,
+                                     .failure = JOB_RUNNER_LOST,
+                                     .attempt = finished.attempt,
+                                     .ran_us = later_of(finished.finished_us, finished.started_us)});
+}
+
 static enum actor_step worker_init(void *state, const void *args, size_t args_size)
 {
     struct worker *w = state;
     ASSERT(args_size == sizeof(w->number));
     memcpy(&w->number, args, sizeof(w->number));
     snprintf(w->name, sizeof(w->name), WORKER_NAME "%u", w->number);
+    w->again = w->number < JOBS_WORKERS_MAX && atomic_exchange(&lived[w->number], true);
     if (!store_here())
         actor_refuse(reason_error(ERR_UNAVAILABLE));
     if (actor_join(JOBS_CLOCK_GROUP) != OK)
@@ -443,6 +505,9 @@ static enum actor_step worker_handle(void *state, struct message *m)
     switch (m->type) {
     case WORKER_POLL:
         w->poll = 0;
+        if (w->again)
+            end_left(w);
+        w->again = false;
         labour(w);
         break;
     case STORE_WAKE:

@@ -9,7 +9,9 @@
  * is waiting, by steady time, so that a clock that is tried out moves it along. A cancelled job is learnt of at once when whoever
  * cancelled it says so (worker_stop), with the next heartbeat in any case; what was brought too late is refused by the store.
  *
- * A worker keeps nothing: one that dies leaves a lease, which its shard ends. Idle ones listen. Each job that is queued wakes one of
+ * A worker keeps nothing: one that dies leaves a lease, which its shard ends. When it is started again it looks for a job that bears
+ * its name and is RUNNING: nobody else has that name, so nobody is at work on it, and it is FAILED with RUNNER_LOST at once instead of at
+ * the end of its lease. One that is ASSIGNED is left to its lease (AMB-J-11). Idle ones listen. Each job that is queued wakes one of
  * them, the one who has listened for longest; whoever is woken and busy passes that on to the next. So there are as many wake-ups on
  * their way as there are jobs for idle workers. One is lost with a worker that dies before it has claimed: the next that looks
  * finds the job, and each idle one looks by itself every workers.poll_interval, and when it starts.
@@ -23,6 +25,7 @@
 #define WORKER_NAME        "worker:" /* and its number: the name it is registered under, and that jobs bear */
 #define WORKER_PATIENCE_MS 30000u    /* for a commit */
 #define WORKER_AGAIN_MS    100u      /* after one that couldn't be done */
+#define WORKER_LEFT_MAX    16384u    /* leases that one that was started again looks through */
 #define WORKER_SHORT_US    1000u     /* work that is shorter isn't waited for */
 
 extern const struct actor_class worker_class; /* args: its number, u32 */

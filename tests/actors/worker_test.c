@@ -74,6 +74,18 @@ static uint8_t event_of(uint64_t number, uint64_t seq)
     return (uint8_t)event.name;
 }
 
+/* The number of the worker that has it. */
+static uint32_t holder_of(uint64_t number)
+{
+    struct job job = {.state = JOB_STATE_COUNT};
+    struct uuid id = stage_id(number);
+    struct view *view = view_open(stage_store);
+    EXPECT(job_read(&view->txn, &id, &job) == OK && job.worker.size == sizeof(WORKER_NAME));
+    uint32_t holder = (uint32_t)(((const char *)job.worker.bytes)[sizeof(WORKER_NAME) - 1] - '0');
+    view_close(view);
+    return holder;
+}
+
 #define EVENTS(number, ...) \
     events_are((number), (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
@@ -480,6 +492,39 @@ static void test_killed(void)
     run(killed_body);
 }
 
+/* Started again under its number it says at once what has become of what it was at: nobody else can be (JOB-316). */
+static void started_again_body(void)
+{
+    serve(2);
+    actor_pid worker = 0;
+    submit(1, WORK_KIND_SUCCESS_SLOW);
+    submit(2, WORK_KIND_SUCCESS_SLOW);
+    actor_sleep(actor_deadline_ms(12000));
+    struct job job = job_of(1), other = job_of(2);
+    EXPECT(job.state == JOB_RUNNING && other.state == JOB_RUNNING);
+    uint32_t number = holder_of(1);
+    worker = served[JOB_SHARDS + number];
+    stage_kill(worker);
+    uint64_t killed_us = store_steady_us(stage_store);
+    served_count--;
+    served[JOB_SHARDS + number] = served[served_count];
+    submit(3, WORK_KIND_SUCCESS_FAST);
+    start_worker(number);
+    until_final(3, 5); /* the new one is at work */
+    job = job_of(1);
+    EXPECT(job.state == JOB_FAILED && job.failure == JOB_RUNNER_LOST && job.retryable && job.attempt == 1);
+    EXPECT(job.finished_us < killed_us + SECOND_US);
+    EXPECT(EVENTS(1, JOB_CREATE, JOB_ENQUEUE, JOB_ASSIGN, JOB_START, JOB_FAIL));
+    until_final(2, 90); /* and who is alive isn't touched */
+    EXPECT(job_of(2).state == JOB_SUCCEEDED && job_of(2).fence == other.fence);
+    end_serving();
+}
+
+static void test_started_again_JOB_316(void)
+{
+    run(started_again_body);
+}
+
 static enum error claim_only(uint64_t owner, uint8_t running)
 {
     struct job_claim c = {.lane = LANE_SERVER,
@@ -554,10 +599,9 @@ static void dies_behind_its_claim_body(void)
     stage_kill(worker);
     start_worker(0);
     actor_sleep(actor_deadline_ms(29000));
-    EXPECT(job_of(1).state == JOB_ASSIGNED || job_of(1).state == JOB_RUNNING);
-    if (job_of(1).state == JOB_RUNNING)
-        actor_sleep(
-            actor_deadline_ms(1)); /* the start was on its way already: it is lost, as a started one is */
+    struct job left =
+        job_of(1); /* failed: the start was on its way already, so it was lost as a started one is */
+    EXPECT(left.state == JOB_ASSIGNED || left.state == JOB_FAILED);
     until_final(1, 40);
     struct job job = job_of(1);
     EXPECT(job.attempt == 1);
@@ -704,6 +748,7 @@ TEST_LIST
     {"AMB-J-33: cancelled, and learnt by heartbeat", test_cancelled_quietly},
     {"D9: a wall clock that leaps", test_leap},
     {"J2, J3, J6, J7: kills at random", test_storm},
+    {"JOB-316: a runner that is started again", test_started_again_JOB_316},
     {"JOB-202, JOB-282, JOB-314: dies right behind its claim",
      test_dies_behind_its_claim_JOB_202_JOB_282_JOB_314},
     {NULL, NULL},

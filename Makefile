@@ -176,7 +176,7 @@ LINKED         := $(filter-out $(FAILING_TEST),$(LINKED))
 # --- everyday ----------------------------------------------------------------------------------------------------------
 
 .PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit format
-.PHONY: powercut powercut-full kill9 damage mutants traffic chaos sim sim-full contract docs
+.PHONY: powercut powercut-full kill9 damage mutants traffic chaos sim sim-full soak contract docs
 .PHONY: present present-test peers always check tests benches fuzzers cutters
 
 build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
@@ -281,6 +281,10 @@ sim-full: deps ## the same with 1,000,000, each scenario
 chaos: deps ## every scenario of chaos/scripts against a server that is started for it; ARGS=--full for all of each
 	@$(MAKE) --no-print-directory build
 	@COPPICE=$(PROGRAM) sh chaos/run.sh $(ARGS)
+
+soak: deps ## 30 virtual days with daily faults under 100 seeds: size, memory, descriptors and timers stay as they were
+	@$(MAKE) --no-print-directory $(B)/chaos/sim
+	@$(B)/chaos/sim --scenario soak --days 30 --seeds 1..100 --workers $$(nproc)
 
 races: deps ## two processes that open one store at the same moment, 10,000 times: exactly one has it
 	@$(MAKE) --no-print-directory $(B)/tests/store/two_test

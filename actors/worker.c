@@ -16,6 +16,7 @@ struct worker {
     bool listening; /* in the group that is woken when a job is queued */
     bool again;     /* one of this number has lived before: it may have left something */
     uint64_t poll;  /* timer */
+    uint32_t polls; /* how many were set: the last one counts */
     char name[sizeof(WORKER_NAME) + 10];
 };
 
@@ -400,7 +401,7 @@ static void rest(struct worker *w, uint64_t ns)
 {
     if (w->poll)
         (void)actor_timer_cancel(w->poll, NULL);
-    w->poll = actor_timer(actor_now() + ns, WORKER_POLL, 0);
+    w->poll = actor_timer(actor_now() + ns, WORKER_POLL, ++w->polls);
 }
 
 /* One job after the other, as long as there are any. Whoever finds none listens, and looks once more: a job may have come before
@@ -502,8 +503,12 @@ static enum actor_step worker_init(void *state, const void *args, size_t args_si
 static enum actor_step worker_handle(void *state, struct message *m)
 {
     struct worker *w = state;
+    const uint64_t *polled;
     switch (m->type) {
     case WORKER_POLL:
+        polled = message_body(m, sizeof(*polled));
+        if (!polled || *polled != w->polls)
+            break; /* it went off before another one was set: with two of them there would be two for ever */
         w->poll = 0;
         if (w->again)
             end_left(w);

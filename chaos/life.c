@@ -24,6 +24,8 @@ enum {
     HEAL_LIMIT_S = 12 * 3600, /* of virtual time: beyond that something is stuck */
     REST_LOOK_STEPS = 400,
     ROOM_BYTES = 16 << 20,
+    WARM_DAYS = 20,
+    DAY_S = 86400 - 300,
     LIFE_SECONDS = 60, /* of a life on the real clock: one that hangs is killed */
 };
 
@@ -117,8 +119,10 @@ static bool begin_disk(void)
 {
     char from[WORLD_PATH_MAX * 2];
     life_clean(life.disk);
-    if (mkdir(life.disk, 0700) < 0 || !disk_record(life.disk, saga->options.seed * 1000 + saga->life))
+    if (mkdir(life.disk, 0700) < 0)
         return false;
+    if (!saga->options.days && !disk_record(life.disk, saga->options.seed * 1000 + saga->life))
+        return false; /* many days don't fit into its log */
     snprintf(from, sizeof(from), "%s/store", life.left);
     if (access(from, F_OK) < 0)
         return true;
@@ -233,7 +237,7 @@ static _Noreturn void end_killed(void)
 
 static _Noreturn void end_somehow(void)
 {
-    if (dice_below(&saga->crash_dice, 2))
+    if (!saga->options.days && dice_below(&saga->crash_dice, 2)) /* many days aren't recorded */
         end_by_power();
     end_killed();
 }
@@ -274,6 +278,10 @@ static void make_args(void)
     arg("--webhooks-disable-after=0s");
     arg("--webhooks-backoff-base=%ums", k->backoff_ms / 2);
     arg("--webhooks-backoff-max=%ums", k->backoff_ms * 4);
+    if (saga->options.days) {
+        arg("--retention-jobs=5d");
+        arg("--retention-deliveries=5d");
+    }
     arg("--outbound-allow-private");
     arg("--http-check-answers");
 }
@@ -358,7 +366,8 @@ static void leap(void)
 {
     static const uint32_t most_s[] = {2, 90, 3600, 86400};
     int64_t by =
-        (int64_t)(1 + dice_below(&saga->dice, most_s[dice_below(&saga->dice, 4)])) * (int64_t)NS_PER_S;
+        (int64_t)(1 + dice_below(&saga->dice, most_s[dice_below(&saga->dice, saga->options.days ? 2 : 4)])) *
+        (int64_t)NS_PER_S;
     if (dice_below(&saga->dice, 2)) {
         by = -by;
         SOMETIMES(LEAP_BACK);
@@ -528,6 +537,107 @@ static void tell_stuck(void)
                  auditor_pending(world_store(life.world)), text);
 }
 
+/* ---- days ---- */
+
+static uint64_t resident(void)
+{
+    unsigned long pages = 0, all = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    bool good = f && fscanf(f, "%lu %lu", &all, &pages) == 2;
+    if (f)
+        (void)fclose(f);
+    return good ? pages * DISK_PAGE : 0;
+}
+
+static uint64_t descriptors(void)
+{
+    uint64_t count = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    while (dir && readdir(dir))
+        count++;
+    if (dir)
+        (void)closedir(dir);
+    for (uint32_t i = 0; i < saga->patrons_count; i++)
+        count -= saga->patrons[i].fd >= 0 ? 2 : 0; /* both ends of a connection that a client keeps */
+    return count;
+}
+
+static struct weight weigh(void)
+{
+    struct runtime_stats stats;
+    struct stat file = {.st_size = 0};
+    char path[WORLD_PATH_MAX * 2];
+    snprintf(path, sizeof(path), "%s/data.mdb", life.store);
+    (void)stat(path, &file);
+    runtime_stats(sim_runtime(world_sim(life.world)), &stats);
+    return (struct weight){.file = (uint64_t)file.st_size,
+                           .memory = resident(),
+                           .descriptors = descriptors(),
+                           .timers = stats.timers,
+                           .records = stats.records,
+                           .actors = stats.actors};
+}
+
+/* Within 1 % and `more` of the most that it was in the first days. */
+static void compare(const char *what, uint64_t then, uint64_t now, uint64_t more)
+{
+    if (now > then + then / 100 + more)
+        saga_violate("%s: %llu at the end, and %llu at most in the first %u days (G19)", what,
+                     (unsigned long long)now, (unsigned long long)then, (unsigned)WARM_DAYS);
+}
+
+static void raise_to(uint64_t *most, uint64_t now)
+{
+    *most = now > *most ? now : *most;
+}
+
+static void note_weight(struct weight *most, const struct weight *now)
+{
+    raise_to(&most->file, now->file);
+    raise_to(&most->memory, now->memory);
+    raise_to(&most->descriptors, now->descriptors);
+    raise_to(&most->timers, now->timers);
+    raise_to(&most->records, now->records);
+    raise_to(&most->actors, now->actors);
+}
+
+/* A store of a megabyte grows by whole steps, and rings and stacks that were never used take memory when they are. */
+static void compare_weights(const struct weight *then, const struct weight *now)
+{
+    compare("file size", then->file, now->file, 2 * saga->knobs.store.step);
+    compare("memory", then->memory, now->memory, then->memory / 10);
+    compare("descriptors", then->descriptors, now->descriptors, 0);
+    compare("timers", then->timers, now->timers, then->actors / 16); /* who waits for a time just then */
+    compare("records", then->records, now->records, then->actors / 16);
+    compare("actors", then->actors, now->actors, 0);
+}
+
+/* True: another day follows. From day to day there is less that was never used before. */
+static bool next_day(void)
+{
+    saga->day++;
+    saga->weight_now = weigh();
+    if (saga->options.loud)
+        fprintf(stderr,
+                "day %u: file %llu, memory %llu, descriptors %llu, timers %llu, records %llu, actors %llu\n",
+                saga->day, (unsigned long long)saga->weight_now.file,
+                (unsigned long long)saga->weight_now.memory, (unsigned long long)saga->weight_now.descriptors,
+                (unsigned long long)saga->weight_now.timers, (unsigned long long)saga->weight_now.records,
+                (unsigned long long)saga->weight_now.actors);
+    if (saga->day <= WARM_DAYS)
+        note_weight(&saga->weight_then, &saga->weight_now);
+    if (saga->day < saga->options.days) {
+        patrons_forget();
+        sim_clock_advance(world_sim(life.world), DAY_S * NS_PER_S);
+        saga->safety = 0;
+        memset(saga->next, 0, sizeof(saga->next));
+        enter(PHASE_SAFETY);
+        return true;
+    }
+    compare_weights(&saga->weight_then, &saga->weight_now);
+    return false;
+}
+
 static void go_on(void)
 {
     struct store *store = world_store(life.world);
@@ -541,10 +651,14 @@ static void go_on(void)
         auditor_pending(store))
         return;
     auditor_rows(store, "at rest");
-    auditor_orders(store, true);
+    auditor_orders(store, saga->numbers == 0);
     if (saga->faults)
         SOMETIMES(HEALED);
-    saga->phase = PHASE_CHECK;
+    if (saga->options.days && next_day())
+        return;
+    saga->phase = saga->options.days ? PHASE_DONE : PHASE_CHECK;
+    if (saga->options.days)
+        end(ENDING_DONE);
     end_by_power();
 }
 
@@ -614,7 +728,7 @@ static void look_now_and_then(uint64_t *commits)
 _Noreturn void life_run(void)
 {
     uint64_t commits = 0;
-    alarm(LIFE_SECONDS);
+    alarm(LIFE_SECONDS * (1 + saga->options.days));
     saga->life++;
     saga->began = saga->now;
     saga->figures.lives++;
@@ -639,7 +753,7 @@ _Noreturn void life_run(void)
         step();
         look_now_and_then(&commits);
         go_on();
-        if (steps > LIFE_STEPS_MAX)
+        if (steps > LIFE_STEPS_MAX * (1ull + saga->options.days))
             tell_stuck();
     }
     end(ENDING_VIOLATED);

@@ -287,8 +287,9 @@ static struct order *new_order(struct patron *p)
     if (saga->orders_count >= saga->knobs.orders)
         return NULL;
     struct order *o = &saga->orders[saga->orders_count];
-    *o =
-        (struct order){.number = saga->orders_count++, .client = p->client, .kind = (uint8_t)below(p, KINDS)};
+    *o = (struct order){.number = saga->numbers + saga->orders_count++,
+                        .client = p->client,
+                        .kind = (uint8_t)below(p, KINDS)};
     o->outside = kinds[o->kind].outside;
     o->deferred = !o->outside && below(p, 5) == 0;
     if (o->deferred)
@@ -518,6 +519,17 @@ bool patrons_rest(void)
     return true;
 }
 
+void patrons_forget(void)
+{
+    saga->numbers += saga->orders_count;
+    saga->orders_count = 0;
+    saga->receiver.arrivals_count = 0;
+    for (uint32_t i = 0; i < saga->patrons_count; i++) {
+        saga->patrons[i].held[0] = 0;
+        saga->patrons[i].held_order = NULL;
+    }
+}
+
 bool patrons_ready(void)
 {
     for (uint32_t i = 0; i < saga->patrons_count; i++)
@@ -703,7 +715,7 @@ static void judge_retry(struct patron *p, int status, const char *body)
 static struct order *claimed_order(struct patron *p, const char *job)
 {
     char id[UUID_TEXT_SIZE];
-    uint64_t number = number_of(job, "n");
+    uint64_t number = number_of(job, "n") - saga->numbers;
     if (number >= saga->orders_count || !text_of(job, "job_id", id, sizeof(id))) {
         saga_violate("a claim gave what nobody has ordered: %.200s", job);
         return NULL;

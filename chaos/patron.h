@@ -129,6 +129,8 @@ void patron_cut_off(struct patron *p);
 bool patrons_ready(void);
 /* Nothing is left to be done. */
 bool patrons_rest(void);
+/* All that was ordered is over, and is forgotten. */
+void patrons_forget(void);
 /* What isn't at rest, for people. */
 void patrons_tell(char *text, size_t size);
 

@@ -58,7 +58,11 @@ const char *fault_name(enum fault_kind kind);
     X(NET, "net",                                                                                         \
       1u << FAULT_HANGUPS | 1u << FAULT_TRICKLES | 1u << FAULT_HALVES | 1u << FAULT_ACCEPTS |             \
           1u << FAULT_RECEIVERS | 1u << FAULT_STALLS,                                                     \
-      "clients, connections and receivers")
+      "clients, connections and receivers")                                                               \
+    X(SOAK, "soak",                                                                                       \
+      1u << FAULT_KILLS | 1u << FAULT_CLOCKS | 1u << FAULT_STALLS | 1u << FAULT_HANGUPS |                 \
+          1u << FAULT_TRICKLES | 1u << FAULT_HALVES | 1u << FAULT_ACCEPTS | 1u << FAULT_RECEIVERS,        \
+      "one life of many days (--days), of which a part is lived and the rest slept through")
 enum scenario {
 #define X(id, name, faults, prose) SCENARIO_##id,
     SCENARIOS(X)
@@ -103,7 +107,7 @@ struct saga_options {
     uint32_t faults; /* those that may be */
     enum control control;
     uint32_t steps_max; /* of the safety phase; 0: as drawn. For shrinking */
-    uint32_t days;      /* soak: so many virtual days instead of a number of steps; 0: none */
+    uint32_t days;      /* so many safety phases, a virtual day from one to the next; 0: one */
     bool loud;
     const char *dir; /* an empty folder, this seed's */
 };
@@ -133,8 +137,11 @@ struct saga {
     uint32_t leaps;                /* how often it has leapt */
     uint64_t next[FAULT_COUNT];    /* step of the next one */
     uint64_t hash;
-    enum ending ending;
-    uint32_t orders_count, unkept; /* unkept: lives that ended by themselves */
+    uint32_t day, numbers; /* numbers: of the first order that is remembered */
+    struct weight {        /* what the server takes, at the end of a day */
+        uint64_t file, memory, descriptors, timers, records, actors;
+    } weight_then, weight_now;
+    uint32_t orders_count;
     struct order orders[SAGA_ORDERS_MAX];
     uint32_t patrons_count;
     struct patron patrons[SAGA_PATRONS_MAX];

@@ -2,6 +2,7 @@
  *
  *     sim --seeds FIRST..LAST [--scenario NAME] [--workers N] [--dir DIR] [--reach] [--controls]
  *     sim --seed N [--scenario NAME] [--no-FAULT ...] [--steps N] [--loud]      one seed again
+ *     sim --scenario soak --days N --seeds FIRST..LAST                          as long as N days, in one life
  *     sim ... --control NAME                                                    with a planted defect: it is to be found
  *
  * Each seed is a saga (chaos/saga.h) of several lives (chaos/life.h). Every hundredth one runs twice, and must come to the same hash of
@@ -432,7 +433,7 @@ static void take_scenario(const char *text)
             plan.saga.scenario = i;
             return;
         }
-    refuse("there is no scenario of this name; there are mixed, calm, crashes, actors, net", text);
+    refuse("there is no scenario of this name; there are mixed, calm, crashes, actors, net, soak", text);
 }
 
 static void take_control(const char *text)
@@ -485,6 +486,8 @@ static void take_value(const char *name, const char *value)
         plan.workers = (uint32_t)number_of(value, NULL);
     else if (strcmp(name, "--steps") == 0)
         plan.saga.steps_max = (uint32_t)number_of(value, NULL);
+    else if (strcmp(name, "--days") == 0)
+        plan.saga.days = (uint32_t)number_of(value, NULL);
     else if (strcmp(name, "--dir") == 0)
         snprintf(plan.dir, sizeof(plan.dir), "%s", value);
     else

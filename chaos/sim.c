@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -105,8 +106,10 @@ static bool live(void)
     int status;
     fflush(stdout);
     pid_t child = fork();
-    if (child == 0)
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         life_run();
+    }
     if (child < 0 || waitpid(child, &status, 0) != child)
         abort();
     bool ended =
@@ -253,6 +256,7 @@ static void work(uint32_t number)
     struct saga_options options = plan.saga;
     snprintf(dir, sizeof(dir), "%s/coppice-sim-%d-%u", plan.dir, (int)getppid(), number);
     options.dir = dir;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     saga = share(sizeof(*saga));
     prepare();
     while (!atomic_load(&shared->found)) {

@@ -8,15 +8,19 @@
 #include "store/job_lease.h"
 #include "store/job_queue.h"
 #include "store/view.h"
+#include "store/writer.h"
 
 enum { WORKER_POLL = 1, WORKER_STOP };
 
+STATIC_ASSERT(JOBS_WORKERS_MAX <= STANDING_MAX, "the claim of each worker may stand");
+
 struct worker {
     uint32_t number;
-    bool listening; /* in the group that is woken when a job is queued */
-    bool again;     /* one of this number has lived before: it may have left something */
-    uint64_t poll;  /* timer */
-    uint32_t polls; /* how many were set: the last one counts */
+    bool again;           /* one of this number has lived before: it may have left something */
+    uint64_t poll;        /* timer */
+    uint32_t polls;       /* how many were set: the last one counts */
+    uint64_t stood, last; /* the number of the claim that stands, 0: none; and of the last one there was */
+    actor_pid writer;     /* where it stands */
     char name[sizeof(WORKER_NAME) + 10];
 };
 
@@ -69,21 +73,16 @@ static enum error submit(const struct command_class *class, const void *command,
     return !e && got != size ? ERR_UNANSWERED : e;
 }
 
-static struct task fresh(void)
-{
-    return (struct task){.settings = jobs_settings()};
-}
-
 /* What a claim of this worker says. */
-static struct job_claim wish(const struct worker *w, const struct task *t)
+static struct job_claim wish(const struct worker *w, const struct jobs_settings *s)
 {
     return (struct job_claim){.lane = LANE_SERVER,
                               .most = 1,
                               .owner = store_here()->start,
-                              .running_max = t->settings.active_queues ? t->settings.active_max : 0,
-                              .client_max = t->settings.client_running_max,
+                              .running_max = s->active_queues ? s->active_max : 0,
+                              .client_max = s->client_running_max,
                               .steady_us = steady(),
-                              .lease_us = t->settings.lease_us,
+                              .lease_us = s->lease_us,
                               .worker = span_text(w->name)};
 }
 
@@ -95,19 +94,6 @@ static enum error hear(uint64_t ref, void *ret, size_t size)
     if (e == ERR_TIMEOUT)
         actor_request_drop(ref);
     return !e && got != size ? ERR_UNANSWERED : e;
-}
-
-static enum error claim(const struct worker *w, struct task *t)
-{
-    size_t got = 0;
-    enum error e;
-    *t = fresh();
-    do { /* no job: some were set aside, and there may be one behind them */
-        struct job_claim c = wish(w, t);
-        e = store_submit(&job_claim_class, &c, &t->claimed, sizeof(t->claimed), &got,
-                         actor_deadline_ms(WORKER_PATIENCE_MS));
-    } while (!e && got == 0);
-    return !e && got != sizeof(t->claimed) ? ERR_UNANSWERED : e;
 }
 
 static enum error heartbeat(const struct task *t, uint16_t progress)
@@ -188,18 +174,28 @@ static enum error begun(struct task *t)
     return e;
 }
 
-/* ---- who is woken ---- */
+/* ---- the claim ---- */
 
-/* A wake-up is for one job, and for anybody who listens: the next one in the row gets it. With nobody there all are busy, and each
- * of them looks for a job when he is done. */
-static void pass_on(void)
+static void rest(struct worker *w, uint64_t ns)
 {
-    char group[STORE_GROUP_SIZE];
-    actor_pid next;
-    uint32_t topic = JOB_TOPIC_QUEUE;
-    store_group(topic, group);
-    if (actor_members(group, &next, 1) > 0)
-        (void)actor_cast(next, STORE_WAKE, &topic, sizeof(topic));
+    if (w->poll)
+        (void)actor_timer_cancel(w->poll, NULL);
+    w->poll = actor_timer(actor_now() + ns, WORKER_POLL, ++w->polls);
+}
+
+/* From here on the next job is his: it comes as STORE_GIVEN. Where one stands already, it is said anew, by the settings of now. */
+static void stand(struct worker *w)
+{
+    struct jobs_settings s = jobs_settings();
+    struct job_claim c = wish(w, &s);
+    bool again = w->stood && w->writer == actor_whereis(WRITER_NAME);
+    uint64_t number = again ? w->stood : ++w->last;
+    enum error e = store_stand(&job_claim_class, &c, number, again, &w->writer);
+    w->stood = e ? 0 : number;
+    if (e)
+        rest(w, WORKER_AGAIN_MS * NS_PER_MS);
+    else if (!w->poll)
+        rest(w, s.poll_us * NS_PER_US);
 }
 
 /* ---- the work ---- */
@@ -214,27 +210,29 @@ static uint64_t duration_us(const struct task *t, bool *ret_too_long)
     return (uint64_t)((unsigned __int128)ms * 1000 * 1000000 / t->settings.speed_ppm);
 }
 
+/* All but his timer's: what is of no use now mustn't fill the mailbox for the job that comes then. */
 static bool of_interest(const struct message *m, void *arg)
 {
-    const struct task *t = arg;
-    return m->type == JOBS_CLOCK || m->type == STORE_WAKE ||
-           (m->type == WORKER_STOP && m->size == sizeof(t->claimed.id) &&
-            memcmp(m->payload, &t->claimed.id, sizeof(t->claimed.id)) == 0);
+    (void)arg;
+    return m->type == JOBS_CLOCK || m->type == STORE_WAKE || m->type == WORKER_STOP;
 }
 
-/* Until that much steady time has come, the clock has moved, or somebody said that it may stop. Whoever was woken when he was about to
- * take a job that he found by himself has it passed on here. */
+static bool is_stop(const struct task *t, const struct message *m)
+{
+    return m->type == WORKER_STOP && m->size == sizeof(t->claimed.id) &&
+           memcmp(m->payload, &t->claimed.id, sizeof(t->claimed.id)) == 0;
+}
+
+/* Until that much steady time has come, the clock has moved, or somebody said that it may stop. */
 static void wait_until(struct task *t, uint64_t until_us)
 {
     uint64_t now_us = steady();
     if (now_us >= until_us)
         return;
-    struct message *m = actor_receive(of_interest, t, actor_now() + (until_us - now_us) * NS_PER_US);
+    struct message *m = actor_receive(of_interest, NULL, actor_now() + (until_us - now_us) * NS_PER_US);
     if (!m)
         return;
-    t->lost = m->type == WORKER_STOP;
-    if (m->type == STORE_WAKE)
-        pass_on();
+    t->lost = is_stop(t, m);
     message_free(m);
 }
 
@@ -292,26 +290,19 @@ static enum error finish(struct job_finish *c, struct job_finished *ret)
 }
 
 /* The end of this job, and right behind it the claim of the next one, so that one commit has both, and that of the start, if it isn't
- * there yet. What the claim says is *ret_claim. Should the end have to be said again, because it or the start wasn't heard, the
- * next one waits for that. */
-static enum error finish_and_claim(const struct worker *w, struct task *t, struct job_finish *c,
-                                   struct job_finished *ret, struct task *next, enum error *ret_claim)
+ * there yet. Should the end have to be said again, because it or the start wasn't heard, the next one waits for that. */
+static enum error finish_and_stand(struct worker *w, struct task *t, struct job_finish *c,
+                                   struct job_finished *ret)
 {
-    uint64_t end = 0, claimed = 0;
-    *next = fresh();
+    uint64_t end = 0;
     c->steady_us = steady();
-    struct job_claim wanted = wish(w, next);
     enum error e = store_ask(&job_finish_class, c, &end);
-    *ret_claim = e ? e : store_ask(&job_claim_class, &wanted, &claimed);
+    stand(w);
     enum error begins = begun(t);
     if (!e)
         e = hear(end, ret, sizeof(*ret));
     if (!begins && (passing(e) || t->again))
         e = finish(c, ret);
-    if (!*ret_claim)
-        *ret_claim = hear(claimed, &next->claimed, sizeof(next->claimed));
-    if (*ret_claim == ERR_UNANSWERED) /* without a job: some were set aside */
-        *ret_claim = claim(w, next);
     return e;
 }
 
@@ -334,8 +325,7 @@ static enum error definition(struct task *t)
     return e;
 }
 
-/* Returns what the claim of the next one says. */
-static enum error run(const struct worker *w, struct task *t, struct task *next)
+static void run(struct worker *w, struct task *t)
 {
     struct job_finished finished;
     struct job_finish c = {.id = t->claimed.id,
@@ -353,77 +343,60 @@ static enum error run(const struct worker *w, struct task *t, struct task *next)
         work(t, takes_us);
     if (t->lost && t->start)
         actor_request_drop(t->start);
-    if (t->lost)
-        return claim(w, next);
+    if (t->lost) {
+        stand(w);
+        return;
+    }
     judge(t, e, too_long, &c);
     c.backoff_us = jobs_backoff_us(t->claimed.attempt, &t->settings);
-    if (finish_and_claim(w, t, &c, &finished, next, &e) == OK)
+    if (finish_and_stand(w, t, &c, &finished) == OK)
         tell(t, c.event, JOB_RUNNING, job_state_after(c.event), c.failure, 0,
              later_of(finished.finished_us, finished.started_us));
-    return e;
 }
 
-static enum error take(const struct worker *w, struct task *t, struct task *next)
+static void take(struct worker *w, struct task *t)
 {
     tell(t, JOB_ASSIGN, JOB_QUEUED, JOB_ASSIGNED, JOB_NO_FAILURE,
          later_of(t->claimed.claimed_us, t->claimed.queued_us), 0);
-    return run(w, t, next);
+    run(w, t);
+}
+
+/* What has become of a claim. Without a job: some were set aside, and there may be one behind them. */
+static void given(struct worker *w, const struct message *m)
+{
+    struct store_given head;
+    struct task t = {.settings = jobs_settings()};
+    ASSERT(m->size >= sizeof(head));
+    memcpy(&head, m->payload, sizeof(head));
+    size_t size = m->size - sizeof(head);
+    if (head.number == w->stood)
+        w->stood = 0;
+    if (head.error) {
+        rest(w, WORKER_AGAIN_MS * NS_PER_MS);
+    } else if (size != sizeof(t.claimed)) {
+        stand(w);
+    } else {
+        memcpy(&t.claimed, m->payload + sizeof(head), size);
+        take(w, &t);
+    }
 }
 
 /* ---- the actor ---- */
 
-static bool is_wake(const struct message *m, void *arg)
+static bool is_given(const struct message *m, void *arg)
 {
     (void)arg;
-    return m->type == STORE_WAKE;
+    return m->type == STORE_GIVEN;
 }
 
-/* Whoever listens no more is busy: what he was woken for meanwhile is for others. */
-static void listen(struct worker *w, bool on)
+/* What an old writer has given him comes first: with a new one he stands anew. */
+static void look(struct worker *w)
 {
-    char group[STORE_GROUP_SIZE];
-    struct message *m;
-    if (w->listening == on)
-        return;
-    store_group(JOB_TOPIC_QUEUE, group);
-    w->listening = on && actor_join(group) == OK;
-    if (on)
-        return;
-    (void)actor_leave(group);
-    while ((m = actor_receive_now(is_wake, NULL)) !=
-           NULL) { /* ends: none is sent to him from here on, but for those on their way */
-        message_free(m);
-        pass_on();
-    }
-}
-
-static void rest(struct worker *w, uint64_t ns)
-{
-    if (w->poll)
-        (void)actor_timer_cancel(w->poll, NULL);
-    w->poll = actor_timer(actor_now() + ns, WORKER_POLL, ++w->polls);
-}
-
-/* One job after the other, as long as there are any. Whoever finds none listens, and looks once more: a job may have come before
- * he did. */
-static void labour(struct worker *w)
-{
-    struct task tasks[2], *t = &tasks[0], *next = &tasks[1], *done;
-    enum error e = claim(w, t);
-    for (;;) {
-        if (e == ERR_NOT_FOUND && !w->listening) {
-            listen(w, true);
-            e = claim(w, t);
-        }
-        if (e)
-            break;
-        listen(w, false);
-        e = take(w, t, next);
-        done = t;
-        t = next;
-        next = done;
-    }
-    rest(w, e == ERR_NOT_FOUND ? t->settings.poll_us * NS_PER_US : WORKER_AGAIN_MS * NS_PER_MS);
+    struct message *m = actor_receive_now(is_given, NULL);
+    if (m)
+        given(w, m);
+    else
+        stand(w);
 }
 
 /* ---- what one of the same name has left ---- */
@@ -488,13 +461,15 @@ static void end_left(const struct worker *w)
 static enum actor_step worker_init(void *state, const void *args, size_t args_size)
 {
     struct worker *w = state;
+    char group[STORE_GROUP_SIZE];
     ASSERT(args_size == sizeof(w->number));
     memcpy(&w->number, args, sizeof(w->number));
     snprintf(w->name, sizeof(w->name), WORKER_NAME "%u", w->number);
     w->again = w->number < JOBS_WORKERS_MAX && atomic_exchange(&lived[w->number], true);
     if (!store_here())
         actor_refuse(reason_error(ERR_UNAVAILABLE));
-    if (actor_join(JOBS_CLOCK_GROUP) != OK)
+    store_group(JOB_TOPIC_QUEUE, group);
+    if (actor_join(JOBS_CLOCK_GROUP) != OK || actor_join(group) != OK)
         actor_refuse(reason_error(ERR_LIMIT));
     rest(w, 0);
     return ACTOR_CONTINUE;
@@ -513,15 +488,13 @@ static enum actor_step worker_handle(void *state, struct message *m)
         if (w->again)
             end_left(w);
         w->again = false;
-        labour(w);
+        look(w);
         break;
-    case STORE_WAKE:
-        if (!w->listening) {
-            pass_on();
-            break;
-        }
-        listen(w, false); /* before he looks: the next job wakes somebody else */
-        labour(w);
+    case STORE_WAKE: /* by a new writer, with whom nothing stands */
+        look(w);
+        break;
+    case STORE_GIVEN:
+        given(w, m);
         break;
     case WORKER_STOP: /* of a job that has come to its end */
     case JOBS_CLOCK:
@@ -547,5 +520,5 @@ const struct actor_class worker_class = {
     .init = worker_init,
     .handle = worker_handle,
     .mailbox_capacity = 64,
-    .mailbox_policy = MAILBOX_DROP_OLDEST,
+    .mailbox_policy = MAILBOX_REFUSE, /* of what it holds a job that was given mustn't go */
 };

@@ -2,19 +2,19 @@
  *
  *     claim --> start --> simulated work, a heartbeat every few seconds --> finish
  *
- * Each step is a command of its own, answered after its commit. A worker that dies between claim and start leaves a job that is
- * ASSIGNED, which goes back into the queue when its lease is over (JOB-282, JOB-314). The claim of the next one is sent right behind the
- * end of this one, so that one commit has both; and where the work takes no time the end is sent right behind the start, in the same
- * commit. What the work is stands in the job's definition; doing it
- * is waiting, by steady time, so that a clock that is tried out moves it along. A cancelled job is learnt of at once when whoever
- * cancelled it says so (worker_stop), with the next heartbeat in any case; what was brought too late is refused by the store.
+ * Each step is a command of its own, answered after its commit. A claim stands in the writer until there is a job (store_stand), and has
+ * it in the commit that brought it into the queue if somebody was free then. A worker that dies between claim and start leaves a job
+ * that is ASSIGNED, which goes back into the queue when its lease is over (JOB-282, JOB-314). The claim of the next one is sent right
+ * behind the end of this one, so that one commit has both; and where the work takes no time the end is sent right behind the start, in
+ * the same commit. What the work is stands in the job's definition; doing it is waiting, by steady time, so that a clock that is tried out
+ * moves it along. A cancelled job is learnt of at once when whoever cancelled it says so (worker_stop), with the next heartbeat in any
+ * case; what was brought too late is refused by the store.
  *
- * A worker keeps nothing: one that dies leaves a lease, which its shard ends. When it is started again it looks for a job that bears
- * its name and is RUNNING: nobody else has that name, so nobody is at work on it, and it is FAILED with RUNNER_LOST at once instead of at
- * the end of its lease. One that is ASSIGNED is left to its lease (AMB-J-11). Idle ones listen. Each job that is queued wakes one of
- * them, the one who has listened for longest; whoever is woken and busy passes that on to the next. So there are as many wake-ups on
- * their way as there are jobs for idle workers. One is lost with a worker that dies before it has claimed: the next that looks
- * finds the job, and each idle one looks by itself every workers.poll_interval, and when it starts.
+ * A worker keeps nothing: one that dies leaves a lease, which its shard ends, or a claim that stands, which the writer drops. When it is
+ * started again it looks for a job that bears its name and is RUNNING: nobody else has that name, so nobody is at work on it, and it is
+ * FAILED with RUNNER_LOST at once instead of at the end of its lease. One that is ASSIGNED is left to its lease (AMB-J-11). Each says every
+ * workers.poll_interval that his claim still stands, by the settings of then: where jobs are held back by a limit, nobody is told when
+ * there is room. A new writer wakes all of them.
  */
 #ifndef COPPICE_ACTORS_WORKER_H
 #define COPPICE_ACTORS_WORKER_H

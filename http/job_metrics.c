@@ -114,12 +114,11 @@ static void write_states(const struct exposition *t, const int64_t counts[JOB_ST
     }
 }
 
-/* Idle ones listen for jobs; who dies listens no more. */
 static void write_workers(const struct exposition *t)
 {
-    char group[STORE_GROUP_SIZE];
-    store_group(JOB_TOPIC_QUEUE, group);
-    exposition_gauge(t, "workers_available", "Workers that wait for a job.", actor_members(group, NULL, 0));
+    const struct store *store = store_here();
+    exposition_gauge(t, "workers_available", "Workers that wait for a job.",
+                     store ? atomic_load_explicit(&store->standing, memory_order_relaxed) : 0);
 }
 
 static void write_now(const struct exposition *t)

@@ -40,6 +40,9 @@ struct command_class {
     /* Optional: called a little before apply, so that what apply will look for in memory is near by then (ledger_expect).
      * Changes nothing, and apply may not rely on it. */
     void (*announce)(const struct txn *txn, const void *command);
+    /* Optional: it may stand in the writer (store_stand). When it is taken up again, what it says of the time is set to now. */
+    void (*renew)(void *command, uint64_t steady_us);
+    uint32_t topic; /* and for things of this topic it stands (txn_wake_one) */
     uint16_t code;
     uint8_t priority; /* enum command_priority */
     bool cleanup;     /* frees space: may use the reserve when ordinary commands get ERR_NO_SPACE */

@@ -8,6 +8,7 @@
 #include "store/job_queue.h"
 #include "store/job_submit.h"
 #include "store/steady.h"
+#include "store/store.h"
 
 #define job_claim_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_claim, name, TYPE, limit, since)
 RECORD_CLASS(job_claim, JOB_CLAIM_FIELDS, 1);
@@ -381,10 +382,17 @@ static enum error apply_claim(struct txn *txn, uint64_t at_us, const void *comma
     return claimed > 0 || aside < JOB_SET_ASIDE_MAX ? OK : e; /* those that were set aside stay so */
 }
 
+static void renew_claim(void *command, uint64_t steady_us)
+{
+    ((struct job_claim *)command)->steady_us = steady_us;
+}
+
 const struct command_class job_claim_class = {
     .name = "job.claim",
     .record = &job_claim_record,
     .apply = apply_claim,
+    .renew = renew_claim,
+    .topic = JOB_TOPIC_QUEUE,
     .code = 201,
     .priority = COMMAND_HIGH, /* what is in the queue must get out of it */
 };

@@ -42,7 +42,7 @@
     X(worker, TEXT, JOB_WORKER_MAX, 1)
 RECORD_STRUCT(job_claim, JOB_CLAIM_FIELDS);
 extern const struct command_class
-    job_claim_class; /* code 201; answer: struct job_claimed, one behind the other */
+    job_claim_class; /* code 201; answer: struct job_claimed, one behind the other; it may stand (store_stand) */
 struct job_claimed {
     struct uuid id, client;
     uint64_t fence, queued_us, claimed_us, lease_us;

@@ -8,6 +8,7 @@
 #include "store/journal.h"
 #include "store/ledger.h"
 #include "store/meta.h"
+#include "store/standing.h"
 #include "store/steady.h"
 #include "store/view.h"
 #include "store/writer.h"
@@ -261,6 +262,12 @@ static uint32_t until_of(uint64_t deadline)
     return ms ? ms : 1;
 }
 
+static void encode(const struct command_class *class, const void *command, uint8_t *bytes, size_t size)
+{
+    size_t written = record_encode(class->record, command, bytes, size);
+    ASSERT(written == size);
+}
+
 static struct message *command_message(const struct command_class *class, const void *command, size_t size,
                                        uint64_t deadline)
 {
@@ -270,8 +277,7 @@ static struct message *command_message(const struct command_class *class, const 
     if (!m)
         return NULL;
     memcpy(m->payload, &head, sizeof(head));
-    size_t written = record_encode(class->record, command, m->payload + sizeof(head), size);
-    ASSERT(written == size);
+    encode(class, command, m->payload + sizeof(head), size);
     return m;
 }
 
@@ -321,6 +327,25 @@ enum error store_submit(const struct command_class *class, const void *command, 
         return e;
     e = actor_call(writer, m, &reply, deadline);
     return hear(e, reply, ret_bytes, room, ret_size);
+}
+
+enum error store_stand(const struct command_class *class, const void *command, uint64_t number, bool again,
+                       actor_pid *ret_writer)
+{
+    struct writer_stand head = {
+        .at_us = store_time_us(), .number = number, .code = class->code, .again = again};
+    size_t size = record_size(class->record, command);
+    *ret_writer = actor_whereis(WRITER_NAME);
+    if (!*ret_writer)
+        return ERR_UNAVAILABLE;
+    if (!class->topic || !size || size > STANDING_BYTES_MAX)
+        return ERR_INVALID;
+    struct message *m = message_new(WRITER_STAND, sizeof(head) + size);
+    if (!m)
+        return ERR_MEMORY;
+    memcpy(m->payload, &head, sizeof(head));
+    encode(class, command, m->payload + sizeof(head), size);
+    return actor_send(*ret_writer, m);
 }
 
 enum error store_ask(const struct command_class *class, const void *command, uint64_t *ret_ref)

@@ -71,6 +71,7 @@ struct store {
     uint8_t *answers;        /* BATCH_ANSWER_BYTES */
     _Atomic uint32_t state;  /* enum store_state */
     _Atomic uint64_t commits, commands, refused, grown, commit_ns;
+    _Atomic uint32_t standing;    /* commands that stand in the writer */
     struct calendar calendar;     /* the keeper's */
     _Atomic uint64_t retained_us; /* its time at the keeper's last look; 0: there was none yet */
     uint64_t view_age_ns;
@@ -105,6 +106,21 @@ enum error store_submit(const struct command_class *class, const void *command, 
  * open, to be heard later or dropped (actor_request_drop). */
 enum error store_ask(const struct command_class *class, const void *command, uint64_t *ret_ref);
 enum error store_hear(uint64_t ref, void *ret_bytes, size_t room, size_t *ret_size, uint64_t deadline);
+/* A command that waits in the writer: refused with ERR_NOT_FOUND it stands there, and is applied again in the very batch that has
+ * something for it (txn_wake_one), so one commit has both. What becomes of it at last is a message, STORE_GIVEN; `number` is
+ * the submitter's name for it, which he doesn't use twice. With `again` it is another version of one that stands: that is applied now,
+ * and if none stands by this name it was given already, and this does nothing. A class with a topic; at most one of an actor.
+ *
+ * It is gone when its actor ends, or the writer: who has one joins its topic's group, and a new writer wakes all of that.
+ * *ret_writer: where it stands. ERR_UNAVAILABLE, ERR_FULL, ERR_INVALID, ERR_MEMORY: it doesn't. */
+enum error store_stand(const struct command_class *class, const void *command, uint64_t number, bool again,
+                       actor_pid *ret_writer);
+#define STORE_GIVEN 0x00efff02u
+struct store_given { /* and the answer behind it */
+    uint64_t number;
+    uint32_t error; /* never ERR_NOT_FOUND; others as of store_submit */
+    uint32_t unused;
+};
 uint64_t store_time_us(void); /* the wall clock as commands want it */
 /* Steady time: the wall clock when the store was opened, or where steady time had come to if that is later (store/steady.h), and what
  * has elapsed since. A wall clock that leaps changes nothing in it, so durable deadlines that are a duration from now go by it. */

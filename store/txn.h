@@ -52,7 +52,7 @@ struct txn {
     } greatest[SCHEMA_TABLES_MAX];
     uint64_t wakes[TXN_TOPICS / 64]; /* bit per topic */
     struct txn_few {
-        uint32_t topic, count; /* of this one's watchers so many are woken */
+        uint32_t topic, count; /* so many of those that stand for this one are taken up */
     } few;
     struct txn_counter *counters; /* TXN_COUNTERS_MAX; only the writer's */
     uint8_t *scratch;             /* where records are encoded; only the writer's */
@@ -113,7 +113,8 @@ void txn_remove(struct txn *txn, uint32_t table, struct span key);
 
 /* After the commit, whoever watches this topic is woken. */
 void txn_wake(struct txn *txn, uint32_t topic);
-/* One more of them is, those who have watched it for longest first: any of them will do. There is one such topic. */
+/* There is one thing more for a command that stands for this topic (store_stand): it is taken up in this transaction. There is
+ * one such topic. */
 void txn_wake_one(struct txn *txn, uint32_t topic);
 
 /* ---- by whoever owns the transaction ---- */

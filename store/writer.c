@@ -12,16 +12,21 @@ enum {
     EXIT_IO = 74,
     LINGER_NS_MAX = 1000000,
     LINGER_PAUSE_NS = 60000, /* between two that come: a scheduler that slept needs as long to wake */
-    WRITER_LOAD = 3,
+    WRITER_LOAD = 4,
+    WRITER_SERVE,       /* there is more for those that stand than the last batch had room for */
+    STANDING_LOOKS = 8, /* whenever one says that it still stands, so many others are looked after */
 };
 
 /* What one turn works on: the process has one writer at a time. */
 struct turn {
-    struct message **messages; /* BATCH_MAX */
+    struct message **messages; /* BATCH_MAX; NULL: nobody waits */
+    struct stand **stands;     /* BATCH_MAX; NULL: it is no standing command, or it stands again */
     struct batch_item *items;  /* BATCH_MAX */
     size_t count;
-    uint64_t bytes; /* of the messages */
-    bool full;      /* the next command doesn't fit */
+    size_t settled;  /* of those before, the standing ones that found nothing stand again */
+    uint32_t served; /* standing ones that were taken up */
+    uint64_t bytes;  /* of the messages */
+    bool full;       /* the next command doesn't fit */
     /* how long it waits for more */
     size_t expected;
     uint64_t until, quiet, pause;
@@ -30,27 +35,30 @@ struct turn {
 
 struct writer {
     struct store *store;
-    uint64_t commit_ns;    /* the last one's */
-    size_t answered_count; /* in the last turn */
-    bool alone;            /* on a scheduler of its own */
+    uint64_t commit_ns; /* the last one's */
+    size_t callers,
+        given;    /* of the last turn: who was answered, and whose standing command came to something */
+    bool alone;   /* on a scheduler of its own */
+    bool lingers; /* in this turn */
     struct turn turn;
+    struct standing standing;
+    uint32_t owed;  /* things that nobody has been taken up for */
     uint32_t state; /* the store's, as last told */
 };
 
 /* ---- whom a commit wakes ---- */
 
-/* So many of them: the first in the group have watched for longest. */
-static void wake_topic(uint32_t topic, size_t most)
+static void wake_topic(uint32_t topic)
 {
     char group[STORE_GROUP_SIZE];
     actor_pid few[WAKES_FEW], *pids = few;
     struct arena_mark mark = actor_arena_mark();
     store_group(topic, group);
     size_t count = actor_members(group, few, WAKES_FEW), room = WAKES_FEW;
-    if (count > room && most > room && (pids = actor_try_alloc(STORE_WATCHERS_MAX * sizeof(*pids))) != NULL)
+    if (count > room && (pids = actor_try_alloc(STORE_WATCHERS_MAX * sizeof(*pids))) != NULL)
         count = actor_members(group, pids, room = STORE_WATCHERS_MAX);
     pids = pids ? pids : few;
-    for (size_t i = 0; i < count && i < room && i < most; i++)
+    for (size_t i = 0; i < count && i < room; i++)
         (void)actor_cast(pids[i], STORE_WAKE, &topic, sizeof(topic));
     actor_arena_reset(mark);
 }
@@ -59,11 +67,16 @@ static void wake(struct txn *txn)
 {
     for (uint32_t word = 0; word < TXN_TOPICS / 64; word++)
         for (uint64_t bits = txn->wakes[word]; bits; bits &= bits - 1)
-            wake_topic(word * 64 + (uint32_t)__builtin_ctzll(bits), STORE_WATCHERS_MAX);
+            wake_topic(word * 64 + (uint32_t)__builtin_ctzll(bits));
     memset(txn->wakes, 0, sizeof(txn->wakes));
-    if (txn->few.count > 0)
-        wake_topic(txn->few.topic, txn->few.count);
-    txn->few.count = 0;
+}
+
+/* Those that had a command standing with the writer before have none with this one. */
+static void wake_stood(const struct schema *schema)
+{
+    for (uint32_t i = 0; i < schema->commands_count; i++)
+        if (schema->commands[i]->topic)
+            wake_topic(schema->commands[i]->topic);
 }
 
 /* ---- birth ---- */
@@ -77,10 +90,13 @@ static enum actor_step writer_init(void *state, const void *args, size_t args_si
     if (!w->store || store_state(w->store) == STORE_FAILED)
         actor_refuse(reason_error(ERR_UNAVAILABLE));
     w->turn.messages = actor_alloc(BATCH_MAX * sizeof(void *));
+    w->turn.stands = actor_alloc(BATCH_MAX * sizeof(void *));
     w->turn.items = actor_alloc(BATCH_MAX * sizeof(*w->turn.items));
+    standing_init(&w->standing);
     w->state = store_state(w->store);
     w->alone = actor_scheduler_of(actor_self()) >= (int)runtime_schedulers();
     wake(&w->store->txn); /* whom a writer that was killed after its commit has left asleep */
+    wake_stood(w->store->schema);
     (void)actor_cast(actor_self(), WRITER_LOAD, NULL,
                      0); /* not here: those who only read needn't wait for it */
     return ACTOR_CONTINUE;
@@ -103,6 +119,20 @@ static void answer(struct message *command, enum error e, const struct answer *a
     }
 }
 
+/* The same to whom a standing command belongs. */
+static void give(actor_pid who, uint64_t number, enum error e, const struct answer *a)
+{
+    struct store_given head = {.number = number, .error = (uint32_t)e};
+    uint32_t size = a ? a->size : 0;
+    struct message *m = message_new(STORE_GIVEN, sizeof(head) + size);
+    if (!m)
+        return;
+    memcpy(m->payload, &head, sizeof(head));
+    if (size)
+        memcpy(m->payload + sizeof(head), a->bytes, size);
+    (void)actor_send(who, m);
+}
+
 /* ---- what has arrived ---- */
 
 static enum error admitted(const struct command_class *class)
@@ -120,9 +150,52 @@ static bool too_late(const struct writer_command *head)
     return head->until_ms && (int32_t)((uint32_t)(actor_now() / NS_PER_MS) - head->until_ms) > 0;
 }
 
-static void take(struct writer *w, struct message *m)
+static void add(struct turn *turn, const struct command_class *class, uint64_t at_us, struct span bytes,
+                struct message *m, struct stand *stand)
 {
-    struct turn *turn = &w->turn;
+    turn->items[turn->count] = (struct batch_item){.class = class, .at_us = at_us, .bytes = bytes};
+    turn->messages[turn->count] = m;
+    turn->stands[turn->count++] = stand;
+    turn->bytes += bytes.size;
+}
+
+static void add_stand(struct turn *turn, struct stand *stand, uint64_t at_us)
+{
+    add(turn, stand->class, at_us, span_of(stand->bytes, stand->size), NULL, stand);
+}
+
+/* A copy of it; it is a command of this batch first. */
+static void take_standing(struct writer *w, const struct message *m)
+{
+    struct writer_stand head;
+    if (m->size < sizeof(head) || m->kind != MESSAGE_CAST)
+        return;
+    memcpy(&head, m->payload, sizeof(head));
+    const struct command_class *class = schema_command(w->store->schema, head.code);
+    size_t size = m->size - sizeof(head);
+    if (!class || !class->topic || size > STANDING_BYTES_MAX) {
+        give(m->from, head.number, ERR_INVALID, NULL);
+        return;
+    }
+    struct stand *stand =
+        head.again ? standing_find(&w->standing, m->from, head.number) : standing_new(&w->standing);
+    if (head.again)
+        standing_tidy(&w->standing, STANDING_LOOKS);
+    if (!stand) {
+        if (!head.again) /* else what became of it is on its way to him */
+            give(m->from, head.number, ERR_FULL, NULL);
+        return;
+    }
+    stand->who = m->from;
+    stand->number = head.number;
+    stand->class = class;
+    stand->size = (uint32_t)size;
+    memcpy(stand->bytes, m->payload + sizeof(head), size);
+    add_stand(&w->turn, stand, head.at_us);
+}
+
+static void take_call(struct writer *w, struct message *m)
+{
     struct writer_command head;
     if (m->size < sizeof(head) || m->kind != MESSAGE_CALL) {
         answer(m, ERR_INVALID, NULL);
@@ -137,12 +210,15 @@ static void take(struct writer *w, struct message *m)
         answer(m, e, NULL);
         return;
     }
-    turn->items[turn->count] =
-        (struct batch_item){.class = class,
-                            .at_us = head.at_us,
-                            .bytes = span_of(m->payload + sizeof(head), m->size - sizeof(head))};
-    turn->messages[turn->count++] = m;
-    turn->bytes += m->size;
+    add(&w->turn, class, head.at_us, span_of(m->payload + sizeof(head), m->size - sizeof(head)), m, NULL);
+}
+
+static void take(struct writer *w, struct message *m)
+{
+    if (m->type == WRITER_STAND)
+        take_standing(w, m);
+    else
+        take_call(w, m);
 }
 
 struct fit {
@@ -153,7 +229,7 @@ struct fit {
 static bool is_command(const struct message *m, void *arg)
 {
     struct fit *fit = arg;
-    if (m->type != WRITER_COMMAND)
+    if (m->type != WRITER_COMMAND && m->type != WRITER_STAND)
         return false;
     fit->full |= m->size > fit->room;
     return !fit->full;
@@ -182,7 +258,7 @@ static void expect(struct writer *w)
     uint64_t longest = w->commit_ns / 2 < LINGER_NS_MAX ? w->commit_ns / 2 : LINGER_NS_MAX;
     struct turn *turn = &w->turn;
     turn->gathered = now;
-    turn->expected = turn->count + w->answered_count; /* who waited already, and who may come back */
+    turn->expected = turn->count + w->callers + w->given; /* who waited already, and who may come back */
     turn->pause = w->commit_ns / 8 > LINGER_PAUSE_NS ? w->commit_ns / 8 : LINGER_PAUSE_NS;
     turn->until = now + longest;
     turn->quiet = now + turn->pause;
@@ -191,7 +267,10 @@ static void expect(struct writer *w)
 /* Only on a scheduler of its own: on another's those who are expected couldn't run meanwhile. */
 static bool lingers(const struct writer *w)
 {
-    return w->alone && w->turn.count + w->answered_count > 2; /* more than one who goes on alone */
+    size_t calls = 0;
+    for (size_t i = 0; i < w->turn.count && calls <= 2; i++)
+        calls += w->turn.messages[i] != NULL;
+    return w->alone && calls + w->callers > 2; /* more than one who goes on alone */
 }
 
 /* Waits for the next ones; false when the batch is complete. */
@@ -206,10 +285,62 @@ static bool wait(struct writer *w, uint64_t room)
     return turn->count > before;
 }
 
+/* ---- those that stand ---- */
+
+/* Of commands that were applied, the standing ones that found nothing stand again. */
+static void settle(struct writer *w)
+{
+    struct turn *turn = &w->turn;
+    for (; turn->settled < turn->count; turn->settled++) {
+        struct stand **stand = &turn->stands[turn->settled];
+        if (!*stand || turn->items[turn->settled].answer.error != ERR_NOT_FOUND)
+            continue;
+        standing_put(&w->standing, *stand);
+        *stand = NULL;
+    }
+}
+
+/* It says when it was sent, which may be long ago. */
+static void renew(const struct store *store, struct stand *stand)
+{
+    union {
+        uint8_t bytes[COMMAND_STRUCT_MAX];
+        uint64_t aligned;
+    } command;
+    uint8_t bytes[STANDING_BYTES_MAX];
+    const struct record_class *record = stand->class->record;
+    if (record_decode(record, record->version, span_of(stand->bytes, stand->size), &command))
+        return; /* which is for whoever applies it to say */
+    stand->class->renew(&command, store_steady_us(store));
+    size_t size = record_encode(record, &command, bytes, sizeof(bytes));
+    ASSERT(size == stand->size);
+    memcpy(stand->bytes, bytes, size);
+}
+
+/* As many as there are things for them, and as fit. */
+static bool serve(struct writer *w, uint32_t offered, uint64_t room)
+{
+    struct turn *turn = &w->turn;
+    size_t before = turn->count;
+    struct stand *stand;
+    while (turn->served < offered && turn->count < BATCH_MAX && turn->bytes + STANDING_BYTES_MAX <= room &&
+           (stand = standing_take(&w->standing)) != NULL) {
+        renew(w->store, stand);
+        add_stand(turn, stand, store_time_us());
+        turn->served++;
+    }
+    return turn->count > before;
+}
+
 static size_t more(void *arg, size_t count, uint64_t room)
 {
     struct writer *w = arg;
     ASSERT(count == w->turn.count);
+    settle(w);
+    if (serve(w, w->owed + w->store->txn.few.count, room))
+        return w->turn.count;
+    if (!w->lingers)
+        return count;
     bool came = wait(w, room);
     w->turn.gathered = w->store->env->now(w->store->env);
     if (came)
@@ -243,34 +374,57 @@ static enum actor_step abandon(struct writer *w)
     return ACTOR_STOP;
 }
 
-static enum actor_step writer_handle(void *state, struct message *m)
+static void begin(struct turn *turn)
 {
-    struct writer *w = state;
-    if (m->type == WRITER_LOAD) {
-        load(w);
-        return ACTOR_CONTINUE;
-    }
-    if (m->type != WRITER_COMMAND) {
-        actor_unknown(m);
-        return ACTOR_CONTINUE;
-    }
-    struct turn *turn = &w->turn;
-    turn->count = 0;
+    turn->count = turn->settled = 0;
+    turn->served = 0;
     turn->bytes = 0;
-    take(w, m);
-    gather(w, UINT64_MAX);
-    if (!turn->count)
-        return ACTOR_CONTINUE;
+}
+
+static void answer_one(struct writer *w, size_t i, enum error e)
+{
+    const struct answer *a = &w->turn.items[i].answer;
+    struct stand *stand = w->turn.stands[i];
+    if (w->turn.messages[i]) {
+        answer(w->turn.messages[i], e ? e : a->error, e ? NULL : a);
+        w->callers++;
+    } else if (stand) {
+        give(stand->who, stand->number, e ? e : a->error, e ? NULL : a);
+        standing_free(&w->standing, stand);
+        w->given++;
+    }
+}
+
+/* What nobody was taken up for, though somebody stands, is for the next batch. */
+static void owe(struct writer *w, uint32_t more_offered)
+{
+    uint32_t offered = w->owed + more_offered;
+    w->owed = offered > w->turn.served ? offered - w->turn.served : 0;
+    atomic_store_explicit(&w->store->standing, w->standing.count, memory_order_relaxed);
+    if (w->standing.count == 0)
+        w->owed = 0;
+    else if (w->owed)
+        (void)actor_cast(actor_self(), WRITER_SERVE, NULL, 0);
+}
+
+static enum actor_step run(struct writer *w)
+{
+    struct turn *turn = &w->turn;
+    struct txn *txn = &w->store->txn;
     expect(w);
-    enum error e = batch_gather(w->store, turn->items, &turn->count, lingers(w) ? more : NULL, w);
+    w->lingers = lingers(w);
+    enum error e = batch_gather(w->store, turn->items, &turn->count, more, w);
     if (e == ERR_IO)
         return abandon(w); /* nobody is answered */
     w->commit_ns = w->store->env->now(w->store->env) - turn->gathered;
-    w->answered_count = turn->count;
+    w->callers = w->given = 0;
+    if (!e)
+        settle(w);
     for (size_t i = 0; i < turn->count; i++)
-        answer(turn->messages[i], e ? e : turn->items[i].answer.error, e ? NULL : &turn->items[i].answer);
+        answer_one(w, i, e);
     (void)actor_listen(0); /* they have their answers; the rest can wait */
-    wake(&w->store->txn);
+    wake(txn);
+    owe(w, e ? 0 : txn->few.count);
     TELEMETRY(STORE_COMMIT, (int64_t)w->commit_ns, DIM(OUTCOME, error_name(e)));
     if (!e)
         batch_rest(w->store);
@@ -278,6 +432,29 @@ static enum actor_step writer_handle(void *state, struct message *m)
         return abandon(w);
     tell_state(w);
     return ACTOR_CONTINUE;
+}
+
+static enum actor_step writer_handle(void *state, struct message *m)
+{
+    struct writer *w = state;
+    begin(&w->turn);
+    switch (m->type) {
+    case WRITER_LOAD:
+        load(w);
+        return ACTOR_CONTINUE;
+    case WRITER_SERVE:
+        (void)serve(w, w->owed, UINT64_MAX);
+        break;
+    case WRITER_COMMAND:
+    case WRITER_STAND:
+        take(w, m);
+        break;
+    default:
+        actor_unknown(m);
+        return ACTOR_CONTINUE;
+    }
+    gather(w, UINT64_MAX);
+    return w->turn.count ? run(w) : ACTOR_CONTINUE;
 }
 
 const struct actor_class writer_class = {

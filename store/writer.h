@@ -9,6 +9,9 @@
  * Its mailbox is the queue: STORE_QUEUE_MAX commands, refused beyond (ERR_FULL); from pressure level degraded on
  * commands of low priority are refused, at shed those of normal priority too (ERR_SHED).
  *
+ * A standing command (store_stand) waits here for things of its topic. A batch that offers some takes up as many of those that stand,
+ * the newest first, behind the commands that came: each is then a command of this batch like any other, with the time of now.
+ *
  * A command that is looked at only when its submitter waits no longer is refused, ERR_TIMEOUT, and has no effect; but one of high
  * priority is done: a revocation that comes late is better than none.
  *
@@ -17,6 +20,7 @@
 #ifndef COPPICE_STORE_WRITER_H
 #define COPPICE_STORE_WRITER_H
 
+#include "store/standing.h"
 #include "store/store.h"
 
 #define WRITER_NAME "store.writer"
@@ -29,6 +33,14 @@ struct writer_command {
     uint8_t unused[2];
     uint32_t
         until_ms; /* low bits of the clock: who asks waits no longer, and what hasn't been begun by then isn't; 0: for ever */
+};
+/* A cast: this head, then the encoded command, at most STANDING_BYTES_MAX. What becomes of it: STORE_GIVEN (store_stand). */
+#define WRITER_STAND 3u
+struct writer_stand {
+    uint64_t at_us, number;
+    uint16_t code;
+    uint8_t again; /* only if one stands by this number */
+    uint8_t unused[5];
 };
 #define WRITER_REPLY 2u
 struct writer_reply {

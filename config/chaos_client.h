@@ -18,7 +18,7 @@ struct chaos_answer {
 };
 
 /* The HTTP status, 0: none. */
-int chaos_client_ask(const struct client *c, const struct client_request *q, struct chaos_answer *ret);
+int chaos_client_ask(const struct client *c, const struct client_request *q, struct chaos_answer *a);
 /* A member of the answer's object, as a text. False: it isn't there, or is no string. */
 bool chaos_answer_text(const struct chaos_answer *a, const char *name, char *room, size_t size);
 

@@ -166,6 +166,7 @@ void chaos_report_write_page(struct json_sink *sink, const struct chaos_report *
 {
     static const char *const words[] = {"it held", "IT DID NOT HOLD", "it could not be tried here"};
     char at[TIME_TEXT_SIZE];
+    const uint64_t requests = r->good + r->refused + r->failed + r->unanswered;
     time_format(r->started_us, at);
     line(sink, "%s: %s", r->script->name, words[r->outcome]);
     line(sink, "  done             %s", r->script->does);
@@ -183,9 +184,8 @@ void chaos_report_write_page(struct json_sink *sink, const struct chaos_report *
          "  requests         %llu: %llu good, %llu told to come again, %llu failed, %llu without an answer; "
          "the "
          "slowest took %llu ms",
-         (unsigned long long)(r->good + r->refused + r->failed + r->unanswered), (unsigned long long)r->good,
-         (unsigned long long)r->refused, (unsigned long long)r->failed, (unsigned long long)r->unanswered,
-         (unsigned long long)r->slowest_ms);
+         (unsigned long long)requests, (unsigned long long)r->good, (unsigned long long)r->refused,
+         (unsigned long long)r->failed, (unsigned long long)r->unanswered, (unsigned long long)r->slowest_ms);
     if (r->recovered)
         line(sink, "  recovered        %llu ms after the fault was over", (unsigned long long)r->recover_ms);
     else

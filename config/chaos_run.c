@@ -532,10 +532,11 @@ static void judge_load(struct run *x)
     struct chaos_report *r = x->report;
     enum chaos_tolerance tolerates = x->script->tolerates;
     const char *first = x->load->first_bad;
+    const uint64_t requests = r->good + r->refused + r->failed + r->unanswered;
     chaos_report_find(r, CHECK_ANSWERED, !r->unanswered || tolerates == TOLERATES_UNANSWERED,
                       "%llu of %llu had no answer%s%s", (unsigned long long)r->unanswered,
-                      (unsigned long long)(r->good + r->refused + r->failed + r->unanswered),
-                      r->unanswered ? "; the first bad one: " : "", r->unanswered ? first : "");
+                      (unsigned long long)requests, r->unanswered ? "; the first bad one: " : "",
+                      r->unanswered ? first : "");
     chaos_report_find(r, CHECK_SERVED, !r->failed && (!r->refused || tolerates != TOLERATES_NOTHING),
                       "%llu failed, %llu were told to come again%s%s", (unsigned long long)r->failed,
                       (unsigned long long)r->refused, r->failed || r->refused ? "; the first bad one: " : "",

@@ -1,5 +1,6 @@
 #include "config/chaos_scripts.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ static const struct {
 
 const char *chaos_script_common(size_t *ret_size)
 {
-    *ret_size = (size_t)(chaos_script_common_text_end - chaos_script_common_text);
+    *ret_size = (uintptr_t)chaos_script_common_text_end - (uintptr_t)chaos_script_common_text;
     return chaos_script_common_text;
 }
 

@@ -21,6 +21,7 @@ STATIC_ASSERT(sizeof(struct child) == 104, "see ARENA_QUOTA");
 #define MAILBOX_CAPACITY (2 * SUPERVISOR_CHILDREN_MAX + 65536)
 
 #define START_BATCH      256u /* children copied before others get a turn */
+#define ORPHAN_MS        5000 /* what a child has to stop, unless its spec says otherwise */
 
 const char *supervisor_label(const struct supervisor *s)
 {
@@ -34,6 +35,34 @@ const char *child_label(const struct child *c)
 }
 
 /* ---- one child ---- */
+
+static bool is_down_of(const struct message *m, void *arg)
+{
+    const uint64_t *ref = arg;
+    return m->type == MESSAGE_DOWN && ((const struct message_down *)(const void *)m->payload)->ref == *ref;
+}
+
+/* The name that is wanted may still be held by an orphan: when a supervisor is killed its children end by the signal of their
+ * links, those on other schedulers a moment later, and those that supervise when they have stopped whom they have. Its
+ * successor waits for that, ORPHAN_MS at most: refused at once, again and again, it would spend the budget of whoever starts it
+ * within a millisecond. True: the holder has gone. */
+static bool orphan_ends(actor_pid holder)
+{
+    struct actor_info info;
+    uint64_t deadline = actor_deadline_ms(ORPHAN_MS);
+    enum error e = actor_inspect(holder, &info, deadline);
+    if (e)
+        return e == ERR_NOPROC;
+    if (!info.parent || actor_alive(info.parent))
+        return false;
+    uint64_t ref = actor_monitor(holder, 0);
+    struct message *down = ref ? actor_receive(is_down_of, &ref, deadline) : NULL;
+    if (down)
+        message_free(down);
+    else if (ref)
+        actor_demonitor(ref);
+    return down != NULL;
+}
 
 enum error child_start(struct supervisor *s, struct child *c, const void *args, size_t args_size,
                        const char *name, struct start_result *ret)
@@ -50,6 +79,10 @@ enum error child_start(struct supervisor *s, struct child *c, const void *args, 
                                     .scheduler = c->plan->scheduler};
     child_become(&s->children, c, CHILD_STARTING);
     enum error e = actor_start(&o, ret, DEADLINE_NONE);
+    if (e == ERR_ALREADY_REGISTERED && orphan_ends(ret->pid)) {
+        reason_drop(&ret->why);
+        e = actor_start(&o, ret, DEADLINE_NONE);
+    }
     if (e) {
         child_become(&s->children, c, CHILD_STOPPED);
         return e;
@@ -491,8 +524,11 @@ static enum error take_name(const struct supervisor_spec *spec)
 {
     if (!spec->register_name || actor_whereis(spec->name) == actor_self())
         return OK;
-    actor_pid holder;
-    return actor_register(spec->name, actor_self(), &holder);
+    actor_pid holder = 0;
+    enum error e = actor_register(spec->name, actor_self(), &holder);
+    if (e == ERR_ALREADY_REGISTERED && holder && orphan_ends(holder))
+        e = actor_register(spec->name, actor_self(), &holder);
+    return e;
 }
 
 static enum actor_step supervisor_init(void *state, const void *args, size_t args_size)

@@ -1,6 +1,7 @@
 # does: a sync of the disk takes 20 seconds, until somebody has been told to come again
-# holds: what needs the disk is told so, readiness says why, probes and reads go on, nobody ends, and all is well by itself
+# holds: what needs the disk is told so, readiness says why, probes and reads go on, nobody ends, all is well by itself, and only jobs whose lease ran out meanwhile have lost their runner
 # load: refused
+# runners: die
 # process: same
 . "${0%/*}/common.sh"
 say "slow 20000"

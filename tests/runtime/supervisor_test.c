@@ -1279,6 +1279,51 @@ static void test_names_taken(void)
     simulate_many(names_taken_body);
 }
 
+/* A killed supervisor leaves orphans, which end a while later and hold their names until then. Its successor waits for them: that is one
+ * restart, and not as many as fit into the while. */
+static void orphans_body(void)
+{
+    static struct plan held = {.number = 0, .end_ms = 100}, slow = {.number = 1, .end_ms = 300};
+    static struct child_spec leaf = {
+        .id = "slow", .class = &trapper_class, .args = &slow, .args_size = sizeof slow};
+    static struct supervisor_spec deep = {
+        .name = "deep", .register_name = true, .children = &leaf, .children_count = 1};
+    static unsigned char deep_args[SUPERVISOR_ARGS_MAX], inner_args[SUPERVISOR_ARGS_MAX];
+    struct child_spec two[] = {
+        {.id = "held", .name = "held", .class = &trapper_class, .args = &held, .args_size = sizeof held},
+        {.id = "deep",
+         .class = &supervisor_class,
+         .args = deep_args,
+         .args_size = supervisor_args(&deep, deep_args),
+         .type = CHILD_SUPERVISOR}};
+    struct supervisor_spec inner = {
+        .name = "inner", .register_name = true, .children = two, .children_count = 2};
+    actor_pid sup = start(&(struct supervisor_spec){
+        .name = "outer",
+        .intensity = 1,
+        .period_ms = 10000,
+        .children = &(struct child_spec){.id = "inner",
+                                         .class = &supervisor_class,
+                                         .args = inner_args,
+                                         .args_size = supervisor_args(&inner, inner_args),
+                                         .type = CHILD_SUPERVISOR},
+        .children_count = 1});
+    actor_pid first = actor_whereis("inner"), old = seen.pid[1];
+    actor_kill(first);
+    pass_ms(50);
+    TEST_CHECK(actor_whereis("held") != 0 && actor_alive(old)); /* they are at it */
+    pass_ms(1000);
+    TEST_CHECK(actor_whereis("inner") && actor_whereis("inner") != first);
+    TEST_CHECK(actor_whereis("held") == seen.pid[0] && actor_whereis("deep"));
+    TEST_CHECK(seen.begun[0] == 2 && seen.begun[1] == 2 && !actor_alive(old));
+    TEST_CHECK(inspect(sup).budget_used == 1);
+}
+
+static void test_orphans(void)
+{
+    simulate_many(orphans_body);
+}
+
 /* Used-up memory is an answer, and what is given back can be used again. */
 static void memory_body(void)
 {
@@ -1397,6 +1442,7 @@ TEST_LIST
    {"refusals name the child, the field and the value", test_sentences},
    {"a list of 1,300 children", test_long_list},
    {"names that others hold", test_names_taken},
+   {"orphans of a killed supervisor hold their names for a while", test_orphans},
    {"memory used up is an answer", test_memory},
    {"callers of a killed supervisor", test_killed},
    {NULL, NULL}};

@@ -15,7 +15,7 @@ reports=build/chaos
 mkdir -p build
 "$COPPICE" serve --guardian --guardian-intensity 9/60s --operator-listen "unix:$dir/operator.sock" --http-listen 127.0.0.1:0 \
     --store-dir "$dir/store" --limits-requests-per-minute 100000 --outbound-allow-private --jobs-simulation-speed 100 \
-    --workers-lease-timeout 3s --workers-heartbeat-interval 500ms --http-check-answers 2>"$dir/log" &
+    --workers-lease-timeout 15s --workers-heartbeat-interval 500ms --http-check-answers 2>"$dir/log" &
 server=$!
 looks=600
 until line=$(grep '"msg":"started"' "$dir/log"); do

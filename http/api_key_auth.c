@@ -77,21 +77,27 @@ static bool push(uint64_t number[4], uint64_t factor, uint64_t add)
     return add == 0;
 }
 
+/* *seen: the high bit is set once one was no digit. */
+static inline uint64_t chunk_of(const char *digits, int count, uint8_t *seen)
+{
+    uint64_t chunk = 0;
+    for (int i = 0; i < count; i++) {
+        uint8_t digit = (uint8_t)(digits_of[(uint8_t)digits[i]] - 1);
+        *seen |= digit;
+        chunk = chunk * 62 + digit;
+    }
+    return chunk;
+}
+
 static bool read_digits(const char *digits, uint64_t number[4])
 {
-    for (int at = 0; at < DIGITS;) {
-        uint64_t chunk = 0, factor = 1;
-        for (int end = at + CHUNK < DIGITS ? at + CHUNK : DIGITS; at < end; at++) {
-            uint8_t digit = digits_of[(uint8_t)digits[at]];
-            if (digit == 0)
-                return false;
-            chunk = chunk * 62 + digit - 1;
-            factor *= 62;
-        }
-        if (!push(number, factor, chunk))
-            return false;
-    }
-    return true;
+    STATIC_ASSERT(DIGITS == 4 * CHUNK + 3 && CHUNK == 10, "as it is taken apart here");
+    uint8_t seen = 0;
+    bool fits = true;
+    for (int at = 0; at < 4 * CHUNK; at += CHUNK)
+        fits &= push(number, UINT64_C(839299365868340224), chunk_of(digits + at, CHUNK, &seen)); /* 62^10 */
+    fits &= push(number, UINT64_C(62) * 62 * 62, chunk_of(digits + 4 * CHUNK, 3, &seen));
+    return fits && !(seen & 0x80);
 }
 
 /* All but the checksum. */

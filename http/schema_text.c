@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 
+#include "store/uuid.h"
+
 static const struct {
     const char *name, *what;
 } formats[] = {[TEXT_FORMAT_ANY] = {"", ""},
@@ -61,13 +63,8 @@ static inline bool is_letter(char c)
 
 bool text_is_uuid(struct span text)
 {
-    const char *p = text.bytes;
-    if (text.size != 36)
-        return false;
-    for (uint32_t i = 0; i < 36; i++)
-        if (i == 8 || i == 13 || i == 18 || i == 23 ? p[i] != '-' : !is_hex(p[i]))
-            return false;
-    return true;
+    struct uuid id;
+    return uuid_parse(text.bytes, text.size, &id);
 }
 
 /* ---- date-time ---- */

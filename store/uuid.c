@@ -98,12 +98,6 @@ uint64_t uuid_time_ms(const struct uuid *id)
     return ms;
 }
 
-/* Whether a dash stands before this byte. */
-static bool dashed(unsigned byte)
-{
-    return byte == 4 || byte == 6 || byte == 8 || byte == 10;
-}
-
 void uuid_format(const struct uuid *id, char text[UUID_TEXT_SIZE])
 {
     char digits[32];
@@ -119,34 +113,28 @@ void uuid_format(const struct uuid *id, char text[UUID_TEXT_SIZE])
     text[36] = '\0';
 }
 
-/* 16 for what isn't a digit. */
-static unsigned hex_value(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return (unsigned)(digit - '0');
-    if (digit >= 'a' && digit <= 'f')
-        return (unsigned)(digit - 'a') + 10;
-    if (digit >= 'A' && digit <= 'F')
-        return (unsigned)(digit - 'A') + 10;
-    return 16;
-}
+/* One more than what a digit is worth; 0: it is none. */
+static const uint8_t hex_values[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
 
 bool uuid_parse(const char *text, size_t length, struct uuid *ret_id)
 {
-    const char *at = text;
     struct uuid id;
-    if (length != UUID_TEXT_SIZE - 1)
+    unsigned seen = 0;
+    if (length != UUID_TEXT_SIZE - 1 || text[8] != '-' || text[13] != '-' || text[18] != '-' ||
+        text[23] != '-')
         return false;
     for (unsigned i = 0; i < sizeof(id.bytes); i++) {
-        unsigned high, low;
-        if (dashed(i) && *at++ != '-')
-            return false;
-        high = hex_value(*at++);
-        low = hex_value(*at++);
-        if (high > 15 || low > 15)
-            return false;
+        const char *at = text + 2 * i + (i >= 4) + (i >= 6) + (i >= 8) + (i >= 10);
+        unsigned high = hex_values[(uint8_t)at[0]] - 1u, low = hex_values[(uint8_t)at[1]] - 1u;
+        seen |= high | low;
         id.bytes[i] = (uint8_t)(high << 4 | low);
     }
+    if (seen > 15)
+        return false;
     *ret_id = id;
     return true;
 }

@@ -176,7 +176,7 @@ LINKED         := $(filter-out $(FAILING_TEST),$(LINKED))
 # --- everyday ----------------------------------------------------------------------------------------------------------
 
 .PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit format
-.PHONY: powercut powercut-full kill9 damage mutants traffic chaos sim sim-full soak contract docs
+.PHONY: powercut powercut-full kill9 damage mutants traffic chaos chaos-full sim sim-full soak contract docs
 .PHONY: present present-test peers always check tests benches fuzzers cutters
 
 build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
@@ -293,6 +293,15 @@ races: deps ## two processes that open one store at the same moment, 10,000 time
 MUTANTS ?=
 mutants: deps ## defects planted one by one, each of which a harness has to find: MUTANTS='--some 12', MUTANTS=lease
 	@B=$(B) chaos/mutants/run $(MUTANTS)
+
+# For a night. What a campaign says is in docs/reliability.md.
+chaos-full: deps ## every campaign at its full length, one after the other; hours
+	@$(MAKE) --no-print-directory mutants
+	@$(MAKE) --no-print-directory mutants MUTANTS=--sim
+	@$(MAKE) --no-print-directory chaos ARGS=--full
+	@for campaign in powercut-full kill9 kill9-service damage races sim-full soak; do \
+		$(MAKE) --no-print-directory $$campaign || exit; \
+	done
 
 coverage: deps ## run the tests and print the share of executed lines per file and floor
 	@find build/coverage -name '*.gcda' -delete 2>/dev/null || true

@@ -181,8 +181,9 @@ static enum error ask_raw(actor_pid writer, uint32_t type, const void *bytes, si
     enum error e = actor_call(writer, message_of(type, bytes, size), &reply, actor_deadline_ms(60000));
     if (e)
         return e;
-    EXPECT(reply->type == WRITER_REPLY && reply->size == sizeof(head));
+    EXPECT(reply->type == WRITER_REPLY && reply->size >= sizeof(head));
     memcpy(&head, reply->payload, sizeof(head));
+    EXPECT(head.error == OK || reply->size == sizeof(head));
     EXPECT(head.unused == 0);
     return (enum error)head.error;
 }
@@ -222,6 +223,38 @@ static void test_bad_messages(void)
 {
     for (uint64_t seed = 1; seed <= 5; seed++)
         TEST_CHECK(stage_run(&(struct stage){.seed = seed}, bad_messages_body) == 0);
+}
+
+/* ---- too late ---- */
+
+/* A command whose sender has given up by now isn't begun; in its last millisecond it is. */
+static enum error send_until(actor_pid writer, uint64_t id, uint32_t until_ms)
+{
+    struct writer_command head;
+    char bytes[2000];
+    size_t size = encode_send(bytes, sizeof(bytes), id, 1000);
+    memcpy(&head, bytes, sizeof(head));
+    head.until_ms = until_ms;
+    memcpy(bytes, &head, sizeof(head));
+    return ask_raw(writer, WRITER_COMMAND, bytes, size);
+}
+
+static void too_late_body(void)
+{
+    actor_pid writer = stage_writer();
+    actor_sleep(actor_deadline_ms(10));
+    uint32_t now_ms = (uint32_t)(actor_now() / NS_PER_MS);
+    EXPECT(send_until(writer, 1, now_ms - 1) == ERR_TIMEOUT && stage_find(1) == ERR_NOT_FOUND);
+    EXPECT(send_until(writer, 2, now_ms + INT32_MAX + UINT32_C(2)) == ERR_TIMEOUT); /* long ago */
+    EXPECT(stage_find(2) == ERR_NOT_FOUND && stage_store->commits == 0);
+    EXPECT(send_until(writer, 3, (uint32_t)(actor_now() / NS_PER_MS)) == OK && stage_find(3) == OK);
+    EXPECT(send_until(writer, 4, 0) == OK && stage_find(4) == OK); /* who waits for ever */
+}
+
+static void test_D1_what_comes_too_late_is_not_begun(void)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        TEST_CHECK(stage_run(&(struct stage){.seed = seed}, too_late_body) == 0);
 }
 
 /* Nothing is sent that the writer would have to refuse, and nobody waits for a writer that isn't there. */
@@ -729,6 +762,7 @@ TEST_LIST
     {"many submitters share commits, and each is answered", test_submitters_share_commits},
     {"in a simulation, the same under the same seed", test_in_a_simulation},
     {"what isn't a command is refused or dropped", test_bad_messages},
+    {"D1 what comes too late isn't begun", test_D1_what_comes_too_late_is_not_begun},
     {"submitting: refused here, unavailable, answers too large", test_submitting},
     {"S1_answers_come_in_the_order_of_the_commands", test_S1_answers_come_in_the_order_of_the_commands},
     {"pressure: low, then normal commands are refused, then all", test_pressure},

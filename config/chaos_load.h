@@ -25,14 +25,16 @@ enum chaos_misdeed { MISDEED_NONE, MISDEED_UNANSWERED, MISDEED_FAILED };
 
 struct chaos_load {
     _Atomic uint64_t good, refused, failed, unanswered, slowest_ns;
-    _Atomic uint64_t last_bad;              /* when the last one that wasn't good was answered (env_real) */
+    _Atomic uint64_t last_bad; /* when the last one that wasn't good was answered (env_real) */
+    _Atomic uint64_t
+        still_ns; /* the longest that a process which only sleeps a tenth of a second came too late: the machine's doing */
     _Atomic uint32_t streak[CHAOS_LOADERS]; /* good ones since the last that wasn't */
     _Atomic uint32_t jobs;                  /* acknowledged */
     _Atomic uint32_t misdeed;
     _Atomic bool over;
     char first_bad[256]; /* what the first one that wasn't good said */
     char job[CHAOS_JOBS_MAX][CHAOS_JOB_ID];
-    pid_t processes[CHAOS_LOADERS];
+    pid_t processes[CHAOS_LOADERS + 1]; /* the last one only sleeps */
 };
 
 /* `rate` requests a second of all of them together. NULL: no memory or no processes. */

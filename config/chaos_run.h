@@ -8,6 +8,9 @@
  * Well is: ready, nobody missing, and CHAOS_STREAK requests of each loader in a row served. That has to come within
  * CHAOS_RECOVER_S of the fault's end; a script ends within CHAOS_SCRIPT_S, or is ended.
  *
+ * A machine that stood still for longer than CHAOS_STILL_S meanwhile, as a process that only sleeps has noticed, makes requests and
+ * leases run out of time; that is noted, and then neither refused nor unanswered requests nor lost runners count.
+ *
  * A control does, beside the script, what its check has to notice. Blocks; one thread and children that end with it.
  */
 #ifndef COPPICE_CONFIG_CHAOS_RUN_H
@@ -21,6 +24,7 @@ enum {
     CHAOS_RECOVER_S = 60,
     CHAOS_SCRIPT_S = 240,
     CHAOS_CONTROL_S = 4, /* instead of CHAOS_RECOVER_S, where it is meant not to come */
+    CHAOS_STILL_S = 2,   /* of the machine, from which on time-outs aren't the server's */
     CHAOS_DESCRIPTORS = 24,
     CHAOS_MEMORY_MIB = 96,
 };

@@ -19,9 +19,9 @@ command -v curl >/dev/null || {
 # the token.
 op() {
     if [ -n "${CHAOS_CURL:-}" ]; then
-        curl -sS -m 20 -K "$CHAOS_CURL" "$@"
+        curl -sS -m 120 -K "$CHAOS_CURL" "$@"
     else
-        curl -sS -m 20 -H "Authorization: Bearer ${CHAOS_TOKEN:-}" "$@"
+        curl -sS -m 120 -H "Authorization: Bearer ${CHAOS_TOKEN:-}" "$@"
     fi
 }
 ask() { op "$CHAOS_OPERATOR$1"; }
@@ -29,7 +29,7 @@ post() { op -H 'Content-Type: application/json' -d "$2" "$CHAOS_OPERATOR$1"; }
 
 # as_client ARGUMENT...: a request of a client that has a key
 as_client() {
-    curl -sS -m 20 -K "${CHAOS_KEY:?}" -H 'Content-Type: application/json' "$@"
+    curl -sS -m 120 -K "${CHAOS_KEY:?}" -H 'Content-Type: application/json' "$@"
 }
 
 # member NAME: of the JSON on standard input, the first value of this name

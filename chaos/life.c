@@ -21,7 +21,7 @@ enum {
     ARG_SIZE = 64,
     OUTSIDE_TURNS = 6, /* of so many steps of the world, one is the outside's */
     LIFE_STEPS_MAX = 500000,
-    HEAL_LIMIT_S = 12 * 3600, /* of virtual time: beyond that something is stuck */
+    HEAL_LIMIT_S = 2 * 3600, /* of virtual time: beyond that something is stuck */
     REST_LOOK_STEPS = 400,
     ROOM_BYTES = 16 << 20,
     WARM_DAYS = 20,

@@ -11,9 +11,6 @@ static const struct sim_seed {
 } sim_seeds[] = {
     /* a claim that waited for longer than http.request.timeout was told 504 instead of no jobs */
     {1, SCENARIO_CALM, 0, 0},
-    /* deliveries waited for hours after a start with a wall clock that was set back */
-    {428, SCENARIO_MIXED,
-     1u << FAULT_DEATHS | 1u << FAULT_THROUGHS | 1u << FAULT_HANGUPS | 1u << FAULT_HALVES, 4949},
 };
 
 #endif

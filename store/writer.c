@@ -35,11 +35,10 @@ struct turn {
 
 struct writer {
     struct store *store;
-    uint64_t commit_ns; /* the last one's */
-    size_t callers,
-        given;    /* of the last turn: who was answered, and whose standing command came to something */
-    bool alone;   /* on a scheduler of its own */
-    bool lingers; /* in this turn */
+    uint64_t commit_ns;       /* the last one's */
+    size_t answered, callers; /* of the last turn: what came to something, and who had asked for it */
+    bool alone;               /* on a scheduler of its own */
+    bool lingers;             /* in this turn */
     struct turn turn;
     struct standing standing;
     uint32_t owed;  /* things that nobody has been taken up for */
@@ -258,10 +257,17 @@ static void expect(struct writer *w)
     uint64_t longest = w->commit_ns / 2 < LINGER_NS_MAX ? w->commit_ns / 2 : LINGER_NS_MAX;
     struct turn *turn = &w->turn;
     turn->gathered = now;
-    turn->expected = turn->count + w->callers + w->given; /* who waited already, and who may come back */
+    turn->expected = turn->count + w->answered; /* who waited already, and who may come back */
     turn->pause = w->commit_ns / 8 > LINGER_PAUSE_NS ? w->commit_ns / 8 : LINGER_PAUSE_NS;
     turn->until = now + longest;
     turn->quiet = now + turn->pause;
+}
+
+/* Whoever sends several commands in a row is one. */
+static bool another_caller(const struct turn *turn, size_t i)
+{
+    const struct message *m = turn->messages[i], *before = i > 0 ? turn->messages[i - 1] : NULL;
+    return m && (!before || before->from != m->from);
 }
 
 /* Only on a scheduler of its own: on another's those who are expected couldn't run meanwhile. */
@@ -269,7 +275,7 @@ static bool lingers(const struct writer *w)
 {
     size_t calls = 0;
     for (size_t i = 0; i < w->turn.count && calls <= 2; i++)
-        calls += w->turn.messages[i] != NULL;
+        calls += another_caller(&w->turn, i);
     return w->alone && calls + w->callers > 2; /* more than one who goes on alone */
 }
 
@@ -387,11 +393,12 @@ static void answer_one(struct writer *w, size_t i, enum error e)
     struct stand *stand = w->turn.stands[i];
     if (w->turn.messages[i]) {
         answer(w->turn.messages[i], e ? e : a->error, e ? NULL : a);
-        w->callers++;
+        w->callers += another_caller(&w->turn, i);
+        w->answered++;
     } else if (stand) {
         give(stand->who, stand->number, e ? e : a->error, e ? NULL : a);
         standing_free(&w->standing, stand);
-        w->given++;
+        w->answered++;
     }
 }
 
@@ -417,7 +424,7 @@ static enum actor_step run(struct writer *w)
     if (e == ERR_IO)
         return abandon(w); /* nobody is answered */
     w->commit_ns = w->store->env->now(w->store->env) - turn->gathered;
-    w->callers = w->given = 0;
+    w->answered = w->callers = 0;
     if (!e)
         settle(w);
     for (size_t i = 0; i < turn->count; i++)

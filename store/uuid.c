@@ -123,13 +123,18 @@ static const uint8_t hex_values[256] = {
 bool uuid_parse(const char *text, size_t length, struct uuid *ret_id)
 {
     struct uuid id;
-    unsigned seen = 0;
+    uint8_t digits[32], seen = 0;
     if (length != UUID_TEXT_SIZE - 1 || text[8] != '-' || text[13] != '-' || text[18] != '-' ||
         text[23] != '-')
         return false;
+    memcpy(digits, text, 8);
+    memcpy(digits + 8, text + 9, 4);
+    memcpy(digits + 12, text + 14, 4);
+    memcpy(digits + 16, text + 19, 4);
+    memcpy(digits + 20, text + 24, 12);
     for (unsigned i = 0; i < sizeof(id.bytes); i++) {
-        const char *at = text + 2 * i + (i >= 4) + (i >= 6) + (i >= 8) + (i >= 10);
-        unsigned high = hex_values[(uint8_t)at[0]] - 1u, low = hex_values[(uint8_t)at[1]] - 1u;
+        uint8_t high = (uint8_t)(hex_values[digits[2 * i]] - 1),
+                low = (uint8_t)(hex_values[digits[2 * i + 1]] - 1);
         seen |= high | low;
         id.bytes[i] = (uint8_t)(high << 4 | low);
     }

@@ -286,11 +286,6 @@ soak: deps ## 30 virtual days with daily faults under 100 seeds: size, memory, d
 	@$(MAKE) --no-print-directory $(B)/chaos/sim
 	@$(B)/chaos/sim --scenario soak --days 30 --seeds 1..100 --workers $$(nproc)
 
-chaos-full: deps ## for the night: every scenario with all of its actors, every mutant, and the long form of each campaign
-	@$(MAKE) --no-print-directory chaos ARGS=--full
-	@$(MAKE) --no-print-directory mutants
-	@$(MAKE) --no-print-directory powercut-full kill9 kill9-service damage races sim-full soak
-
 races: deps ## two processes that open one store at the same moment, 10,000 times: exactly one has it
 	@$(MAKE) --no-print-directory $(B)/tests/store/two_test
 	@TWO_RACES=10000 $(B)/tests/store/two_test

@@ -126,7 +126,7 @@ static void hear(struct firing *f, struct barrel *b)
 static void listen_for(struct firing *f, int timeout_ms)
 {
     struct pollfd fds[VOLLEY_CONNECTIONS];
-    uint32_t of[VOLLEY_CONNECTIONS], count = 0;
+    uint32_t of[VOLLEY_CONNECTIONS] = {0}, count = 0;
     uint64_t now_us = volley_now_us();
     for (uint32_t i = 0; i < VOLLEY_CONNECTIONS; i++)
         if (f->barrels[i].waits) {

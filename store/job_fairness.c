@@ -109,10 +109,12 @@ static enum error switch_on(struct txn *txn, uint32_t most, struct job_fairness_
 {
     struct fairness f, before;
     enum error e = fairness_read(txn, &f);
-    bool fresh = e || !f.on; /* also of a row that can't be read */
+    if (e)
+        f = (struct fairness){.on = 0}; /* also of a row that can't be read */
     before = f;
+    bool fresh = !f.on;
     if (fresh)
-        f = (struct fairness){.on = 1, .last = e ? (struct uuid){{0}} : f.last};
+        f = (struct fairness){.on = 1, .last = before.last};
     e = sort(txn, &f, most < FAIRNESS_SORT_MAX ? most : FAIRNESS_SORT_MAX, ret);
     if (!e && (fresh || !same(&f, &before)))
         write_row(txn, &f);
@@ -128,13 +130,15 @@ static enum error switch_off(struct txn *txn)
     enum error e = fairness_read(txn, &f);
     if (e == ERR_NOT_FOUND)
         return OK;
+    if (e)
+        f = (struct fairness){.on = 1}; /* it is written anew */
     enum error sure = job_queue_any_fair(txn, &left);
     if (sure)
         return sure;
     if (!left)
         txn_remove(txn, TABLE_FAIRNESS, key_span(&key));
-    else if (e || f.on)
-        write_row(txn, &(struct fairness){.on = 0, .last = e ? (struct uuid){{0}} : f.last});
+    else if (f.on)
+        write_row(txn, &(struct fairness){.on = 0, .last = f.last});
     return OK;
 }
 

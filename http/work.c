@@ -13,7 +13,11 @@
 #include "store/job_queue.h"
 #include "store/view.h"
 
-enum { NAME_ROOM = 256, TOKEN_SIZE = 24 };
+enum {
+    NAME_ROOM = 256,
+    TOKEN_SIZE = 24,
+    WORK_LOOK_MS = 5000, /* a claim that waits looks by itself, whatever it is told */
+};
 
 /* ---- what the store said ---- */
 
@@ -206,29 +210,67 @@ static bool is_wake(const struct message *m, void *arg)
     return m->type == STORE_WAKE;
 }
 
-/* Until one is queued, or the time is over. Who listens looks once more: it may have come before. */
+/* In the groups of what it waits for: each job wakes one of those who do, and what concerns all of them wakes everybody. */
+static bool listen(const struct request *q, const struct wish *w, bool on)
+{
+    char group[STORE_GROUP_SIZE];
+    const struct uuid *client = &q->identity.client;
+    uint32_t topic = job_topic_client(client), parts = w->works_count > 0 ? w->works_count : 1;
+    bool good = true;
+    for (uint32_t i = 0; i < parts; i++) {
+        store_part_group(topic, job_topic_part(client, w->works_count > 0 ? &w->works[i] : NULL), group);
+        good &= (on ? actor_join(group) : actor_leave(group)) == OK;
+    }
+    store_group(topic, group);
+    return (on ? actor_join(group) : actor_leave(group)) == OK && good;
+}
+
+/* Whoever listens no more has what he was woken for meanwhile passed on. */
+static void listen_no_more(const struct request *q, const struct wish *w)
+{
+    struct message *m;
+    (void)listen(q, w, false);
+    while ((m = actor_receive_now(is_wake, NULL)) != NULL) { /* ends: none is sent to him from here on */
+        store_pass_on(m);
+        message_free(m);
+    }
+}
+
+/* Until one is queued, or the time is over. Who listens looks once more: it may have come before. And now and then in any case: a
+ * wake-up is lost with a connection that dies of it. *ret_wake: the last one that was heard, if any. */
+static enum error claim_listening(const struct request *q, struct response *r, const struct wish *w,
+                                  struct job_claimed *claimed, size_t *ret_count, struct message **ret_wake)
+{
+    enum error e, waited = OK;
+    *ret_wake = NULL;
+    for (;;) {
+        e = claim(q, w, claimed, ret_count);
+        if (e != ERR_NOT_FOUND || waited == ERR_DOWN || actor_now() >= w->until)
+            return e;
+        uint64_t look = actor_now() + WORK_LOOK_MS * NS_PER_MS;
+        if (*ret_wake)
+            message_free(*ret_wake); /* somebody else was quicker */
+        *ret_wake = NULL;
+        waited = response_wait(r, is_wake, NULL, ret_wake, look < w->until ? look : w->until);
+        if (waited == ERR_DOWN)
+            return e; /* nobody is there to take it */
+    }
+}
+
 static enum error claim_in_time(const struct request *q, struct response *r, const struct wish *w,
                                 struct job_claimed *claimed, size_t *ret_count)
 {
-    char group[STORE_GROUP_SIZE];
-    enum error e = claim(q, w, claimed, ret_count), waited = OK;
+    struct message *wake = NULL;
+    enum error e = claim(q, w, claimed, ret_count);
     if (e != ERR_NOT_FOUND || actor_now() >= w->until)
         return e;
-    store_group(job_topic_client(&q->identity.client), group);
-    if (actor_join(group) != OK)
-        return e;
-    for (;;) {
-        e = claim(q, w, claimed, ret_count);
-        if (e != ERR_NOT_FOUND || waited)
-            break;
-        struct message *m = NULL;
-        waited = response_wait(r, is_wake, NULL, &m, w->until);
-        if (m)
-            message_free(m);
-        if (waited == ERR_DOWN)
-            break; /* nobody is there to take it */
-    }
-    (void)actor_leave(group);
+    if (listen(q, w, true))
+        e = claim_listening(q, r, w, claimed, ret_count, &wake);
+    listen_no_more(q, w);
+    if (e && wake)
+        store_pass_on(wake); /* what he was woken for is still there, or he isn't */
+    if (wake)
+        message_free(wake);
     return e;
 }
 

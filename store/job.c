@@ -4,6 +4,7 @@
 
 #include "runtime/telemetry.h"
 #include "store/check.h"
+#include "store/checksum.h"
 #include "store/counter.h"
 #include "store/job_queue.h"
 #include "store/ledger.h"
@@ -160,6 +161,13 @@ struct uuid job_work_id(const struct store *store, uint8_t kind, struct span use
     id.bytes[0] = 1; /* the catalogue's have ids that no named one has: their version isn't 8 */
     id.bytes[15] = kind;
     return id;
+}
+
+uint64_t job_topic_part(const struct uuid *client, const struct uuid *work)
+{
+    uint64_t part = checksum(1, client, sizeof(*client));
+    part = work ? checksum(part, work, sizeof(*work)) : part;
+    return part ? part : 1;
 }
 
 uint32_t job_topic_client(const struct uuid *client)

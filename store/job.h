@@ -281,6 +281,8 @@ void job_due_clear(struct txn *txn, struct job *job); /* none is fine */
 #define JOB_TOPIC_QUEUE        STORE_TOPIC(TOPIC_JOBS, 64)
 #define JOB_TOPIC_CLIENTS      64u
 uint32_t job_topic_client(const struct uuid *client); /* jobs for workers outside: one of so many topics */
+/* Of that topic: this client's jobs of this kind (job_work_id), or (NULL) of any. */
+uint64_t job_topic_part(const struct uuid *client, const struct uuid *work);
 
 enum error job_expire(struct txn *txn, const struct due_entry *entry);
 enum error job_find_due(struct txn *txn, const struct due_entry *entry);

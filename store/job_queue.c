@@ -65,7 +65,8 @@ static void wake(struct txn *txn, const struct job *job)
     if (job->lane == LANE_SERVER || job->lane == LANE_FAIR)
         txn_wake_one(txn, JOB_TOPIC_QUEUE);
     else if (job->lane == LANE_OUTSIDE)
-        txn_wake(txn, job_topic_client(&job->client));
+        txn_wake_part(txn, job_topic_client(&job->client), job_topic_part(&job->client, &job->work),
+                      job_topic_part(&job->client, NULL));
 }
 
 /* lane:1 name:16 of those that are set aside; without bytes: it isn't. */

@@ -47,8 +47,8 @@ uint8_t job_queue_rank(const struct job *job);
 struct key job_queue_key(const struct job *job);
 /* Of its second row, which one in LANE_FAIR has. */
 struct key job_queue_order_key(const struct job *job);
-/* Into the lane of its kind. Of the server's workers one is woken for each job (actors/worker.h says how it goes on), of those
- * outside whoever waits. The job has no row. */
+/* Into the lane of its kind. Of the server's workers one is woken for each job (actors/worker.h says how it goes on), and so is one of
+ * its client's who wait for its kind, or else for any. The job has no row. */
 void job_queue_put(struct txn *txn, struct job *job);
 /* Takes its row away, if it has one. */
 void job_queue_take(struct txn *txn, struct job *job);

@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -251,6 +252,26 @@ uint64_t store_steady_us(const struct store *store)
 void store_group(uint32_t topic, char name[STORE_GROUP_SIZE])
 {
     snprintf(name, STORE_GROUP_SIZE, "store.topic.%u", (unsigned)topic);
+}
+
+void store_part_group(uint32_t topic, uint64_t part, char name[STORE_GROUP_SIZE])
+{
+    snprintf(name, STORE_GROUP_SIZE, "store.part.%x.%" PRIx64, (unsigned)topic, part);
+}
+
+static bool pass_to(const struct store_part *wake, uint64_t part)
+{
+    char group[STORE_GROUP_SIZE];
+    actor_pid next;
+    store_part_group(wake->topic, part, group);
+    return actor_members(group, &next, 1) > 0 && actor_cast(next, STORE_WAKE, wake, sizeof(*wake)) == OK;
+}
+
+void store_pass_on(struct message *wake)
+{
+    const struct store_part *part = message_body(wake, sizeof(*part));
+    if (part && !pass_to(part, part->part))
+        (void)pass_to(part, part->other);
 }
 
 /* As the writer compares it: 24 days from now it would come round, so whoever waits for longer waits for ever. */

@@ -145,5 +145,14 @@ enum store_topic {
 #define STORE_WATCHERS_MAX 8000u /* of one topic; more aren't woken */
 #define STORE_GROUP_SIZE   32
 void store_group(uint32_t topic, char name[STORE_GROUP_SIZE]); /* the group's name */
+/* Who waits for a part of a topic joins this group, and the topic's own, too: what concerns all of it is told there. A wake-up for one
+ * part goes to one of them; its payload is a struct store_part. Who has no use for it passes it on (store_pass_on). */
+struct store_part {
+    uint32_t topic, unused;
+    uint64_t part, other; /* whom it is for: who waits for the one, or else for the other */
+};
+void store_part_group(uint32_t topic, uint64_t part, char name[STORE_GROUP_SIZE]);
+/* To the next one, if there is any. From an actor that has left its groups; of another payload nothing is passed on. */
+void store_pass_on(struct message *wake);
 
 #endif

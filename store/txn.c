@@ -421,10 +421,28 @@ void txn_wake_one(struct txn *txn, uint32_t topic)
     txn->few = (struct txn_few){.topic = topic, .count = txn->few.count + 1};
 }
 
+void txn_wake_part(struct txn *txn, uint32_t topic, uint64_t part, uint64_t other)
+{
+    ASSERT(topic < TXN_TOPICS && part != 0 && other != 0);
+    for (uint32_t i = 0; i < txn->parts_count; i++) {
+        struct txn_part *there = &txn->parts[i];
+        if (there->topic == topic && there->part == part && there->other == other) {
+            there->count++;
+            return;
+        }
+    }
+    if (txn->parts_count == TXN_PARTS_MAX)
+        txn_wake(txn, topic);
+    else
+        txn->parts[txn->parts_count++] =
+            (struct txn_part){.topic = topic, .count = 1, .part = part, .other = other};
+}
+
 static void forget_wakes(struct txn *txn)
 {
     memset(txn->wakes, 0, sizeof(txn->wakes));
     txn->few.count = 0;
+    txn->parts_count = 0;
 }
 
 /* ---- from begin to end ---- */

@@ -27,6 +27,7 @@ struct ledger_index;
 
 #define TXN_COUNTERS_MAX 256u /* different counters changed before they are written out */
 #define TXN_TOPICS       2048u
+#define TXN_PARTS_MAX    32u /* groups of which some are woken by one commit; of more, all are */
 
 struct txn_counter {
     struct key key;
@@ -54,6 +55,11 @@ struct txn {
     struct txn_few {
         uint32_t topic, count; /* so many of those that stand for this one are taken up */
     } few;
+    struct txn_part {
+        uint32_t topic, count; /* of this one's watchers so many are woken ... */
+        uint64_t part, other;  /* ... who wait for this part of it, or else for that */
+    } parts[TXN_PARTS_MAX];
+    uint32_t parts_count;
     struct txn_counter *counters; /* TXN_COUNTERS_MAX; only the writer's */
     uint8_t *scratch;             /* where records are encoded; only the writer's */
 };
@@ -116,6 +122,8 @@ void txn_wake(struct txn *txn, uint32_t topic);
 /* There is one thing more for a command that stands for this topic (store_stand): it is taken up in this transaction. There is
  * one such topic. */
 void txn_wake_one(struct txn *txn, uint32_t topic);
+/* One more of those who watch this part of it (store_part_group), or else of those who watch that one; neither is 0. */
+void txn_wake_part(struct txn *txn, uint32_t topic, uint64_t part, uint64_t other);
 
 /* ---- by whoever owns the transaction ---- */
 

@@ -47,19 +47,37 @@ struct writer {
 
 /* ---- whom a commit wakes ---- */
 
+/* So many of them: the first in the group have watched for longest. Returns how many there were. */
+static size_t wake_group(const char *group, const void *word, size_t size, size_t most)
+{
+    actor_pid few[WAKES_FEW], *pids = few;
+    struct arena_mark mark = actor_arena_mark();
+    size_t woken = 0;
+    size_t count = actor_members(group, few, WAKES_FEW), room = WAKES_FEW;
+    if (count > room && most > room && (pids = actor_try_alloc(STORE_WATCHERS_MAX * sizeof(*pids))) != NULL)
+        count = actor_members(group, pids, room = STORE_WATCHERS_MAX);
+    pids = pids ? pids : few;
+    for (; woken < count && woken < room && woken < most; woken++)
+        (void)actor_cast(pids[woken], STORE_WAKE, word, size);
+    actor_arena_reset(mark);
+    return woken;
+}
+
 static void wake_topic(uint32_t topic)
 {
     char group[STORE_GROUP_SIZE];
-    actor_pid few[WAKES_FEW], *pids = few;
-    struct arena_mark mark = actor_arena_mark();
     store_group(topic, group);
-    size_t count = actor_members(group, few, WAKES_FEW), room = WAKES_FEW;
-    if (count > room && (pids = actor_try_alloc(STORE_WATCHERS_MAX * sizeof(*pids))) != NULL)
-        count = actor_members(group, pids, room = STORE_WATCHERS_MAX);
-    pids = pids ? pids : few;
-    for (size_t i = 0; i < count && i < room; i++)
-        (void)actor_cast(pids[i], STORE_WAKE, &topic, sizeof(topic));
-    actor_arena_reset(mark);
+    (void)wake_group(group, &topic, sizeof(topic), STORE_WATCHERS_MAX);
+}
+
+static void wake_part(const struct txn_part *few)
+{
+    char group[STORE_GROUP_SIZE];
+    struct store_part word = {.topic = few->topic, .part = few->part, .other = few->other};
+    store_part_group(few->topic, few->part, group);
+    size_t woken = wake_group(group, &word, sizeof(word), few->count);
+    store_part_group(few->topic, few->other, group);
+    (void)wake_group(group, &word, sizeof(word), few->count - woken);
 }
 
 static void wake(struct txn *txn)
@@ -68,6 +86,9 @@ static void wake(struct txn *txn)
         for (uint64_t bits = txn->wakes[word]; bits; bits &= bits - 1)
             wake_topic(word * 64 + (uint32_t)__builtin_ctzll(bits));
     memset(txn->wakes, 0, sizeof(txn->wakes));
+    for (uint32_t i = 0; i < txn->parts_count; i++)
+        wake_part(&txn->parts[i]);
+    txn->parts_count = 0;
 }
 
 /* Those that had a command standing with the writer before have none with this one. */

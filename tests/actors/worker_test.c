@@ -434,6 +434,76 @@ static void test_woken_and_killed(void)
     run(woken_and_killed_body);
 }
 
+/* Workers outside: who waits for a kind of the client's, and who for any. */
+enum { WAITS_FOR_A = 1, WAITS_FOR_ANY, WAITS_FOR_B, PASSES_ON };
+static actor_pid listener;
+
+static void wait_outside(void *arg)
+{
+    char group[STORE_GROUP_SIZE];
+    uintptr_t kind = (uintptr_t)arg;
+    const char *name = kind == WAITS_FOR_B ? "x.b" : "x.a";
+    struct uuid work = job_work_id(stage_store, WORK_KIND_USER, span_text(name));
+    uint32_t topic = job_topic_client(&client);
+    store_part_group(topic, job_topic_part(&client, kind == WAITS_FOR_ANY ? NULL : &work), group);
+    EXPECT(actor_join(group) == OK);
+    stage_note(listener, 0);
+    struct message *m = actor_receive(NULL, NULL, DEADLINE_NONE);
+    EXPECT(m->type == STORE_WAKE && m->size == sizeof(struct store_part));
+    EXPECT(actor_leave(group) == OK);
+    if (kind == PASSES_ON)
+        store_pass_on(m);
+    stage_note(listener, kind);
+}
+
+static void submit_outside(uint64_t number, const char *name)
+{
+    struct job_submit c = {.id = stage_id(number),
+                           .client = client,
+                           .kind = WORK_KIND_USER,
+                           .kind_name = span_text(name),
+                           .payload = span_text("{}"),
+                           .runtime_max_ms = 120000,
+                           .payload_max = 262144,
+                           .queue_max = 1000};
+    EXPECT(store_submit(&job_submit_class, &c, NULL, 0, NULL, DEADLINE_NONE) == OK);
+    stage_settle();
+}
+
+static void outside_body(void)
+{
+    static const uintptr_t kinds[] = {WAITS_FOR_A, PASSES_ON, WAITS_FOR_A,   WAITS_FOR_A,
+                                      WAITS_FOR_B, PASSES_ON, WAITS_FOR_ANY, WAITS_FOR_ANY};
+    enum { WAITERS = sizeof(kinds) / sizeof(*kinds) };
+    actor_pid pids[WAITERS];
+    stage_writer();
+    listener = actor_self();
+    for (uint32_t i = 0; i < WAITERS; i++) { /* one after the other: who waits for longest is the first */
+        pids[i] = stage_doll(SPAWN_ON(0), wait_outside, (void *)kinds[i]);
+        EXPECT(stage_noted() == 0);
+    }
+    submit_outside(1, "x.a");
+    EXPECT(stage_noted() == WAITS_FOR_A && !actor_alive(pids[0]) && actor_alive(pids[1])); /* one alone */
+    submit_outside(2, "x.a");
+    uint64_t one = stage_noted(), other = stage_noted(); /* by way of one who has no use for it */
+    EXPECT(one + other == PASSES_ON + WAITS_FOR_A && !actor_alive(pids[2]) && actor_alive(pids[3]));
+    submit_outside(3, "x.a");
+    EXPECT(stage_noted() == WAITS_FOR_A && actor_alive(pids[5]));
+    submit_outside(4, "x.a"); /* the last of those is one who passes on: to whoever takes any */
+    one = stage_noted(), other = stage_noted();
+    EXPECT(one + other == PASSES_ON + WAITS_FOR_ANY && !actor_alive(pids[6]) && actor_alive(pids[7]));
+    submit_outside(5, "x.c");
+    EXPECT(stage_noted() == WAITS_FOR_ANY && actor_alive(pids[4])); /* who wants x.b isn't concerned */
+    submit_outside(6, "x.c");
+    submit_outside(7, "x.b");
+    EXPECT(stage_noted() == WAITS_FOR_B);
+}
+
+static void test_one_outside_is_woken(void)
+{
+    run(outside_body);
+}
+
 /* ---- time ---- */
 
 static void deferred_body(void)
@@ -766,6 +836,7 @@ TEST_LIST
     {"AMB-J-33: cancelled, and learnt by heartbeat", test_cancelled_quietly},
     {"D9: a wall clock that leaps", test_leap},
     {"J2, J3, J6, J7: kills at random", test_storm},
+    {"one of those outside is woken, who waits for that kind", test_one_outside_is_woken},
     {"JOB-316: a runner that is started again", test_started_again_JOB_316},
     {"JOB-202, JOB-282, JOB-314: dies right behind its claim",
      test_dies_behind_its_claim_JOB_202_JOB_282_JOB_314},

@@ -54,7 +54,7 @@ enum table {
         TABLE_COUNT
 };
 
-#define SCHEMA_TABLES_MAX 32u /* LMDB keeps room for as many names */
+#define SCHEMA_TABLES_MAX 40u /* LMDB keeps room for as many names */
 
 /* X(name): const struct command_class NAME_class. Codes: 10 outbox, 20 retention, 30 audit; domains from 100 on. */
 #define SCHEMA_COMMANDS(X) \

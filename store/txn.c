@@ -7,6 +7,9 @@
 #include "store/leaves.h"
 #include "store/store.h"
 
+#define TABLE_BIT(table) (UINT64_C(1) << (table))
+STATIC_ASSERT(SCHEMA_TABLES_MAX <= 64, "a transaction has words with a bit for each table");
+
 /* ---- LMDB's words in ours ---- */
 
 enum error txn_error_of(int code)
@@ -108,7 +111,7 @@ static bool more(struct beginning a, struct beginning b)
 
 bool txn_beyond(const struct txn *txn, uint32_t table, struct span key)
 {
-    return txn->writing && txn->bounded & 1u << table && more(beginning_of(key), txn->greatest[table]);
+    return txn->writing && txn->bounded & TABLE_BIT(table) && more(beginning_of(key), txn->greatest[table]);
 }
 
 /* A row has come at the table's end, or anywhere. */
@@ -117,9 +120,9 @@ static void came(struct txn *txn, uint32_t table, struct span key, bool appended
     struct beginning beginning = beginning_of(key);
     if (appended) {
         txn->greatest[table] = beginning;
-        txn->bounded |= 1u << table;
+        txn->bounded |= TABLE_BIT(table);
     } else if (more(beginning, txn->greatest[table])) {
-        txn->bounded &= ~(1u << table);
+        txn->bounded &= ~TABLE_BIT(table);
     }
 }
 
@@ -185,8 +188,8 @@ struct scan txn_scan(struct txn *txn, uint32_t table, struct span from, uint32_t
     ASSERT(prefix <= from.size && from.size <= KEY_SIZE_MAX);
     memcpy(scan.from.bytes, from.bytes, from.size);
     scan.from.size = from.size;
-    ASSERT(!(txn->scans & 1u << table));
-    txn->scans |= 1u << table;
+    ASSERT(!(txn->scans & TABLE_BIT(table)));
+    txn->scans |= TABLE_BIT(table);
     scan.error = txn->error;
     if (!scan.error && !txn->cursors[table]) {
         enter(txn);
@@ -278,7 +281,7 @@ enum error scan_read(struct scan *scan, void *ret_record)
 
 enum error scan_end(struct scan *scan)
 {
-    scan->txn->scans &= ~(1u << scan->table);
+    scan->txn->scans &= ~TABLE_BIT(scan->table);
     return scan->error;
 }
 
@@ -352,10 +355,10 @@ static bool add(struct txn *txn, uint32_t table, struct span key, const void *re
     int code = MDB_KEYEXIST;
     bool appended = false;
     data = v;
-    if (!(txn->unsorted & 1u << table))
+    if (!(txn->unsorted & TABLE_BIT(table)))
         code = append(txn, table, &k, &data);
     if (code == MDB_KEYEXIST) { /* not the greatest: that is what appending calls it */
-        txn->unsorted |= 1u << table;
+        txn->unsorted |= TABLE_BIT(table);
         append_no_more(txn, table);
         code = mdb_put(txn->mdb, dbi, &k, &v, MDB_NOOVERWRITE);
     } else {

@@ -44,10 +44,10 @@ struct txn {
     uint32_t writes;  /* rows put or deleted by the command being applied */
     MDB_cursor *cursors[SCHEMA_TABLES_MAX];
     MDB_cursor *appenders[SCHEMA_TABLES_MAX]; /* at the last row of a table that only grows; NULL */
-    uint32_t scans;                           /* bit per table: one is open */
+    uint64_t scans;                           /* bit per table: one is open */
     uint32_t counters_count;
-    uint32_t unsorted; /* bit per table: a new key wasn't the greatest; no more appending there */
-    uint32_t bounded;  /* bit per table: no key begins with more than greatest[table] */
+    uint64_t unsorted; /* bit per table: a new key wasn't the greatest; no more appending there */
+    uint64_t bounded;  /* bit per table: no key begins with more than greatest[table] */
     struct beginning {
         uint64_t high, low; /* the first 16 bytes of a key, as a number; a shorter one ends in zeros */
     } greatest[SCHEMA_TABLES_MAX];

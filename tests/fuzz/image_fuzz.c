@@ -8,9 +8,10 @@
 #include <unistd.h>
 #include "runtime/assert.h"
 #include "store/image.h"
+#include "store/schema.h"
 #include "tests/fuzz/bytes.h"
 
-enum { MAP = 1 << 22, TABLES = 32 };
+enum { MAP = 1 << 22, TABLES = SCHEMA_TABLES_MAX };
 
 static char dir[64], file[96];
 

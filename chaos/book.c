@@ -118,8 +118,9 @@ static bool list_page(struct caller *caller, char cursor[520], uint64_t *newest_
     const struct page *page = status == 200 ? page_read(0, answer_body(&answer)) : NULL;
     const struct json_node *root = page ? page_root(page) : NULL, *items = page_member(page, root, "items");
     cursor[0] = 0;
-    if (VERDICT(LISTED, page_is(items, JSON_ARRAY) && items->count <= 100, "GET %s: %d %.200s", path, status,
-                answer.body ? answer.body : "")) {
+    bool listed = VERDICT(LISTED, page_is(items, JSON_ARRAY) && items->count <= 100, "GET %s: %d %.200s",
+                          path, status, answer.body ? answer.body : "");
+    if (page && listed) {
         for (const struct json_node *n = json_first(&page->json, items); n;
              n = json_after(&page->json, items, n))
             judge_item(caller, page, n, newest_ms);
@@ -139,7 +140,7 @@ static void judge_filter(struct caller *caller, const char *name, const char *va
     int status = caller_call(caller, &call, &answer);
     const struct page *page = status == 200 ? page_read(0, answer_body(&answer)) : NULL;
     const struct json_node *items = page ? page_member(page, page_root(page), "items") : NULL;
-    bool good = page_is(items, JSON_ARRAY);
+    bool good = page && page_is(items, JSON_ARRAY);
     for (const struct json_node *n = good ? json_first(&page->json, items) : NULL; n;
          n = json_after(&page->json, items, n))
         good = good && page_text(page, n, name, found, sizeof(found)) && strcmp(found, value) == 0;

@@ -505,7 +505,7 @@ static void judge_events(struct errand *e, uint32_t limit)
         const struct page *page = status == 200 ? page_read(0, answer_body(&answer)) : NULL;
         const struct json_node *root = page ? page_root(page) : NULL,
                                *items = page_member(page, root, "items");
-        good = page_is(items, JSON_ARRAY) && items->count <= limit;
+        good = page && page_is(items, JSON_ARRAY) && items->count <= limit;
         for (const struct json_node *n = good ? json_first(&page->json, items) : NULL; n && good;
              n = json_after(&page->json, items, n), seen++)
             good = seen < e->trail.count && trail_event_read(page, n, false, &event) &&

@@ -11,6 +11,11 @@ static const struct sim_seed {
 } sim_seeds[] = {
     /* a claim that waited for longer than http.request.timeout was told 504 instead of no jobs */
     {1, SCENARIO_CALM, 0, 0},
+    /* a slot of a client's limit was promised to a job outside for which nobody came, and its other jobs waited for ever */
+    {1193, SCENARIO_MIXED,
+     1u << FAULT_CUTS | 1u << FAULT_DEATHS | 1u << FAULT_MIDWAY | 1u << FAULT_SYNCS | 1u << FAULT_HANGUPS |
+         1u << FAULT_RECEIVERS,
+     7050},
 };
 
 #endif

@@ -8,8 +8,9 @@
 #define job_queue_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_queue, name, TYPE, limit, since)
 RECORD_CLASS(job_queue, JOB_QUEUE_FIELDS, 1);
 
-#define UUID_SIZE          ((uint32_t)sizeof(struct uuid))
-#define JOB_ADMIT_LOOK_MAX 64u /* jobs that are damaged, and passed by */
+#define UUID_SIZE           ((uint32_t)sizeof(struct uuid))
+#define JOB_ADMIT_LOOK_MAX  64u /* jobs that are damaged, or behind another one of their work */
+#define JOB_ADMIT_WORKS_MAX 8u
 
 /* What stands in front of rank and place. */
 static struct key lane_key(enum job_lane lane, const struct uuid *name, const struct uuid *work)
@@ -171,26 +172,48 @@ struct job_turn job_queue_turn(const struct key *key)
     return turn;
 }
 
+/* The works that a slot was promised to so far; those of the server's workers are one, all zeros. */
+struct admitted {
+    struct uuid works[JOB_ADMIT_WORKS_MAX];
+    uint32_t count;
+};
+
+/* Whether it is the first one of its work. */
+static bool first_of_work(struct admitted *a, const struct job *job)
+{
+    struct uuid work = job->kind == WORK_KIND_USER ? job->work : (struct uuid){{0}};
+    for (uint32_t i = 0; i < a->count; i++)
+        if (uuid_equal(&a->works[i], &work))
+            return false;
+    if (a->count == JOB_ADMIT_WORKS_MAX)
+        return false;
+    a->works[a->count++] = work;
+    return true;
+}
+
+static void promise(struct txn *txn, struct job *job)
+{
+    job_queue_take(txn, job);
+    job->slot = JOB_SLOT_PROMISED;
+    job_queue_put(txn, job);
+    job_write(txn, job);
+}
+
+/* A damaged one is in nobody's way. */
 void job_queue_admit(struct txn *txn, const struct uuid *client)
 {
+    struct admitted admitted = {.count = 0};
     struct job_queue row;
     struct job_texts texts;
     struct key key;
     struct job job;
     enum error e = job_queue_next(txn, LANE_LIMITED, client, NULL, NULL, &row, &key);
-    for (uint32_t looked = 1; e != ERR_NOT_FOUND && key.size > 0; looked++) {
-        e = e ? e : job_open(txn, &row.id, &job, &texts);
-        if (!e || looked == JOB_ADMIT_LOOK_MAX)
-            break;
-        struct key behind = key; /* a damaged one is in nobody's way */
+    for (uint32_t looked = 0; e != ERR_NOT_FOUND && key.size > 0 && looked < JOB_ADMIT_LOOK_MAX; looked++) {
+        struct key behind = key;
+        if (!e && job_open(txn, &row.id, &job, &texts) == OK && first_of_work(&admitted, &job))
+            promise(txn, &job);
         e = job_queue_next(txn, LANE_LIMITED, client, NULL, &behind, &row, &key);
     }
-    if (e || key.size == 0)
-        return;
-    job_queue_take(txn, &job);
-    job.slot = JOB_SLOT_PROMISED;
-    job_queue_put(txn, &job);
-    job_write(txn, &job);
 }
 
 void job_queue_pass_on(struct txn *txn, struct job *job)

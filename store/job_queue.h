@@ -85,8 +85,10 @@ enum error job_round_next(struct txn *txn, struct job_round *round);
 enum error job_queue_any_fair(struct txn *txn, bool *ret_any); /* whether a job is left that has two rows */
 /* A client's limit. A claim that knows of one (job_claim.client_max) counts what it claims; a job beyond it goes to LANE_LIMITED. When
  * a counted one leaves ASSIGNED and RUNNING, the first of that lane comes back, and takes its place along as a promise: so as long as
- * the lane isn't empty, one of the client's is counted or promised, whatever becomes of the limit meanwhile. */
-void job_queue_admit(struct txn *txn, const struct uuid *client); /* one of them comes back; none is fine */
+ * the lane isn't empty, one of the client's is counted or promised, whatever becomes of the limit meanwhile. For the one that comes
+ * back there may be nobody: a kind of work that no program asks for. So the first one of each other work comes along, of 8 works and
+ * among the first 64 jobs; claims count them, and set those aside again that are beyond the limit. */
+void job_queue_admit(struct txn *txn, const struct uuid *client); /* none is fine */
 /* A promised job can't be claimed after all: it may be moved, and the next one comes back. job_write is the caller's. */
 void job_queue_pass_on(struct txn *txn, struct job *job);
 enum error job_queue_counted(struct txn *txn, const struct uuid *client, int64_t *ret_count);

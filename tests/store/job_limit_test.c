@@ -208,6 +208,61 @@ static void test_limit_does_not_hold_the_one_that_an_operator_wants(void)
     fresh_close(&fresh);
 }
 
+/* Of a kind of the client's own. */
+static struct uuid submit_outside(struct fresh *fresh, const struct uuid *client)
+{
+    struct job_submit c = {.id = fresh_uuid(),
+                           .client = *client,
+                           .type = JOB_EXECUTE,
+                           .kind = WORK_KIND_USER,
+                           .kind_name = span_text("x.mine"),
+                           .payload = span_text("{}"),
+                           .runtime_max_ms = 120000,
+                           .payload_max = 262144,
+                           .queue_max = 100000};
+    TEST_ASSERT(batch_one(fresh->store, &job_submit_class, AT_US, &c, NULL) == OK);
+    return c.id;
+}
+
+/* As a program outside does: one job, if one may run. */
+static enum error claim_outside(struct fresh *fresh, const struct uuid *client, struct job_claimed *ret)
+{
+    struct answer answer;
+    struct job_claim c = {.lane = LANE_OUTSIDE,
+                          .client = *client,
+                          .most = 1,
+                          .running = 1,
+                          .client_max = 1,
+                          .steady_us = AT_US,
+                          .lease_us = SECOND_US,
+                          .worker = span_text("mine")};
+    enum error e = batch_one(fresh->store, &job_claim_class, AT_US, &c, &answer);
+    if (!e && answer.size == sizeof(*ret))
+        memcpy(ret, answer.bytes, sizeof(*ret));
+    return !e && answer.size == 0 ? ERR_NOT_FOUND : e;
+}
+
+/* Seed 1193 of the simulator: the one for which nobody came had the promise, and the client's others waited for ever. */
+static void test_limit_promises_to_each_work(void)
+{
+    struct fresh fresh;
+    struct job_claimed a, none;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), first = submit_outside(&fresh, &client);
+    struct uuid outside = submit_outside(&fresh, &client), ours = submit(&fresh, &client);
+    TEST_CHECK(claim_outside(&fresh, &client, &a) == OK && uuid_equal(&a.id, &first));
+    TEST_CHECK(claim_outside(&fresh, &client, &none) == ERR_NOT_FOUND &&
+               claim(&fresh, 1, &none) == ERR_NOT_FOUND);
+    TEST_CHECK(lane_of(&fresh, &outside) == LANE_LIMITED && lane_of(&fresh, &ours) == LANE_LIMITED);
+    finish(&fresh, &a);
+    TEST_CHECK(lane_of(&fresh, &outside) == LANE_OUTSIDE && lane_of(&fresh, &ours) == LANE_SERVER);
+    TEST_CHECK(claims(&fresh, 1, &ours, &a)); /* and nobody asks for the other one */
+    TEST_CHECK(claim_outside(&fresh, &client, &none) == ERR_NOT_FOUND && counted(&fresh, &client) == 1);
+    finish(&fresh, &a);
+    TEST_CHECK(claim_outside(&fresh, &client, &a) == OK && uuid_equal(&a.id, &outside));
+    fresh_close(&fresh);
+}
+
 TEST_LIST
 = {
     {"limit holds one client, and lets others by", test_limit_holds_one_client_and_lets_others_by},
@@ -218,5 +273,6 @@ TEST_LIST
      test_limit_a_promise_that_is_broken_is_the_next_ones},
     {"limit doesn't hold the one that an operator wants",
      test_limit_does_not_hold_the_one_that_an_operator_wants},
+    {"limit: a slot is promised to the first one of each work", test_limit_promises_to_each_work},
     {NULL, NULL},
 };

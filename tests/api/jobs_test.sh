@@ -320,7 +320,8 @@ done
 running() { is "$(metric 'coppice_jobs{state="RUNNING"}')" 16; }
 check "JOB-006 sixteen run" until_so running
 rss=$(metric process_resident_memory_bytes)
-check "JOB-006 each with less than 1 MB" awk -v a="$before_rss" -v b="$rss" 'BEGIN { print a, b; exit !(b - a < 16000000) }'
+# a sanitizer's own memory grows with what runs
+[ -n "${MODE:-}" ] || check "JOB-006 each with less than 1 MB" awk -v a="$before_rss" -v b="$rss" 'BEGIN { print a, b; exit !(b - a < 16000000) }'
 check "time passes" advance 7s
 check "and more" advance 6s
 check "JOB-006 they end" until_so idle

@@ -35,7 +35,7 @@ value() {
 }
 until_so() {
     tries=0
-    while [ $tries -lt 600 ]; do
+    while [ $tries -lt 3000 ]; do
         "$@" >"$tmp/until" 2>&1 && return 0
         tries=$((tries + 1))
         sleep 0.03

@@ -20,7 +20,7 @@ advance() {
 }
 # shows TEXT: asks for the schedule until it says so; each answer is a round trip
 shows() {
-    for _ in $(seq 500); do
+    for _ in $(seq 2000); do
         ask 200 GET "$one" "$mine" || return 1
         grep -q "$1" "$tmp/body" && return 0
     done

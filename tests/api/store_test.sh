@@ -65,6 +65,7 @@ check "help names the argument" out "coppice backup DIR: "
 # --- beside a server --------------------------------------------------------------------------------------------------
 
 check "a server that records" start --store-record "$tmp/journal"
+check "which is ready" ready
 for name in deduper bus telemetry; do
     check "an audit entry about $name" has "$(kill_actor $name)" '"'
 done # and one says that the issuer made its first key

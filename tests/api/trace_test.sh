@@ -29,17 +29,18 @@ matches() {
     }
 }
 
-# posted TEXT: reads what comes to the collector until a post holds the text; sets post.
+# spans TEXT TEXT: the post's, each on a line, that hold both
+spans() { printf '%s\n' "$post" | sed 's/{"traceId"/\n&/g' | grep -F -e "$1" | grep -F -e "${2:-$1}"; }
+# posted TEXT [TEXT]: reads what comes to the collector until one span holds the texts; sets post. Those of one request needn't
+# come in one post.
 posted() {
     while read -r post <&8; do
-        case $post in
-        *"$1"*) return 0 ;;
-        esac
+        [ -z "$(spans "$@")" ] || return 0
     done
     return 1
 }
-# span TEXT: the span of the post that holds this text.
-span() { printf '%s\n' "$post" | sed 's/{"traceId"/\n&/g' | grep -F "$1" | head -1; }
+# span TEXT [TEXT]: the span of the post that holds them
+span() { spans "$@" | head -1; }
 
 export OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:$port" OTEL_SERVICE_NAME=traced
 
@@ -97,9 +98,8 @@ head=$(curl -sS -m 20 -o /dev/null -D - -X POST -H 'Content-Type: application/js
     -H "traceparent: 00-$committed-$parent-01" "http://$client/v1/clients" | tr -d '\r')
 check "a change is taken" has "$head" 'HTTP/1.1 201 '
 own=$(field traceparent "$head" | cut -c 37-52)
-check "the commit is a span" posted "\"traceId\":\"$committed\""
-check "below its request" has "$(span '"name":"store.commit"')" "\"traceId\":\"$committed\""
-check "and of its span" has "$(span '"name":"store.commit"')" "\"parentSpanId\":\"$own\""
+check "the commit is a span below its request" posted '"name":"store.commit"' "\"traceId\":\"$committed\""
+check "and of its span" has "$(span '"name":"store.commit"' "\"traceId\":\"$committed\"")" "\"parentSpanId\":\"$own\""
 check "the unsampled one was left out" lacks "$post" "$unsampled"
 check "spans are counted" has "$(curl -sS -H "Authorization: Bearer $token" "http://$at/metrics")" \
     'coppice_trace_spans{kind="exported"}'

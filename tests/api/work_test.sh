@@ -27,9 +27,10 @@ submit() { # submit KIND: job
 }
 becomes() { await "\"event\":\"$1\",\"job_id\":\"$job\""; } # the log's line of that transition of $job
 is_in() { # is_in STATE: asked until it is, for what may have been logged before anybody listened
-    for _ in $(seq 400); do
+    for _ in $(seq 2000); do
         ask GET "/v1/jobs/$job"
         ! grep -q "\"state\":\"$1\"" "$tmp/body" || return 0
+        sleep 0.05 # each is a line of the log, which holds no more than 64 KiB until it is awaited
     done
     cat "$tmp/body"
     return 1
@@ -37,6 +38,12 @@ is_in() { # is_in STATE: asked until it is, for what may have been logged before
 advance() {
     [ "$(curl -s -o /dev/null -w '%{http_code}' -X POST -H "$bearer" -H 'Content-Type: application/json' \
         -d "{\"by\":\"$1\"}" "http://$at/clock:advance")" = 200 ]
+}
+# passes TIME: less than a lease, and the worker says then that it lives: two of them at once would be more than a lease
+passes() {
+    beats=$(metric worker_heartbeats_total)
+    advance "$1" || return 1
+    until [ "$(metric worker_heartbeats_total)" -gt "$beats" ]; do kill -0 "$server" || return 1; done
 }
 metric() { # metric SERIES: its value
     curl -s -H "$bearer" "http://$at/metrics" | grep -v '^#' | grep -F "$1 " | sed 's/.* //'
@@ -53,18 +60,16 @@ check 'the line says which job it is, and from where to where (JOB-407, JOB-409)
 check 'it is RUNNING' is_status 200 GET "/v1/jobs/$job"
 check 'it is RUNNING' has '"state":"RUNNING"'
 check 'no report yet (JOB-366)' is_status 404 GET "/v1/jobs/$job/report"
-check 'time is moved' advance 20s
-check 'and again' advance 20s
-check 'and again' advance 20s
-check 'and again' advance 20s
-check 'and again' advance 20s
+check 'time is moved' passes 20s
+for i in 1 2 3 4; do check 'and again' passes 20s; done
 check 'to its end' advance 12s
 check 'it has succeeded (JOB-040)' becomes job.succeeded
 check 'and has its report' is_status 200 GET "/v1/jobs/$job/report"
 check 'which is of success' has '"outcome":"SUCCESS"'
 check 'one that runs too long' submit RUNS_OVER_TIMEOUT
 check 'runs' becomes job.running
-for i in 1 2 3 4 5 6; do check "time is moved, $i" advance 20s; done
+for i in 1 2 3 4 5; do check "time is moved, $i" passes 20s; done
+check 'time is moved to its end' advance 20s
 check 'until its time is over (JOB-335)' becomes job.timed_out
 check 'the line has the reason (JOB-408, JOB-410)' \
     sh -c 'case $1 in *"\"reason\":\"TIMEOUT\",\"error_code\":\"RFA_EXEC_TIMEOUT\""*) ;; *) echo "$1"; false ;; esac' - "$line"

@@ -794,7 +794,7 @@ static void write_cors(const struct front *front, const struct request *q, struc
         snprintf(older, sizeof(older), ", %sLimit, %sRemaining, %sReset", prefix, prefix, prefix);
     response_header(r, "Access-Control-Expose-Headers",
                     "X-Request-Id, traceparent, RateLimit, RateLimit-Policy%s, Retry-After, Location, Link, "
-                    "ETag, Idempotent-Replayed",
+                    "ETag, Idempotent-Replayed, Preference-Applied",
                     older);
 }
 
@@ -814,7 +814,7 @@ static void serve_options(const struct front *front, const struct request *q, co
         response_header(r, "Access-Control-Allow-Methods",
                         plan->match.allowed & METHOD_DELETE ? "GET, POST, DELETE" : "GET, POST");
         response_header(r, "Access-Control-Allow-Headers",
-                        "Authorization, Content-Type, Idempotency-Key, X-Request-Id, traceparent");
+                        "Authorization, Content-Type, Idempotency-Key, Prefer, X-Request-Id, traceparent");
         response_header(r, "Access-Control-Max-Age", "3600");
     }
     response_begin(r, 204, NULL);

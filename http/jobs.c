@@ -11,8 +11,10 @@
 #include "http/job_list.h"
 #include "http/job_refusal.h"
 #include "http/job_request.h"
+#include "http/job_wait.h"
 #include "http/new_id.h"
 #include "http/paging.h"
+#include "http/prefer.h"
 #include "http/rendered.h"
 #include "http/work.h"
 #include "runtime/telemetry.h"
@@ -47,6 +49,55 @@ static bool take_id(const struct request *q, struct response *r, struct uuid *re
     }
     job_refuse(r, ERR_NOT_FOUND);
     return false;
+}
+
+/* ---- the job itself ---- */
+
+/* The job, if it is this client's; an operator may see all. */
+static enum error read_own(struct txn *txn, const struct request *q, const struct uuid *id, struct job *ret)
+{
+    enum error e = job_read(txn, id, ret);
+    bool own = q->identity.kind == IDENTITY_OPERATOR || uuid_equal(&ret->client, &q->identity.client);
+    return e ? e : own ? OK : ERR_FORBIDDEN;
+}
+
+/* The contract has the catalogue's kinds alone; of the others docs/contract/work.openapi.yaml speaks. */
+static void beyond_contract(struct response *r, const struct job *job)
+{
+    if (job->kind == WORK_KIND_USER)
+        r->beyond = true;
+}
+
+static void answer_job(const struct request *q, struct response *r, const struct uuid *id)
+{
+    struct job_definition d;
+    struct job job;
+    struct json json;
+    STATIC_ASSERT(JOB_JSON_MAX <= RESPONSE_BODY_MAX,
+                  "it is written at once, so that nobody waits with a view");
+    struct view *view = view_open(store_here());
+    enum error e = view ? read_own(&view->txn, q, id, &job) : ERR_UNAVAILABLE, defined = OK;
+    if (!e)
+        defined = job_read_definition(&view->txn, id, &d);
+    e = e ? e : defined == ERR_NOT_FOUND ? OK : defined;
+    if (!e) {
+        beyond_contract(r, &job);
+        response_begin(r, 200, RESPONSE_JSON);
+        json_init(&json, &r->sink);
+        job_json_write(&json, &job, defined ? NULL : &d);
+    }
+    if (view)
+        view_close(view);
+    commit_note_read(e);
+    if (e)
+        job_refuse(r, e);
+}
+
+static void serve_job(const struct request *q, struct response *r)
+{
+    struct uuid id;
+    if (take_id(q, r, &id))
+        answer_job(q, r, &id);
 }
 
 /* ---- submit ---- */
@@ -98,6 +149,22 @@ static void write_accepted(struct response *r, const struct job_submitted *s)
     json_object_end(&json);
 }
 
+/* Of a client that prefers to wait: the job, if it comes to its end in time. The job contract has the 202 alone. */
+static bool answer_end(const struct request *q, struct response *r, const struct job_submit *c,
+                       const struct uuid *id)
+{
+    struct prefer prefer = prefer_read(q);
+    uint64_t began = q->began_ns ? q->began_ns : actor_now();
+    prefer_applied(&prefer, r);
+    if (!prefer.waits || !job_wait(r, id, began + prefer.wait_s * NS_PER_S))
+        return false;
+    response_header(r, "Location", "/v1/jobs/%s", r->job_id);
+    response_header(r, "Content-Location", "/v1/jobs/%s", r->job_id);
+    answer_job(q, r, id);
+    r->beyond = c->kind != WORK_KIND_USER;
+    return true;
+}
+
 /* All else that would be invalid has been looked at before. */
 static void refuse_submit(struct response *r, const struct job_submit *c, enum error e)
 {
@@ -125,7 +192,8 @@ static void serve_submit(const struct request *q, struct response *r)
         job_figures_add(submitted.made ? JOB_FIGURE_KEY_NEW : JOB_FIGURE_KEY_HIT);
         TELEMETRY(IDEMPOTENCY, 1, DIM(OUTCOME, submitted.made ? "new" : "hit"));
     }
-    write_accepted(r, &submitted);
+    if (!answer_end(q, r, &c, &submitted.id))
+        write_accepted(r, &submitted);
 }
 
 /* ---- cancel and retry ---- */
@@ -226,50 +294,7 @@ static void serve_retry(const struct request *q, struct response *r)
     write_changed(r, &changed, true);
 }
 
-/* ---- reading ---- */
-
-/* The job, if it is this client's; an operator may see all. */
-static enum error read_own(struct txn *txn, const struct request *q, const struct uuid *id, struct job *ret)
-{
-    enum error e = job_read(txn, id, ret);
-    bool own = q->identity.kind == IDENTITY_OPERATOR || uuid_equal(&ret->client, &q->identity.client);
-    return e ? e : own ? OK : ERR_FORBIDDEN;
-}
-
-/* The contract has the catalogue's kinds alone; of the others docs/contract/work.openapi.yaml speaks. */
-static void beyond_contract(struct response *r, const struct job *job)
-{
-    if (job->kind == WORK_KIND_USER)
-        r->beyond = true;
-}
-
-static void serve_job(const struct request *q, struct response *r)
-{
-    struct job_definition d;
-    struct uuid id;
-    struct job job;
-    struct json json;
-    STATIC_ASSERT(JOB_JSON_MAX <= RESPONSE_BODY_MAX,
-                  "it is written at once, so that nobody waits with a view");
-    if (!take_id(q, r, &id))
-        return;
-    struct view *view = view_open(store_here());
-    enum error e = view ? read_own(&view->txn, q, &id, &job) : ERR_UNAVAILABLE, defined = OK;
-    if (!e)
-        defined = job_read_definition(&view->txn, &id, &d);
-    e = e ? e : defined == ERR_NOT_FOUND ? OK : defined;
-    if (!e) {
-        beyond_contract(r, &job);
-        response_begin(r, 200, RESPONSE_JSON);
-        json_init(&json, &r->sink);
-        job_json_write(&json, &job, defined ? NULL : &d);
-    }
-    if (view)
-        view_close(view);
-    commit_note_read(e);
-    if (e)
-        job_refuse(r, e);
-}
+/* ---- its events ---- */
 
 /* Events from *from up to `to`, as many as fit; *from is behind the last one. One that is missing is passed over: the job still
  * works without it (JOB-392). */

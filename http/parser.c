@@ -1,5 +1,6 @@
 #include "http/parser.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "runtime/assert.h"
@@ -393,23 +394,48 @@ static enum parsed target_form(struct parser *p, const struct request *q)
     return refuse(p, 400, "the request target must begin with '/'");
 }
 
-/* A name or address, and perhaps a port; no path, no user. */
-static bool is_host(const char *at, size_t length)
+/* Digits up to 65535, or none: RFC 3986 lets a port be empty. */
+static bool is_port(const char *at, size_t length)
+{
+    uint32_t number = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (!(kinds[(unsigned char)at[i]] & DIGIT))
+            return false;
+        number = number * 10 + (uint32_t)(at[i] - '0');
+        if (number > UINT16_MAX)
+            return false;
+    }
+    return true;
+}
+
+/* Up to its ']'; 0: it is no address. */
+static size_t address_six(const char *at, size_t length)
+{
+    char text[INET6_ADDRSTRLEN];
+    struct in6_addr address;
+    const char *close = memchr(at, ']', length);
+    size_t size = close ? (size_t)(close - at) - 1 : 0;
+    if (size == 0 || size >= sizeof(text) || memchr(at, 0, length))
+        return 0;
+    memcpy(text, at + 1, size);
+    text[size] = 0;
+    return inet_pton(AF_INET6, text, &address) == 1 ? size + 2 : 0;
+}
+
+bool parser_is_host(const char *at, size_t length)
 {
     size_t i = 0;
     if (length > 0 && at[0] == '[') {
-        for (i = 1; i < length && ((kinds[(unsigned char)at[i]] & HEX) || at[i] == ':' || at[i] == '.'); i++)
-            ;
-        if (i == 1 || i == length || at[i] != ']')
+        i = address_six(at, length);
+        if (i == 0)
             return false;
-        i++;
     } else {
         while (i < length && kinds[(unsigned char)at[i]] & HOST)
             i++;
         if (i == 0)
             return false;
     }
-    return i == length || (at[i] == ':' && all(at + i + 1, length - i - 1, DIGIT));
+    return i == length || (at[i] == ':' && is_port(at + i + 1, length - i - 1));
 }
 
 static enum parsed host_means(struct parser *p, const struct request *q)
@@ -417,7 +443,7 @@ static enum parsed host_means(struct parser *p, const struct request *q)
     struct span host = q->known[HEADER_HOST];
     if (!host.bytes)
         return q->minor == 0 ? PARSED_DONE : refuse(p, 400, "there is no Host");
-    return is_host(host.bytes, host.size)
+    return parser_is_host(host.bytes, host.size)
                ? PARSED_DONE
                : refuse(p, 400, "Host must be a name or an address, and perhaps a port");
 }

@@ -61,6 +61,9 @@ struct parser_before {
  * as they were left; the caller who knows that they aren't sets before->fields to NULL. */
 enum parsed parser_head_after(struct parser *parser, struct parser_before *before, const char *bytes,
                               size_t size, struct request *ret_request, size_t *ret_used);
+/* A name, an IPv4 address, or an IPv6 address in brackets, and perhaps a port of at most 65535 (or none behind the colon, as RFC
+ * 3986 has it); no path, no user. */
+bool parser_is_host(const char *text, size_t size);
 /* What can be read all the same of a head that was refused, or hasn't come to its end: for the shape of the answer, its ids and the
  * log, never for what is done. Fills in the method and the target, if the bytes begin with them, and the known fields that name ids,
  * each if it is there once; the rest of *ret_request stays as it is. */

@@ -48,6 +48,7 @@ const char *method_name(enum method method);
     X(IDEMPOTENCY_KEY, "idempotency-key", true) \
     X(IF_NONE_MATCH, "if-none-match", false)    \
     X(LAST_EVENT_ID, "last-event-id", true)     \
+    X(PREFER, "prefer", false)                  \
     X(ACCESS_CONTROL_REQUEST_METHOD, "access-control-request-method", true)
 
 enum header {

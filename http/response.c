@@ -365,7 +365,10 @@ bool response_flush(struct response *r)
 enum error response_wait(struct response *r, message_match *match, void *arg, struct message **ret_message,
                          uint64_t deadline)
 {
-    return r->failed ? ERR_DOWN : connection_wait(r->connection, match, arg, ret_message, deadline);
+    allow_time(r);
+    if (r->failed || !connection_flush(r->connection, r->deadline))
+        return ERR_DOWN;
+    return connection_wait(r->connection, match, arg, ret_message, deadline);
 }
 
 /* ---- errors ---- */

@@ -3,6 +3,7 @@
 
 #include <strings.h>
 
+#include "http/parser.h"
 #include "runtime/assert.h"
 #include "runtime/json.h"
 
@@ -210,6 +211,8 @@ static enum url_result take_host(struct span *rest, struct url *url)
     if (at == begin || (at < end && *at != '/' && *at != '?'))
         return URL_AUTHORITY;
     url->host = span_of(begin, (size_t)(at - begin));
+    if (!parser_is_host(url->host.bytes, url->host.size))
+        return URL_AUTHORITY;
     *rest = span_of(at, (size_t)(end - at));
     return URL_OK;
 }

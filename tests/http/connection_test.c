@@ -386,6 +386,25 @@ static void test_H1_what_came_while_an_answer_waited_is_read(void)
     stop();
 }
 
+/* An answer doesn't wait for the one behind it to be ready. */
+static void test_H1_an_answer_goes_out_while_the_next_one_waits(void)
+{
+    struct talk t, other;
+    start(plain);
+    talk_begin(&t, &server);
+    talk_begin(&other, &server);
+    TEST_CHECK(talk_say_text(&t, HELLO "GET /wait HTTP/1.1\r\nHost: a\r\n\r\n"));
+    struct heard a = talk_hear(&t);
+    TEST_CHECK(a.status == 200 && heard_has(&a, "hello"));
+    TEST_CHECK(talk_say_text(&other, "GET /go HTTP/1.1\r\nHost: a\r\n\r\n"));
+    TEST_CHECK(talk_hear(&other).status == 200);
+    a = talk_hear(&t);
+    TEST_CHECK(a.status == 200 && heard_has(&a, "waited"));
+    talk_end(&t);
+    talk_end(&other);
+    stop();
+}
+
 /* ---- refusals behind the head ---- */
 
 static void expect_refusal(const char *path, const char *fields, const char *body, size_t size, int status,
@@ -918,6 +937,7 @@ TEST_LIST
     {"H4 a client that never stops keeps no room", test_H4_a_client_that_never_stops_keeps_no_room},
     {"H1 pipelines behind bodies", test_H1_pipelines_behind_bodies},
     {"H1 a long pipeline lets the others go", test_H1_a_long_pipeline_lets_the_others_go},
+    {"H1 an answer goes out while the next one waits", test_H1_an_answer_goes_out_while_the_next_one_waits},
     {"H1 what came while an answer waited is read", test_H1_what_came_while_an_answer_waited_is_read},
     {"CTL-056 CTL-251 what is wrong with a body is said in the shape of its path",
      test_CTL_056_CTL_251_what_is_wrong_with_a_body_is_said_in_the_shape_of_its_path},

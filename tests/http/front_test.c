@@ -888,7 +888,7 @@ static void test_CTL_060_to_CTL_063_with_CORS(void)
         field_is(&a, "Access-Control-Allow-Credentials", "true");
         field_is(&a, "Access-Control-Expose-Headers",
                  "X-Request-Id, traceparent, RateLimit, RateLimit-Policy, Retry-After, Location, Link, ETag, "
-                 "Idempotent-Replayed");
+                 "Idempotent-Replayed, Preference-Applied");
         field_is(&a, "Vary", "Origin");
         a = get(targets[i]); /* a cache must not give this to a page */
         TEST_CHECK(cors_headers(&a) == 0);
@@ -931,7 +931,7 @@ static void test_CTL_060_older_limits_are_exposed_where_they_are_said(void)
     field_is(
         &a, "Access-Control-Expose-Headers",
         "X-Request-Id, traceparent, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, "
-        "X-RateLimit-Reset, Retry-After, Location, Link, ETag, Idempotent-Replayed");
+        "X-RateLimit-Reset, Retry-After, Location, Link, ETag, Idempotent-Replayed, Preference-Applied");
     stop();
 }
 

@@ -164,6 +164,44 @@ static void test_forms_of_the_target(void)
     TEST_CHECK(takes("GET / HTTP/1.1\r\nHost: [2001:db8::1]:80\r\n\r\n"));
 }
 
+static void test_what_a_host_is(void)
+{
+    static const char *const good[] = {
+        "a",      "a:",         "a:0", "a:65535", "a:000080", "a-b.c_", "1.2.3.4", "[::]", "[::ffff:1.2.3.4]",
+        "[::1]:", "[::1]:65535"};
+    static const char *const bad[] = {"",
+                                      ":",
+                                      ":80",
+                                      "a:65536",
+                                      "a:99999999999999999999",
+                                      "a:-1",
+                                      "a:+1",
+                                      "a:1 ",
+                                      "a:80:80",
+                                      "a b",
+                                      "a/",
+                                      "a@b",
+                                      "[",
+                                      "[]",
+                                      "[]:80",
+                                      "[::1",
+                                      "[::1]a",
+                                      "[::1]:x",
+                                      "[::1]:65536",
+                                      "[1.2.3.4]",
+                                      "[:::1]",
+                                      "[1::2::3]",
+                                      "[12345::]",
+                                      "[fe80::1%1]",
+                                      "[v1.a]",
+                                      "[0000:0000:0000:0000:0000:0000:0000:0000:0000]"};
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+        TEST_CHECK_(parser_is_host(good[i], strlen(good[i])), "%s", good[i]);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        TEST_CHECK_(!parser_is_host(bad[i], strlen(bad[i])), "%s", bad[i]);
+    TEST_CHECK(!parser_is_host("[::1\0]", 6));
+}
+
 static void test_whether_it_stays(void)
 {
     static const struct {
@@ -376,6 +414,7 @@ TEST_LIST
     {"methods", test_methods},
     {"forms of the target", test_forms_of_the_target},
     {"whether it stays", test_whether_it_stays},
+    {"what a Host is", test_what_a_host_is},
     {"HTTP/1.0 needs no Host", test_http10_needs_no_host},
     {"one empty line is forgiven", test_one_empty_line_is_forgiven},
     {"an empty line is no request that has begun", test_an_empty_line_is_no_request_that_has_begun},

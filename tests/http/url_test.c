@@ -170,6 +170,10 @@ static void test_absolute_urls_name_their_host(void)
     TEST_CHECK(parse("http://user@example.org/", false) == URL_AUTHORITY);
     TEST_CHECK(parse("http:///a", false) == URL_AUTHORITY);
     TEST_CHECK(parse("http://a%41/", false) == URL_AUTHORITY);
+    TEST_CHECK(parse("http://a:65535/", false) == URL_OK);
+    TEST_CHECK(parse("http://a:65536/", false) == URL_AUTHORITY);
+    TEST_CHECK(parse("http://[1::2::3]/", false) == URL_AUTHORITY);
+    TEST_CHECK(parse("http://:80/", false) == URL_AUTHORITY);
     TEST_CHECK(parse("http://a\\b/", false) == URL_AUTHORITY);
     TEST_CHECK(parse("http://a/../b", false) == URL_DOTS);
     TEST_CHECK(parse("http://a/b/%2f", false) == URL_SLASH);

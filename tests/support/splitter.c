@@ -1,6 +1,9 @@
 #define _GNU_SOURCE /* memmem */
 #include "tests/support/splitter.h"
 
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 #include "runtime/assert.h"
@@ -132,17 +135,29 @@ static struct span unfinished(const struct input *in)
 
 /* ---- the request line ---- */
 
+/* Without its leading zeros no longer than 5 digits, and not beyond 65535 as text. */
+static bool is_port(struct span s)
+{
+    uint32_t zeros = 0;
+    while (zeros < s.size && at(s, zeros) == '0')
+        zeros++;
+    struct span digits = from(s, zeros);
+    return all(digits, is_digit) && digits.size <= 5 &&
+           (digits.size < 5 || memcmp(digits.bytes, "65535", 5) <= 0);
+}
+
 /* host [":" port], without user information */
 static bool is_authority(struct span s)
 {
     uint32_t i = 0;
     if (s.size > 0 && at(s, 0) == '[') {
+        char text[64], address[16];
         i = find(s, ']');
-        if (i == s.size || i == 1)
+        if (i == s.size)
             return false;
-        for (uint32_t k = 1; k < i; k++)
-            if (!is_hex(at(s, k)) && !is_one_of(at(s, k), ":."))
-                return false;
+        snprintf(text, sizeof text, "%.*s", (int)i - 1, (const char *)s.bytes + 1);
+        if (strlen(text) != i - 1 || inet_pton(AF_INET6, text, address) != 1)
+            return false;
         i++;
     } else {
         while (i < s.size && at(s, i) != ':') {
@@ -153,7 +168,7 @@ static bool is_authority(struct span s)
         if (i == 0)
             return false;
     }
-    return i == s.size || (at(s, i) == ':' && all(from(s, i + 1), is_digit));
+    return i == s.size || (at(s, i) == ':' && is_port(from(s, i + 1)));
 }
 
 /* A token that isn't endless; of those that are registered CONNECT is for proxies. */

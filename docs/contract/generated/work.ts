@@ -64,6 +64,10 @@ export interface paths {
          *     others, and `failure.reason` may be `WORKER_FAILURE`. Its type is `DEFERRED` with an `execution_at`, else
          *     `EXECUTE`. An idempotency key, of the body or else of the header `Idempotency-Key`, is one for this path and
          *     `/jobs` together.
+         *
+         *     Who would rather wait says so with `Prefer: wait=N` (RFC 7240), here and at `/jobs` of the job API: the answer
+         *     is 200 with the job as soon as it is final, and 202 when it isn't after N seconds, of which at most 30 are granted.
+         *     `Prefer: respond-async` is 202 at once, as without it. `Preference-Applied` says what was heeded.
          */
         post: operations["submitWork"];
         delete?: never;
@@ -1099,6 +1103,8 @@ export interface components {
         Location: string;
         /** @description `<?...>; rel="next"`: the query of the next page (RFC 8288), with the cursor that the body has. Absent on the last one. */
         Link: string;
+        /** @description What of `Prefer` was heeded, such as `wait=10`; absent when nothing was. */
+        PreferenceApplied: string;
         /** @description Request id, as sent by the caller or made by the server. */
         RequestId: string;
         /** @description Seconds to wait before the next attempt. */
@@ -1176,6 +1182,8 @@ export interface operations {
             query?: never;
             header?: {
                 "Idempotency-Key"?: string;
+                /** @description Such as `respond-async` or `wait=10`. What isn't known there is passed over. */
+                Prefer?: string;
             };
             path?: never;
             cookie?: never;
@@ -1186,10 +1194,23 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The job, as the job API shows it, which has come to its end while the client preferred to wait. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    Location: components["headers"]["Location"];
+                    "Preference-Applied": components["headers"]["PreferenceApplied"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkAccepted"];
+                };
+            };
             /** @description Accepted, or the job that was already created with this idempotency key. */
             202: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    "Preference-Applied": components["headers"]["PreferenceApplied"];
                     [name: string]: unknown;
                 };
                 content: {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "store/aside.h"
 #include "store/batch.h"
 #include "store/counter.h"
 #include "store/journal.h"
@@ -49,10 +50,13 @@ static enum error memory_of(struct store *store)
 {
     store->txn.scratch = malloc(VALUE_SIZE_MAX);
     store->txn.counters = calloc(TXN_COUNTERS_MAX, sizeof(*store->txn.counters));
+    store->txn.aside = aside_new();
     store->answers = malloc(BATCH_ANSWER_BYTES);
     store->txn.store = store;
     enum error e = views_create(store);
-    return e || !store->txn.scratch || !store->txn.counters || !store->answers ? ERR_MEMORY : OK;
+    return e || !store->txn.scratch || !store->txn.counters || !store->txn.aside || !store->answers
+               ? ERR_MEMORY
+               : OK;
 }
 
 /* The writer's scheduler has nobody else on it, but who wants to end it must get a word in. */
@@ -221,6 +225,7 @@ void store_close(struct store *store)
     fallow_close(&store->fallow, &store->environment);
     environment_close(&store->environment);
     free(store->answers);
+    aside_delete(store->txn.aside);
     free(store->txn.counters);
     free(store->txn.scratch);
     free(store);

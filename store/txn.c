@@ -4,11 +4,17 @@
 
 #include "runtime/actor.h"
 #include "runtime/hash.h"
+#include "store/aside.h"
 #include "store/leaves.h"
 #include "store/store.h"
 
 #define TABLE_BIT(table) (UINT64_C(1) << (table))
 STATIC_ASSERT(SCHEMA_TABLES_MAX <= 64, "a transaction has words with a bit for each table");
+
+/* Whose new rows wait until somebody looks into the table, or until the commit. */
+#define SET_ASIDE \
+    (TABLE_BIT(TABLE_JOB_DEFINITIONS) | TABLE_BIT(TABLE_JOB_QUEUE) | TABLE_BIT(TABLE_CLIENT_JOBS))
+STATIC_ASSERT(__builtin_popcountll(SET_ASIDE) == ASIDE_TABLES, "there is room for a row of each");
 
 /* ---- LMDB's words in ours ---- */
 
@@ -109,9 +115,15 @@ static bool more(struct beginning a, struct beginning b)
     return a.high > b.high || (a.high == b.high && a.low > b.low);
 }
 
+static bool rows_aside(const struct txn *txn, uint32_t table)
+{
+    return txn->writing && txn->aside->tables & TABLE_BIT(table);
+}
+
 bool txn_beyond(const struct txn *txn, uint32_t table, struct span key)
 {
-    return txn->writing && txn->bounded & TABLE_BIT(table) && more(beginning_of(key), txn->greatest[table]);
+    return txn->writing && txn->bounded & TABLE_BIT(table) && !rows_aside(txn, table) &&
+           more(beginning_of(key), txn->greatest[table]);
 }
 
 /* A row has come at the table's end, or anywhere. */
@@ -124,6 +136,90 @@ static void came(struct txn *txn, uint32_t table, struct span key, bool appended
     } else if (more(beginning, txn->greatest[table])) {
         txn->bounded &= ~TABLE_BIT(table);
     }
+}
+
+/* ---- appending, and what was set aside ---- */
+
+/* Appending with a cursor that stays finds the page without going down from the root. It is kept only as long as nothing
+ * else writes into the table: what LMDB's own changes do to cursors of the same table is better not relied on. */
+static int append(struct txn *txn, uint32_t table, MDB_val *k, MDB_val *v)
+{
+    MDB_cursor **cursor = &txn->appenders[table];
+    int code = *cursor ? 0 : mdb_cursor_open(txn->mdb, txn->store->environment.tables[table], cursor);
+    return code ? code : mdb_cursor_put(*cursor, k, v, MDB_APPEND);
+}
+
+static void append_no_more(struct txn *txn, uint32_t table)
+{
+    if (txn->appenders[table])
+        mdb_cursor_close(txn->appenders[table]);
+    txn->appenders[table] = NULL;
+}
+
+static int compare(struct txn *txn, uint32_t table, struct span a, struct span b)
+{
+    MDB_val left = val_of(a), right = val_of(b);
+    return mdb_cmp(txn->mdb, txn->store->environment.tables[table], &left, &right);
+}
+
+/* Rows up to the table's last key, each beside the one before it. Returns the first of the others. */
+static const struct aside_row *insert_rows(struct txn *txn, uint32_t table, const struct aside_row *row,
+                                           int *ret_code)
+{
+    MDB_cursor *cursor;
+    struct key last = {.size = 0};
+    MDB_val k, v;
+    *ret_code = mdb_cursor_open(txn->mdb, txn->store->environment.tables[table], &cursor);
+    if (*ret_code)
+        return row;
+    *ret_code = mdb_cursor_get(cursor, &k, &v, MDB_LAST);
+    if (*ret_code == MDB_NOTFOUND)
+        *ret_code = 0;
+    else if (*ret_code == 0 && k.mv_size <= KEY_SIZE_MAX)
+        key_add(&last, k.mv_data, (uint32_t)k.mv_size);
+    else if (*ret_code == 0)
+        *ret_code = MDB_CORRUPTED;
+    while (row && *ret_code == 0 && last.size > 0 && compare(txn, table, row->key, key_span(&last)) <= 0) {
+        k = val_of(row->key);
+        v = val_of(row->value);
+        *ret_code = mdb_cursor_put(cursor, &k, &v, MDB_NOOVERWRITE);
+        ASSERT(*ret_code != MDB_KEYEXIST);
+        row = row->next;
+    }
+    mdb_cursor_close(cursor);
+    return row;
+}
+
+/* What was set aside goes into its table. */
+static void settle(struct txn *txn, uint32_t table)
+{
+    const struct aside_row *row = aside_take(txn->aside, table);
+    int code = 0;
+    if (txn->error)
+        return;
+    append_no_more(txn, table);
+    row = insert_rows(txn, table, row, &code);
+    for (; row && code == 0; row = row->next) {
+        MDB_val k = val_of(row->key), v = val_of(row->value);
+        code = append(txn, table, &k, &v);
+        ASSERT(code != MDB_KEYEXIST);
+        came(txn, table, row->key, true);
+    }
+    if (code)
+        failed(txn, code);
+}
+
+static void settle_all(struct txn *txn)
+{
+    while (txn->aside->tables)
+        settle(txn, (uint32_t)__builtin_ctzll(txn->aside->tables));
+}
+
+/* Before anybody looks into the table, or changes it. */
+static inline void settle_if(struct txn *txn, uint32_t table)
+{
+    if (rows_aside(txn, table))
+        settle(txn, table);
 }
 
 /* ---- reading ---- */
@@ -144,6 +240,7 @@ enum error txn_get(struct txn *txn, uint32_t table, struct span key, uint8_t *re
                    struct span *ret_bytes)
 {
     table_of(txn, table);
+    settle_if(txn, table);
     const struct environment *e = &txn->store->environment;
     MDB_val k = val_of(key), v;
     if (txn->error) /* LMDB reads nothing from here on */
@@ -189,6 +286,7 @@ struct scan txn_scan(struct txn *txn, uint32_t table, struct span from, uint32_t
     memcpy(scan.from.bytes, from.bytes, from.size);
     scan.from.size = from.size;
     ASSERT(!(txn->scans & TABLE_BIT(table)));
+    settle_if(txn, table);
     txn->scans |= TABLE_BIT(table);
     scan.error = txn->error;
     if (!scan.error && !txn->cursors[table]) {
@@ -289,6 +387,7 @@ uint64_t txn_rows(struct txn *txn, uint32_t table)
 {
     MDB_stat stat;
     table_of(txn, table);
+    settle_if(txn, table);
     enter(txn);
     int code = mdb_stat(txn->mdb, txn->store->environment.tables[table], &stat);
     leave(txn);
@@ -317,25 +416,10 @@ static bool prepare(struct txn *txn, uint32_t table, struct span key, const void
     return true;
 }
 
-/* Appending with a cursor that stays finds the page without going down from the root. It is kept only as long as nothing
- * else writes into the table: what LMDB's own changes do to cursors of the same table is better not relied on. */
-static int append(struct txn *txn, uint32_t table, MDB_val *k, MDB_val *v)
-{
-    MDB_cursor **cursor = &txn->appenders[table];
-    int code = *cursor ? 0 : mdb_cursor_open(txn->mdb, txn->store->environment.tables[table], cursor);
-    return code ? code : mdb_cursor_put(*cursor, k, v, MDB_APPEND);
-}
-
-static void append_no_more(struct txn *txn, uint32_t table)
-{
-    if (txn->appenders[table])
-        mdb_cursor_close(txn->appenders[table]);
-    txn->appenders[table] = NULL;
-}
-
 void txn_write(struct txn *txn, uint32_t table, struct span key, const void *record)
 {
     MDB_val k = val_of(key), v;
+    settle_if(txn, table);
     if (!prepare(txn, table, key, record, &v))
         return;
     append_no_more(txn, table);
@@ -346,12 +430,10 @@ void txn_write(struct txn *txn, uint32_t table, struct span key, const void *rec
 }
 
 /* False: the key is there, and nothing is written. */
-static bool add(struct txn *txn, uint32_t table, struct span key, const void *record)
+static bool put_new(struct txn *txn, uint32_t table, struct span key, MDB_val v)
 {
     MDB_dbi dbi = txn->store->environment.tables[table];
-    MDB_val k = val_of(key), v, data;
-    if (!prepare(txn, table, key, record, &v))
-        return true;
+    MDB_val k = val_of(key), data;
     int code = MDB_KEYEXIST;
     bool appended = false;
     data = v;
@@ -372,16 +454,42 @@ static bool add(struct txn *txn, uint32_t table, struct span key, const void *re
     return true;
 }
 
+/* When there is no room any more, what is there goes into its tables first. */
+static void add_aside(struct txn *txn, uint32_t table, struct span key, MDB_val v)
+{
+    struct span value = span_of(v.mv_data, v.mv_size);
+    bool small = value.size <= ASIDE_VALUE_MAX;
+    if (small && aside_put(txn->aside, table, key, value))
+        return;
+    if (small)
+        settle_all(txn);
+    else
+        settle_if(txn, table);
+    if (small && aside_put(txn->aside, table, key, value))
+        return;
+    bool added = put_new(txn, table, key, v);
+    ASSERT(added);
+}
+
 void txn_add(struct txn *txn, uint32_t table, struct span key, const void *record)
 {
-    bool added = add(txn, table, key, record);
+    MDB_val v;
+    if (!prepare(txn, table, key, record, &v))
+        return;
+    if (SET_ASIDE & TABLE_BIT(table)) {
+        add_aside(txn, table, key, v);
+        return;
+    }
+    bool added = put_new(txn, table, key, v);
     ASSERT(added);
 }
 
 enum error txn_try_add(struct txn *txn, uint32_t table, struct span key, const void *record)
 {
     uint32_t writes = txn->writes;
-    if (add(txn, table, key, record))
+    MDB_val v;
+    settle_if(txn, table);
+    if (!prepare(txn, table, key, record, &v) || put_new(txn, table, key, v))
         return OK;
     txn->writes = writes;
     return ERR_EXISTS;
@@ -392,6 +500,7 @@ enum error txn_try_remove(struct txn *txn, uint32_t table, struct span key)
     MDB_val k = val_of(key);
     table_of(txn, table);
     ASSERT(txn->writing);
+    settle_if(txn, table);
     txn->writes++;
     if (txn->error)
         return OK;
@@ -478,6 +587,7 @@ enum error txn_begin(struct txn *txn)
     txn->bounded = 0;
     memset(txn->appenders, 0, sizeof(txn->appenders)); /* LMDB has closed them */
     txn->counters_count = 0;
+    aside_clear(txn->aside);
     forget_wakes(txn);
     return OK;
 }
@@ -485,6 +595,7 @@ enum error txn_begin(struct txn *txn)
 enum error txn_commit(struct txn *txn)
 {
     ASSERT(txn->writing && !txn->scans);
+    settle_all(txn);
     if (txn->error) {
         enum error e = txn->error;
         txn_abort(txn);
@@ -505,6 +616,7 @@ void txn_abort(struct txn *txn)
     mdb_txn_abort(txn->mdb);
     txn->mdb = NULL;
     txn->writing = false;
+    aside_clear(txn->aside);
     forget_wakes(txn);
     txn->counters_count = 0;
 }

@@ -22,6 +22,7 @@
 #include "store/schema.h"
 #include "store/value.h"
 
+struct aside;
 struct store;
 struct ledger_index;
 
@@ -62,6 +63,7 @@ struct txn {
     uint32_t parts_count;
     struct txn_counter *counters; /* TXN_COUNTERS_MAX; only the writer's */
     uint8_t *scratch;             /* where records are encoded; only the writer's */
+    struct aside *aside; /* new rows that aren't in their tables yet (store/aside.h); only the writer's */
 };
 
 /* ---- reading: OK, ERR_NOT_FOUND, ERR_DAMAGED, ERR_NEWER, ERR_IO ---- */
@@ -108,7 +110,8 @@ uint64_t txn_number(struct txn *txn); /* LMDB's; the commit stamp of a sound sto
 /* Over whatever is there. */
 void txn_write(struct txn *txn, uint32_t table, struct span key, const void *record);
 /* A key that must not be there: one that is, is a bug of the caller, who has looked. Keys that grow at the end of
- * their table pack their pages full. */
+ * their table pack their pages full. Rows of some tables are set aside until somebody looks into the table, or until the
+ * commit (docs/decisions/0030-rows-set-aside.md). */
 void txn_add(struct txn *txn, uint32_t table, struct span key, const void *record);
 /* One that another row says can't be there, by whoever hasn't looked: ERR_EXISTS when it is all the same, and then nothing is
  * written. */

@@ -470,7 +470,7 @@ static int status_of(int fd)
 static void test_slow_clients_are_cut_off(void)
 {
     struct testserver_options o = {.limits = {.head_ns = 300 * NS_PER_MS,
-                                              .idle_ns = 300 * NS_PER_MS,
+                                              .idle_ns = 1500 * NS_PER_MS,
                                               .write_ns = 300 * NS_PER_MS,
                                               .body_grace_ns = 300 * NS_PER_MS,
                                               .body_rate = 1u << 20}};

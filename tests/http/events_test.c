@@ -18,6 +18,22 @@ static size_t count(const char *text, const char *needle)
     return n;
 }
 
+/* A commit in the background or a handler that was switched out is news of its own: then it is asked again from there. */
+static bool stays_where_nothing_is_new(const char *from)
+{
+    char next[128], path[256];
+    for (int i = 0; i < 1000; i++) {
+        snprintf(next, sizeof(next), "%s", from);
+        snprintf(path, sizeof(path), "/stats/events?since=%s", next);
+        if (operated_get(path) != 200)
+            return false;
+        from = operated_member("next");
+        if (strstr(operated_body, "\"events\":[],"))
+            return strcmp(from, next) == 0;
+    }
+    return false;
+}
+
 static void test_list(void)
 {
     char next[128], path[256];
@@ -39,10 +55,7 @@ static void test_list(void)
     snprintf(path, sizeof(path), "/stats/events?event=actor.*&since=%s", next);
     TEST_CHECK(operated_get(path) == 200); /* goes on where the first one ended */
     TEST_CHECK(count(operated_body, "\"event\":") == 3 && operated_has("\"attempt\":\"2\""));
-    snprintf(next, sizeof(next), "%s", operated_member("next"));
-    snprintf(path, sizeof(path), "/stats/events?since=%s", next);
-    TEST_CHECK(operated_get(path) == 200);
-    TEST_CHECK(operated_has("\"events\":[],") && strcmp(operated_member("next"), next) == 0);
+    TEST_CHECK(stays_where_nothing_is_new(operated_member("next")));
     operated_stop();
 }
 

@@ -1273,9 +1273,8 @@ static void test_JOB_376_refusals_of_the_front_are_as_the_contracts_say(void)
     char why[512];
     struct contracts *contracts = contracts_create(why, sizeof why);
     TEST_ASSERT_(contracts != NULL, "%s", why);
-    start_as(
-        (struct testserver_options){.limits = {.head_ns = 100 * NS_PER_MS, .body_grace_ns = 100 * NS_PER_MS}},
-        prepare_refusals);
+    start_as((struct testserver_options){.limits = {.head_ns = NS_PER_S, .body_grace_ns = NS_PER_S}},
+             prepare_refusals);
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         bool listener = refusals[i].of_the_listener;
         int status = refusals[i].status;
@@ -1372,9 +1371,7 @@ static void write_filled(const char *request, char *out, size_t size)
 static void test_CTL_246_CTL_251_refusals_before_a_route_have_the_shape_of_the_paths_owner(void)
 {
     static char request[60000];
-    start_as(
-        (struct testserver_options){.limits = {.head_ns = 100 * NS_PER_MS, .body_grace_ns = 100 * NS_PER_MS}},
-        NULL);
+    start_as((struct testserver_options){.limits = {.head_ns = NS_PER_S, .body_grace_ns = NS_PER_S}}, NULL);
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) {
         write_filled(owned[i].request, request, sizeof request);
         snprintf(text, sizeof text, "%.200s", owned[i].request);

@@ -14,6 +14,7 @@
 #include "runtime/supervisor.h"
 #include "runtime/telemetry.h"
 #include "store/store.h"
+#include "tests/support/sanitized.h"
 
 int operated_status;
 char operated_head[16384];
@@ -23,6 +24,10 @@ char operated_seen[65536];
 static struct testserver server;
 static struct operated_options options;
 static char dir[64];
+
+/* Less than the default, because a verb waits 5 s for the end of an endless loop, and on a busy machine a second of a processor
+ * may take longer. */
+#define RUNAWAY_NS ((SANITIZED ? 1000 : 200) * NS_PER_MS)
 
 _Noreturn static void die(const char *what)
 {
@@ -252,6 +257,7 @@ void operated_start(const struct operated_options *o)
                                                   .routes_count = count,
                                                   .prepare = prepare,
                                                   .schedulers = 2,
+                                                  .runaway_ns = RUNAWAY_NS,
                                                   .limits.streams_max = options.streams_max},
                      &server);
 }

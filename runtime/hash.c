@@ -36,10 +36,13 @@ void hash_sip_start(struct hash_sip *sip, const struct hash_key *key)
     };
 }
 
-static void sip_add_byte(struct hash_sip *sip, unsigned char byte)
+/* At most seven bytes, as many as the word that is being filled has room for. */
+static void sip_add_few(struct hash_sip *sip, const unsigned char *bytes, size_t count)
 {
-    sip->pending |= (uint64_t)byte << (sip->length % 8 * 8);
-    sip->length++;
+    uint64_t low, high;
+    hash_load16(bytes, count, &low, &high);
+    sip->pending |= low << sip->length % 8 * 8;
+    sip->length += count;
     if (sip->length % 8 == 0) {
         sip_word(sip->v, sip->pending);
         sip->pending = 0;
@@ -49,16 +52,17 @@ static void sip_add_byte(struct hash_sip *sip, unsigned char byte)
 void hash_sip_add(struct hash_sip *sip, const void *bytes, size_t length)
 {
     const unsigned char *p = bytes;
-    for (; length > 0 && sip->length % 8 != 0; length--) {
-        sip_add_byte(sip, *p++);
-    }
-    for (; length >= 8; length -= 8, p += 8) {
+    size_t room = (8 - sip->length % 8) % 8, first = room < length ? room : length;
+    if (length == 0)
+        return;
+    if (first > 0)
+        sip_add_few(sip, p, first);
+    for (p += first, length -= first; length >= 8; length -= 8, p += 8) {
         sip_word(sip->v, hash_load64(p));
         sip->length += 8;
     }
-    for (; length > 0; length--) {
-        sip_add_byte(sip, *p++);
-    }
+    if (length > 0)
+        sip_add_few(sip, p, length);
 }
 
 uint64_t hash_sip_end(struct hash_sip *sip)

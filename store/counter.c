@@ -39,15 +39,28 @@ const char *counter_name(uint16_t counter)
 /* Of this counter and label, without making a key of them. */
 static bool is_of(const struct txn_counter *sum, uint16_t counter, struct span label)
 {
+    const uint8_t *byte = label.bytes;
+    if (label.size <= 1)
+        return sum->key.size == sizeof(counter) + label.size && key_u16(sum->key.bytes) == counter &&
+               (!label.size || sum->key.bytes[sizeof(counter)] == *byte);
     return key_u16(sum->key.bytes) == counter &&
            span_equal(span_of(sum->key.bytes + sizeof(counter), sum->key.size - sizeof(counter)), label);
+}
+
+/* Most counters have no label, or the byte of a state: 40 numbers for each of these. */
+static uint64_t first_place(uint16_t counter, struct span label)
+{
+    const uint8_t *byte = label.bytes;
+    if (label.size > 1)
+        return checksum(counter, label.bytes, label.size);
+    return counter * 40u + (label.size ? 1u + *byte : 0u);
 }
 
 /* The place of the counter's sum, or the free one where it would stand. The hash has no secret: where sums stand is
  * the order in which they are written, and that depends on the commands alone. */
 static struct txn_counter *place_of(struct txn *txn, uint16_t counter, struct span label)
 {
-    uint64_t at = checksum(counter, label.bytes, label.size);
+    uint64_t at = first_place(counter, label);
     for (;; at++) {
         struct txn_counter *sum = &txn->counters[at % TXN_COUNTERS_MAX];
         if (sum->key.size == 0 || is_of(sum, counter, label))

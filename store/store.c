@@ -1,9 +1,9 @@
 #include "store/store.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/hex.h"
 #include "store/aside.h"
 #include "store/batch.h"
 #include "store/counter.h"
@@ -259,9 +259,17 @@ void store_group(uint32_t topic, char name[STORE_GROUP_SIZE])
     snprintf(name, STORE_GROUP_SIZE, "store.topic.%u", (unsigned)topic);
 }
 
+/* For each client of a commit: snprintf took a fourteenth of a submit's time in the writer. */
 void store_part_group(uint32_t topic, uint64_t part, char name[STORE_GROUP_SIZE])
 {
-    snprintf(name, STORE_GROUP_SIZE, "store.part.%x.%" PRIx64, (unsigned)topic, part);
+    static const char word[] = "store.part.";
+    uint32_t big_topic = __builtin_bswap32(topic);
+    uint64_t big_part = __builtin_bswap64(part);
+    STATIC_ASSERT(sizeof(word) + 2 * sizeof(topic) + 1 + 2 * sizeof(part) <= STORE_GROUP_SIZE, "it fits");
+    memcpy(name, word, sizeof(word) - 1);
+    char *at = hex_write(name + sizeof(word) - 1, &big_topic, sizeof(big_topic));
+    *at++ = '.';
+    *hex_write(at, &big_part, sizeof(big_part)) = 0;
 }
 
 static bool pass_to(const struct store_part *wake, uint64_t part)

@@ -143,7 +143,7 @@ enum store_topic {
 #undef X
 };
 #define STORE_WATCHERS_MAX 8000u /* of one topic; more aren't woken */
-#define STORE_GROUP_SIZE   32
+#define STORE_GROUP_SIZE   40
 void store_group(uint32_t topic, char name[STORE_GROUP_SIZE]); /* the group's name */
 /* Who waits for a part of a topic joins this group, and the topic's own, too: what concerns all of it is told there. A wake-up for one
  * part goes to one of them; its payload is a struct store_part. Who has no use for it passes it on (store_pass_on). */

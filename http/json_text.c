@@ -1,14 +1,18 @@
 /* How a text is read: one loop that knows which container it is in. A value is scanned to its end; behind it comes a comma
  * or the end of the container. The open containers are a stack of node positions of JSON_TEXT_DEPTH_MAX.
  *
- * Strings are where the bytes are, so they are looked at eight at a time: of a word, `special` marks the bytes that need a
- * closer look (quote, backslash, control, beyond ASCII). Names that are there twice are looked for when their object ends:
- * then there is one table at a time, and it needs no more than a few KiB of stack.
+ * Strings are where the bytes are, so they are looked at eight or sixteen at a time: of these, `special` marks the bytes that
+ * need a closer look (quote, backslash, control, beyond ASCII). Names that are there twice are looked for when their object ends:
+ * then there is one table at a time, and it needs no more than a few KiB of stack. Most objects needn't be looked at, because each
+ * of their names has left another bit (name_bit) of a word.
  */
 #include "http/json_text.h"
 
 #include <math.h>
 #include <stdlib.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "runtime/hash.h"
 #include "runtime/json.h"
@@ -40,6 +44,17 @@ static inline uint64_t special(uint64_t word)
     uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
     return ((quote - ones) | (backslash - ones) | (word - ones * 0x20) | word) & highs;
 }
+
+#ifdef __SSE2__
+/* The same of sixteen bytes, exactly, a bit for each. As signed bytes those beyond ASCII are below 0x20, too. */
+static inline unsigned special16(const uint8_t *p)
+{
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i ends =
+        _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')), _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
+    return (unsigned)_mm_movemask_epi8(_mm_or_si128(ends, _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20))));
+}
+#endif
 
 static int hex_digit(uint8_t c)
 {
@@ -164,11 +179,19 @@ static const uint8_t *string_end_slowly(const uint8_t *p, const uint8_t *end, ui
 static inline const uint8_t *string_end(const uint8_t *p, const uint8_t *end, uint8_t *ret_flags,
                                         const uint8_t **ret_bad, const char **ret_why)
 {
+#ifdef __SSE2__
+    unsigned marks = 0;
+    while (end - p >= 16 && !(marks = special16(p)))
+        p += 16;
+    if (marks && *(p += __builtin_ctz(marks)) == '"')
+        return p;
+#else
     uint64_t marks = 0;
     while (end - p >= 8 && !(marks = special(hash_load64(p))))
         p += 8;
     if (marks && *(p += __builtin_ctzll(marks) >> 3) == '"')
         return p;
+#endif
     return string_end_slowly(p, end, ret_flags, ret_bad, ret_why);
 }
 
@@ -572,6 +595,14 @@ static inline bool name_same(const struct json_text *json, const struct json_nod
            memcmp(left, right, x->length) == 0;
 }
 
+/* Of a name's length and its letters at both ends, the quote of an empty one: names that are the same have the same, unless there
+ * are escapes in them. */
+static inline uint64_t name_bit(const uint8_t *begin, const struct json_node *name)
+{
+    const uint8_t *text = begin + name->at;
+    return UINT64_C(1) << ((text[1] + 3u * text[name->length - 2] + 5u * name->length) & 63);
+}
+
 /* A name that the object has twice, or NULL. Its nodes are the last ones so far. Apart from the other for its slots: pages of stack
  * that few objects need. */
 __attribute__((noinline)) static const struct json_node *name_twice_of_many(const struct json_text *json,
@@ -640,6 +671,12 @@ static inline const uint8_t *space_end(const uint8_t *p, const uint8_t *end)
     return p;
 }
 
+/* Most texts that machines write have no white space: asked before space_end, this says that at once. */
+static inline bool is_space_or_end(const uint8_t *p, const uint8_t *end)
+{
+    return p == end || *p <= ' ';
+}
+
 bool json_text_read(struct json_text *json, struct span text, const struct json_limits *limits,
                     struct json_error *ret_error)
 {
@@ -649,6 +686,8 @@ bool json_text_read(struct json_text *json, struct span text, const struct json_
     const struct json_node *twice;
     struct json_node *const nodes = json->nodes, *node, *container = NULL;
     uint16_t open[JSON_TEXT_DEPTH_MAX]; /* positions of the containers around `container` */
+    uint64_t seen[JSON_TEXT_DEPTH_MAX]; /* name_bit of the names so far, of each open object */
+    uint64_t doubtful = 0;              /* one bit for each depth: its object may have a name twice */
     uint32_t depth = 0, count = 0;
     const char *why;
     bool limit = false;
@@ -661,10 +700,8 @@ bool json_text_read(struct json_text *json, struct span text, const struct json_
     }
 
 value:
-    p = space_end(p, end);
-    why = "a value is missing";
-    if (p == end)
-        goto refused;
+    if (is_space_or_end(p, end) && (p = space_end(p, end)) == end)
+        goto no_value;
     if (count == most.nodes)
         goto too_many_nodes;
     node = &nodes[count++];
@@ -685,6 +722,8 @@ value:
         }
         if (container)
             open[depth - 1] = (uint16_t)(container - nodes);
+        seen[depth] = 0;
+        doubtful &= ~(UINT64_C(1) << depth);
         depth++;
         container = node;
         container->kind = *p == '{' ? JSON_OBJECT : JSON_ARRAY;
@@ -710,36 +749,34 @@ value:
         break;
     case 't':
         if (end - p < 4 || memcmp(p, "true", 4) != 0)
-            goto refused;
+            goto no_value;
         node->kind = JSON_TRUE;
         p += 4;
         break;
     case 'f':
         if (end - p < 5 || memcmp(p, "false", 5) != 0)
-            goto refused;
+            goto no_value;
         node->kind = JSON_FALSE;
         p += 5;
         break;
     case 'n':
         if (end - p < 4 || memcmp(p, "null", 4) != 0)
-            goto refused;
+            goto no_value;
         node->kind = JSON_NULL;
         p += 4;
         break;
     default:
-        goto refused;
+        goto no_value;
     }
     node->length = (uint32_t)(p - begin) - node->at;
     node->next = count;
 
     /* Behind a value. */
 behind:
-    p = space_end(p, end);
     if (!container)
         goto done;
-    why = "the text ends too early";
-    if (p == end)
-        goto refused;
+    if (is_space_or_end(p, end) && (p = space_end(p, end)) == end)
+        goto ends_early;
     container->count++;
     if (*p == ',') {
         if (container->kind == JSON_OBJECT) {
@@ -747,7 +784,7 @@ behind:
                 why = "an object of too many members";
                 goto limited;
             }
-            p = space_end(p + 1, end);
+            p++;
             goto name;
         }
         if (container->count == most.elements) {
@@ -757,15 +794,14 @@ behind:
         p++;
         goto value;
     }
-    why = "a comma or the container's end is missing";
     if (*p != (container->kind == JSON_OBJECT ? '}' : ']'))
-        goto refused;
+        goto no_comma;
 
 close:
     p++;
     container->length = (uint32_t)(p - begin) - container->at;
     container->next = json->count = count;
-    if (container->count > 1 && container->kind == JSON_OBJECT && (twice = name_twice(json, container))) {
+    if (doubtful >> (depth - 1) & 1 && (twice = name_twice(json, container))) {
         p = begin + twice->at;
         why = "a member of this name was there before";
         goto refused;
@@ -775,9 +811,10 @@ close:
     goto behind;
 
 name:
-    why = "a member's name is missing";
+    if (is_space_or_end(p, end))
+        p = space_end(p, end);
     if (p == end || *p != '"')
-        goto refused;
+        goto no_name;
     if (count == most.nodes)
         goto too_many_nodes;
     node = &nodes[count++];
@@ -792,20 +829,40 @@ name:
         why = "a member's name is too long";
         goto limited;
     }
-    p = space_end(p, end);
-    why = "a colon is missing";
+    uint64_t bit = name_bit(begin, node);
+    if (seen[depth - 1] & bit || node->flags & JSON_ESCAPED)
+        doubtful |= UINT64_C(1) << (depth - 1);
+    seen[depth - 1] |= bit;
+    if (is_space_or_end(p, end))
+        p = space_end(p, end);
     if (p == end || *p != ':')
-        goto refused;
+        goto no_colon;
     p++;
     goto value;
 
 done:
+    p = space_end(p, end);
     why = "something stands behind the value";
     if (p != end)
         goto refused;
     json->count = count;
     return true;
 
+no_value:
+    why = "a value is missing";
+    goto refused;
+ends_early:
+    why = "the text ends too early";
+    goto refused;
+no_comma:
+    why = "a comma or the container's end is missing";
+    goto refused;
+no_name:
+    why = "a member's name is missing";
+    goto refused;
+no_colon:
+    why = "a colon is missing";
+    goto refused;
 too_many_nodes:
     why = "too many values";
 limited:

@@ -137,6 +137,27 @@ static bool same(const char *at, size_t length, const char *name, size_t name_le
     return true;
 }
 
+/* Whether a field's name, all of whose characters a token may have, is this one in any case: `name` has as many bytes, four or more,
+ * letters in lower case and '-'. The bit that lower() adds makes either of no other character of a token. */
+static inline bool is_name(const char *at, size_t length, const char *name)
+{
+    const uint64_t bits = ONES * UPPER;
+    uint64_t first = 0, last = 0, name_first = 0, name_last = 0;
+    if (length < 8) {
+        memcpy(&first, at, 4);
+        memcpy(&last, at + length - 4, 4);
+        memcpy(&name_first, name, 4);
+        memcpy(&name_last, name + length - 4, 4);
+        return (((first | (bits >> 32)) ^ name_first) | ((last | (bits >> 32)) ^ name_last)) == 0;
+    }
+    memcpy(&first, at, 8);
+    memcpy(&last, at + length - 8, 8);
+    memcpy(&name_first, name, 8);
+    memcpy(&name_last, name + length - 8, 8);
+    return (((first | bits) ^ name_first) | ((last | bits) ^ name_last)) == 0 &&
+           (length <= 16 || same(at, length, name, length));
+}
+
 /* ---- llhttp's opinion ---- */
 
 static int stop_here(llhttp_t *llhttp)
@@ -252,7 +273,7 @@ static int find_known(struct span name)
         /* exactly the bytes that are 0: no length has the high bit */
         for (uint64_t found = ~(word + (HIGHS - ONES)) & HIGHS; found; found &= found - 1) {
             int candidate = i + __builtin_ctzll(found) / 8;
-            if (same(name.bytes, name.size, known[candidate].name, known[candidate].length))
+            if (is_name(name.bytes, name.size, known[candidate].name)) /* as long, or it were no candidate */
                 return candidate;
         }
     }
@@ -280,19 +301,19 @@ static enum parsed field_means(struct parser *p, struct head *h, struct request 
     const char *name = f->name.bytes;
     switch (f->name.size) {
     case 14:
-        if (same(name, 14, "content-length", 14))
+        if (is_name(name, 14, "content-length"))
             return length_of(p, h, f->value);
         break;
     case 17:
-        if (same(name, 17, "transfer-encoding", 17))
+        if (is_name(name, 17, "transfer-encoding"))
             return coding_of(p, h, f->value);
         break;
     case 10:
-        if (same(name, 10, "connection", 10))
+        if (is_name(name, 10, "connection"))
             connection_of(f->value, close, keep);
         break;
     case 6:
-        if (same(name, 6, "expect", 6)) {
+        if (is_name(name, 6, "expect")) {
             if (!same(f->value.bytes, f->value.size, "100-continue", 12))
                 return refuse(p, 417, "Expect must be 100-continue");
             q->expects_continue = true;

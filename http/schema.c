@@ -615,6 +615,42 @@ static void index_properties(struct compiler *c, struct schema *s)
     }
 }
 
+/* What all bounds allow for sure. False: there is one that only a comparison can tell. */
+static bool note_range(struct schema *s)
+{
+    s->sure_low = s->integer_bits == 32 ? INT32_MIN : INT64_MIN;
+    s->sure_high = s->integer_bits == 32 ? INT32_MAX : INT64_MAX;
+    for (unsigned i = 0; i < BOUND_KINDS; i++) {
+        const struct bound *bound = &s->bounds[i];
+        int64_t value = bound->value;
+        if (!bound->node)
+            continue;
+        if (!bound->small || (i == BOUND_ABOVE && value == INT64_MAX) ||
+            (i == BOUND_BELOW && value == INT64_MIN))
+            return false;
+        value += (i == BOUND_ABOVE) - (i == BOUND_BELOW);
+        if ((i == BOUND_MINIMUM || i == BOUND_ABOVE) && value > s->sure_low)
+            s->sure_low = value;
+        if ((i == BOUND_MAXIMUM || i == BOUND_BELOW) && value < s->sure_high)
+            s->sure_high = value;
+    }
+    return !s->multiple && (!s->integer_bits || s->whole);
+}
+
+/* Most values are strings and numbers of which little is asked. */
+static void note_quick(struct schema *s)
+{
+    unsigned numbers = KIND(JSON_NUMBER) | KIND_INTEGER, quick = 0;
+    s->whole = (s->types & numbers) == KIND_INTEGER;
+    if (s->values || s->constant || s->parts_count)
+        return;
+    if ((!s->types || s->types & KIND(JSON_STRING)) && !s->format && !s->pattern)
+        quick |= KIND(JSON_STRING);
+    if ((!s->types || s->types & numbers) && note_range(s))
+        quick |= KIND(JSON_NUMBER);
+    s->quick = (uint16_t)quick;
+}
+
 static bool compile(struct compiler *c, struct schema *s)
 {
     const struct json_node *required;
@@ -633,6 +669,8 @@ static bool compile(struct compiler *c, struct schema *s)
     if (s->length_min > s->length_max || s->elements_min > s->elements_max || s->members_min > s->members_max)
         return refuse(c, s->node, "a minimum is above its maximum");
     index_properties(c, s);
+    s->alias = s->node->count == 1 && s->parts_count == 1 && is_there(c, s->node, "$ref");
+    note_quick(s);
     return true;
 }
 

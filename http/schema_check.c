@@ -280,6 +280,26 @@ static bool check_string(struct check *c, const struct schema *s, const struct j
 
 /* ---- arrays and objects ---- */
 
+/* Of a value within another. False: look closely. */
+static inline bool is_quickly_valid(struct check *c, const struct schema *s, const struct json_node *node)
+{
+    if (!(s->quick >> node->kind & 1) || c->depth == SCHEMA_DEPTH_MAX || c->steps <= 0)
+        return false;
+    if (node->kind == JSON_STRING) {
+        uint32_t most = node->length - 2, least = most / (node->flags & JSON_ESCAPED ? 12 : 4);
+        if (most > s->length_max || least < s->length_min)
+            return false;
+    } else {
+        int64_t floor;
+        bool more;
+        if ((s->whole && !(node->flags & JSON_INTEGER)) || !json_floor_of(c->json, node, &floor, &more) ||
+            floor < s->sure_low || floor > s->sure_high || (more && floor == s->sure_high))
+            return false;
+    }
+    c->steps -= 1;
+    return true;
+}
+
 static bool check_count(struct check *c, const struct json_node *node, uint32_t min, uint32_t max,
                         const char *what)
 {
@@ -296,7 +316,7 @@ static bool check_array(struct check *c, const struct schema *s, const struct js
     if (s->elements)
         for (const struct json_node *at = json_first(c->json, node); at && (valid || c->result);
              at = json_after(c->json, node, at))
-            valid &= check(c, s->elements, at);
+            valid &= is_quickly_valid(c, s->elements, at) || check(c, s->elements, at);
     if (s->unique && (valid || c->result)) {
         c->steps -= node->next - (uint32_t)(node - c->json->nodes);
         if (!json_unique(c->json, node))
@@ -305,12 +325,9 @@ static bool check_array(struct check *c, const struct schema *s, const struct js
     return valid;
 }
 
-/* *next: where to look first, and then behind what was found: most members come in the order in which they are declared. */
-static inline const struct property *property_named(const struct schema *s, struct span name, uint32_t *next)
+__attribute__((noinline)) static const struct property *
+property_elsewhere(const struct schema *s, struct span name, struct name_words words, uint32_t *next)
 {
-    struct name_words words = name_words_of(name);
-    if (*next < s->properties_count && property_is(&s->properties[*next], name, words))
-        return &s->properties[(*next)++];
     uint32_t slot = (uint32_t)property_hash(name, words) & s->slots_mask;
     for (; s->slots[slot]; slot = (slot + 1) & s->slots_mask) {
         const struct property *property = &s->properties[s->slots[slot] - 1];
@@ -320,6 +337,16 @@ static inline const struct property *property_named(const struct schema *s, stru
         }
     }
     return NULL;
+}
+
+/* *next: where to look first, and then behind what was found: most members come in the order in which they are declared. */
+static inline __attribute__((always_inline)) const struct property *
+property_named(const struct schema *s, struct span name, uint32_t *next)
+{
+    struct name_words words = name_words_of(name);
+    if (*next < s->properties_count && property_is(&s->properties[*next], name, words))
+        return &s->properties[(*next)++];
+    return property_elsewhere(s, name, words, next);
 }
 
 __attribute__((noinline)) static const struct property *
@@ -332,8 +359,8 @@ property_escaped(const struct check *c, const struct schema *s, const struct jso
 }
 
 /* The property of this name, or NULL. */
-static inline const struct property *property_of(const struct check *c, const struct schema *s,
-                                                 const struct json_node *name, uint32_t *next)
+static inline __attribute__((always_inline)) const struct property *
+property_of(const struct check *c, const struct schema *s, const struct json_node *name, uint32_t *next)
 {
     struct span raw = json_raw_of(c->json, name);
     if (!s->slots)
@@ -377,7 +404,7 @@ static bool check_object(struct check *c, const struct schema *s, const struct j
         if ((!property || !property->declared) && s->closed)
             valid = defect(c, DEFECT_UNKNOWN, at, "is not known here");
         else if (schema)
-            valid &= check(c, schema, at + 1);
+            valid &= is_quickly_valid(c, schema, at + 1) || check(c, schema, at + 1);
     }
     return valid && seen == s->required;
 }
@@ -519,6 +546,8 @@ static bool has_type(const struct schema *s, const struct json_node *node)
 static bool check(struct check *c, const struct schema *s, const struct json_node *node)
 {
     bool valid = true;
+    while (s->alias) /* ends: no schema asks itself about the same value */
+        s = s->parts->schema;
     if (s->never)
         return defect(c, DEFECT_VALUE, node, "is not allowed");
     if (s->nullable && node->kind == JSON_NULL)

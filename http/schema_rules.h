@@ -54,7 +54,12 @@ struct schema {
     bool finished; /* kinds is known */
     bool bounded;  /* any of bounds or multiple */
     bool unique;
-    bool closed;                     /* no members beyond the properties */
+    bool closed; /* no members beyond the properties */
+    bool alias;  /* nothing but a $ref: the schema of its one part */
+    bool whole;  /* of the numbers integers alone */
+    uint16_t
+        quick; /* KIND bits of strings and numbers that need no more than a look at their length, or at the range below */
+    int64_t sure_low, sure_high;     /* numbers from here to there are within all bounds; others may be */
     uint32_t length_min, length_max; /* of strings, in characters; UINT32_MAX: any */
     uint32_t elements_min, elements_max;
     uint32_t members_min, members_max;

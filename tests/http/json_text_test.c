@@ -216,12 +216,12 @@ static void unsound_texts(void)
 static void every_byte_at_every_place(void)
 {
     for (unsigned byte = 0; byte < 256; byte++)
-        for (unsigned place = 1; place < 20; place++) {
+        for (unsigned place = 1; place < 50; place++) {
             struct json_text json;
             bool sound, wanted = byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
-            char around[22];
+            char around[52];
             memset(around, 'x', sizeof around);
-            around[0] = around[21] = '"';
+            around[0] = around[51] = '"';
             around[place] = (char)byte;
             sound = read_into(&json, nodes, span_of(around, sizeof around), NULL);
             if (byte == '"')
@@ -692,6 +692,54 @@ static void uniqueness_of_many(void)
     text_size = 0;
 }
 
+/* An object of `count` names of which the one at `twice` is the one at `first` again, or none is; each has an object of its own with
+ * the same names between. */
+static bool names_are_taken(unsigned count, unsigned first, unsigned twice, bool escaped)
+{
+    char name[16];
+    text_size = 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned which = i == twice ? first : i;
+        if (escaped && i == twice)
+            snprintf(name, sizeof name, "\\u006e%u", which);
+        else
+            snprintf(name, sizeof name, "n%u", which);
+        add(i ? ",\"" : "{\"", 1);
+        add(name, 1);
+        add("\":{\"n0\":[{}],\"n1\":{\"n0\":0}}", 1);
+    }
+    add("}", 1);
+    return built_is_sound(NULL);
+}
+
+static void a_name_twice_at_every_place(void)
+{
+    for (unsigned count = 2; count < 24; count++) {
+        TEST_CHECK_(names_are_taken(count, 0, count, false), "%u names", count);
+        for (unsigned first = 0; first < count; first++)
+            for (unsigned twice = first + 1; twice < count; twice++)
+                TEST_CHECK_(!names_are_taken(count, first, twice, false) &&
+                                !names_are_taken(count, first, twice, true),
+                            "of %u names %u is %u", count, twice, first);
+    }
+}
+
+/* Of another depth, or of another object at the same one, they are others. */
+static void names_of_different_objects(void)
+{
+    struct json_text json;
+    static const char *const sound[] = {"[{\"a\":1},{\"a\":1}]", "{\"a\":{\"a\":{\"a\":1}}}",
+                                        "{\"a\":{\"b\":1,\"\\u0063\":2},\"b\":{\"a\":1}}",
+                                        "[{\"ab\":1,\"a_b\":2},{\"x\":[{\"x\":{}}]}]", "{\"\":1,\"a\":2}"};
+    static const char *const unsound[] = {"{\"\":1,\"\":2}", "{\"a\":{\"b\":1},\"a\":2}",
+                                          "[{\"a\":[{}]},{\"a\":1,\"\\u0061\":2}]",
+                                          "{\"\\u0061\":1,\"a\":2}"};
+    for (size_t i = 0; i < sizeof sound / sizeof *sound; i++)
+        TEST_CHECK_(read_into(&json, nodes, span_text(sound[i]), NULL), "%s", sound[i]);
+    for (size_t i = 0; i < sizeof unsound / sizeof *unsound; i++)
+        TEST_CHECK_(!read_into(&json, nodes, span_text(unsound[i]), NULL), "%s", unsound[i]);
+}
+
 /* CTL: 1000 names that an unkeyed hash would put into one slot, none of them twice, then one of them. */
 static void names_of_equal_hash(void)
 {
@@ -760,6 +808,8 @@ TEST_LIST
     {"numbers are compared exactly", numbers_are_compared_exactly},
     {"sameness", sameness},
     {"uniqueness of many", uniqueness_of_many},
+    {"a name twice at every place", a_name_twice_at_every_place},
+    {"names of different objects", names_of_different_objects},
     {"names of equal hash", names_of_equal_hash},
     {"pointers", pointers},
     {NULL, NULL},

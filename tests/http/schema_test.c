@@ -42,6 +42,28 @@ static const char *defects_of(const struct schema *schema, const char *value)
     return text;
 }
 
+/* The same answer when the value stands within another: those are looked at in a shorter way first. */
+static void check_within(const char *schema_text, const char *value, bool valid)
+{
+    static const char *const around[][2] = {{"{\"items\":%s}", "[%s]"},
+                                            {"{\"additionalProperties\":%s}", "{\"a\":%s}"},
+                                            {"{\"properties\":{\"a\":%s}}", "{\"b\":7,\"a\":%s}"}};
+    char schema_room[4096], value_room[4096];
+    if (strstr(schema_text, "$ref") || strlen(schema_text) + strlen(value) > 4000)
+        return;
+    for (size_t i = 0; i < sizeof around / sizeof *around; i++) {
+        snprintf(schema_room, sizeof schema_room, around[i][0], schema_text);
+        snprintf(value_room, sizeof value_room, around[i][1], value);
+        struct schemas *schemas = schemas_create(span_text(schema_room), why, sizeof why);
+        const struct schema *schema = schemas ? schemas_at(schemas, "", why, sizeof why) : NULL;
+        TEST_ASSERT_(schema != NULL, "%s: %s", schema_room, why);
+        struct json_text json = read_value(value_room);
+        TEST_CHECK_(schema_check(schema, &json, json_root(&json), NULL) == valid, "%s of %s", schema_room,
+                    value_room);
+        schemas_destroy(schemas);
+    }
+}
+
 static void check_case(const char *schema_text, const char *value, const char *wanted)
 {
     struct schemas *schemas = schemas_create(span_text(schema_text), why, sizeof why);
@@ -52,6 +74,7 @@ static void check_case(const char *schema_text, const char *value, const char *w
     TEST_CHECK_(strcmp(got, wanted) == 0, "%s\n    of %s\n    says \"%s\"\n    not  \"%s\"", schema_text,
                 value, got, wanted);
     schemas_destroy(schemas);
+    check_within(schema_text, value, wanted[0] == 0);
 }
 
 struct one {
@@ -152,6 +175,18 @@ static void numbers(void)
         {"{\"maximum\":99999999999999999999}", "99999999999999999999", ""},
         {"{\"maximum\":10}", "1e1", ""},
         {"{\"maximum\":10}", "10.01", "RANGE : must be at most 10"},
+        {"{\"maximum\":10}", "10.0", ""},
+        {"{\"maximum\":10}", "9.99", ""},
+        {"{\"minimum\":3,\"maximum\":2}", "2", "RANGE : must be at least 3"},
+        {"{\"exclusiveMaximum\":3}", "2.5", ""},
+        {"{\"exclusiveMaximum\":-9223372036854775808}", "-9223372036854775808",
+         "RANGE : must be below -9223372036854775808"},
+        {"{\"exclusiveMinimum\":9223372036854775807}", "9223372036854775807",
+         "RANGE : must be above 9223372036854775807"},
+        {"{\"exclusiveMinimum\":9223372036854775807}", "9223372036854775807.5", ""},
+        {"{\"type\":\"integer\",\"minimum\":1}", "1.0", ""},
+        {"{\"type\":\"integer\",\"minimum\":1}", "1.5", "TYPE : must be an integer"},
+        {"{\"type\":\"integer\"}", "99999999999999999999", "RANGE : must be an integer of 64 bits"},
         {"{\"exclusiveMinimum\":0}", "0", "RANGE : must be above 0"},
         {"{\"exclusiveMinimum\":0}", "0.1", ""},
         {"{\"exclusiveMaximum\":1}", "1.0", "RANGE : must be below 1"},
@@ -364,6 +399,8 @@ static void references(void)
          "2", "RANGE : must be at least 3; RANGE : must be at most 1"},
         {"{\"properties\":{\"next\":{\"$ref\":\"#\"},\"v\":{\"type\":\"integer\"}}}",
          "{\"v\":1,\"next\":{\"v\":2,\"next\":{\"v\":\"\"}}}", "TYPE /next/next/v: must be an integer"},
+        {"{\"items\":{\"$ref\":\"#/x-a\"},\"x-a\":{\"$ref\":\"#/x-b\"},\"x-b\":{\"minimum\":3}}", "[3,2]",
+         "RANGE /1: must be at least 3"},
         {"{\"items\":{\"$ref\":\"#\"},\"type\":\"array\"}", "[[],[[]],[[1]]]",
          "TYPE /2/0/0: must be an array"},
         {"{\"$ref\":\"#\\/x-\\u0061\",\"x-a\":{\"type\":\"string\"}}", "1", "TYPE : must be a string"},

@@ -361,7 +361,8 @@ static void take(struct worker *w, struct task *t)
     run(w, t);
 }
 
-/* What has become of a claim. Without a job: some were set aside, and there may be one behind them. */
+/* What has become of a claim. Without a job: some were set aside, and there may be one behind them. ERR_NOT_FOUND: it was given before,
+ * and is heard of here for the second time, or was lost on its way, and then the end of its lease brings the job back. */
 static void given(struct worker *w, const struct message *m)
 {
     struct store_given head;
@@ -369,6 +370,8 @@ static void given(struct worker *w, const struct message *m)
     ASSERT(m->size >= sizeof(head));
     memcpy(&head, m->payload, sizeof(head));
     size_t size = m->size - sizeof(head);
+    if (head.error == ERR_NOT_FOUND && head.number != w->stood)
+        return;
     if (head.number == w->stood)
         w->stood = 0;
     if (head.error) {

@@ -109,7 +109,8 @@ enum error store_hear(uint64_t ref, void *ret_bytes, size_t room, size_t *ret_si
 /* A command that waits in the writer: refused with ERR_NOT_FOUND it stands there, and is applied again in the very batch that has
  * something for it (txn_wake_one), so one commit has both. What becomes of it at last is a message, STORE_GIVEN; `number` is
  * the submitter's name for it, which he doesn't use twice. With `again` it is another version of one that stands: that is applied now,
- * and if none stands by this name it was given already, and this does nothing. A class with a topic; at most one of an actor.
+ * and if none stands by this name it was given already: then STORE_GIVEN says ERR_NOT_FOUND, behind what was given if that has arrived,
+ * and alone if it met a full mailbox. A class with a topic; at most one of an actor.
  *
  * It is gone when its actor ends, or the writer: who has one joins its topic's group, and a new writer wakes all of that.
  * *ret_writer: where it stands. ERR_UNAVAILABLE, ERR_FULL, ERR_INVALID, ERR_MEMORY: it doesn't. */

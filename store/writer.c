@@ -201,9 +201,8 @@ static void take_standing(struct writer *w, const struct message *m)
         head.again ? standing_find(&w->standing, m->from, head.number) : standing_new(&w->standing);
     if (head.again)
         standing_tidy(&w->standing, STANDING_LOOKS);
-    if (!stand) {
-        if (!head.again) /* else what became of it is on its way to him */
-            give(m->from, head.number, ERR_FULL, NULL);
+    if (!stand) { /* again: behind what became of it, or instead, where his mailbox had no room for that */
+        give(m->from, head.number, head.again ? ERR_NOT_FOUND : ERR_FULL, NULL);
         return;
     }
     stand->who = m->from;

@@ -808,6 +808,34 @@ static void storm_body(void)
     end_serving();
 }
 
+/* What it is given is lost where its mailbox is full: the job comes back with its lease, and it works on. */
+static void flooded_body(void)
+{
+    serve(1);
+    actor_pid worker = served[JOB_SHARDS];
+    actor_sleep(actor_deadline_ms(2000)); /* its claim stands */
+    actor_suspend(worker);
+    stage_settle();
+    for (int i = 0; i < 100 && actor_cast(worker, 4242, NULL, 0) == OK; i++)
+        stage_settle();
+    EXPECT(actor_cast(worker, 4242, NULL, 0) == ERR_FULL);
+    submit(1, WORK_KIND_SUCCESS_FAST);
+    stage_settle();
+    EXPECT(job_of(1).state == JOB_ASSIGNED);
+    actor_resume(worker);
+    submit(2, WORK_KIND_SUCCESS_FAST);
+    until_final(2, 10);
+    EXPECT(job_of(2).state == JOB_SUCCEEDED);
+    until_final(1, 60);
+    EXPECT(job_of(1).state == JOB_SUCCEEDED && job_of(1).attempt == 1);
+    end_serving();
+}
+
+static void test_flooded(void)
+{
+    run(flooded_body);
+}
+
 static void test_storm(void)
 {
     run(storm_body);
@@ -836,6 +864,7 @@ TEST_LIST
     {"AMB-J-33: cancelled, and learnt by heartbeat", test_cancelled_quietly},
     {"D9: a wall clock that leaps", test_leap},
     {"J2, J3, J6, J7: kills at random", test_storm},
+    {"A8: a job that meets a full mailbox", test_flooded},
     {"one of those outside is woken, who waits for that kind", test_one_outside_is_woken},
     {"JOB-316: a runner that is started again", test_started_again_JOB_316},
     {"JOB-202, JOB-282, JOB-314: dies right behind its claim",

@@ -278,7 +278,7 @@ static void test_dead(void)
     run(dead_body);
 }
 
-/* Another version of one that stands takes its place; of one that was given already nothing comes. */
+/* Another version of one that stands takes its place; of one that was given already that is said, and nothing done. */
 static void again_body(void)
 {
     writer = stage_writer();
@@ -289,6 +289,8 @@ static void again_body(void)
     submit(1);
     EXPECT(gives(1, 1));
     EXPECT(stand_as("worker:5", 1, true, 0) == OK);
+    struct given twice = given();
+    EXPECT(twice.head.number == 1 && twice.head.error == ERR_NOT_FOUND && !twice.job);
     EXPECT(gives_nothing() && standing() == 0);
     submit(2);
     EXPECT(found(2).state == JOB_QUEUED);

@@ -23,6 +23,7 @@ const struct example examples[] = {
     {COMMAND_CHAOS_RUN, "chaos run kill-writer --yes", "the store's writer, under load"},
     {COMMAND_CHAOS_RUN, "chaos run all --skip clock-jump --report-dir reports --yes",
      "everything but the clock"},
+    {COMMAND_SIM, "sim --seed 7 --scenario crashes", "0: nothing was found"},
     {COMMAND_RELOAD, "reload", "as SIGHUP: all of the settings or none"},
     {COMMAND_LOG_LEVEL, "log level debug --reason 'slow submits'", "until the next start, or the next level"},
     {COMMAND_CLOCK_ADVANCE, "clock advance 30d", "what is due within thirty days is due now"},

@@ -22,6 +22,7 @@
 #include "config/outside.h"
 #include "config/routes.h"
 #include "config/settings.h"
+#include "config/sim_command.h"
 #include "config/sockets.h"
 #include "config/top.h"
 #include "config/topology.h"
@@ -281,6 +282,7 @@ int main(int argc, char *argv[])
         [COMMAND_KILL] = command_kill,
         [COMMAND_CHAOS_LIST] = command_chaos_list,
         [COMMAND_CHAOS_RUN] = command_chaos_run,
+        [COMMAND_SIM] = command_sim,
         [COMMAND_RELOAD] = command_reload,
         [COMMAND_LOG_LEVEL] = command_log_level,
         [COMMAND_CLOCK_ADVANCE] = command_clock_advance,

@@ -55,6 +55,7 @@ struct intensity {
     X(CHAOS_LIST, "chaos list", "", "print the scenarios of chaos, and what must hold in each")             \
     X(CHAOS_RUN, "chaos run", "SCENARIO",                                                                   \
       "do a scenario, or all, to a running server, and judge it from outside")                              \
+    X(SIM, "sim", "", "run one seed of the simulator: the whole server, and faults at every seam")          \
     X(RELOAD, "reload", "", "have a running server read its settings again")                                \
     X(LOG_LEVEL, "log level", "LEVEL", "change what a running server writes to its log")                    \
     X(CLOCK_ADVANCE, "clock advance", "TIME", "move the clock of a server that is tried out (dev) forward") \
@@ -506,8 +507,10 @@ enum option_mark {
     X(client_url, "client.url", TEXT, FOR(CHAOS_RUN), 0, 0, MARK_CALL, "", "URL",                            \
       "where clients connect, instead of the first address of the server's http.listen: http://HOST:PORT "   \
       "or unix:PATH")                                                                                        \
-    X(seed, "seed", TEXT, FOR(CHAOS_RUN), 0, 0, MARK_CALL, "1", "number",                                    \
+    X(seed, "seed", TEXT, FOR(CHAOS_RUN) | FOR(SIM), 0, 0, MARK_CALL, "1", "number",                         \
       "from which it is drawn who is hit")                                                                   \
+    X(scenario, "scenario", TEXT, FOR(SIM), 0, 0, MARK_CALL, "mixed", "name",                                \
+      "which faults there are: mixed, calm, crashes, actors or net")                                         \
     X(full, "full", FLAG, FOR(CHAOS_RUN), 0, 0, MARK_CALL, "false", "",                                      \
       "everybody is hit, not only those that are drawn")                                                     \
     X(rate, "rate", COUNT, FOR(CHAOS_RUN), 1, 1000, MARK_CALL, "40", "requests", "of the load, a second")    \

@@ -442,7 +442,7 @@ $(CUTTERS): $(B)/%: $(B)/%.o $(CHAOS_A) $(SUPPORT) $(HOUSE) $(LIBRARY)
 	$(run)$(LINK) $(CHAOS_LINK) -o $@ $^ $(CORO_LIBS) $(LIBS_STATIC)
 $(B)/chaos/powercut: private CHAOS_LINK := $(DISK_WRAP)
 # chaos/world.c stands around the whole server.
-WORLD_CALLS := env_real contracts_create fetch_begin send sendmsg accept4
+WORLD_CALLS := env_real contracts_create fetch_begin sim_trace_add pool_take_slow send sendmsg accept4
 $(B)/chaos/sim: private CHAOS_LINK := $(DISK_WRAP) $(foreach c,$(WORLD_CALLS),-Wl,--wrap=$c)
 
 $(FUZZED):

@@ -1,7 +1,13 @@
+#define _GNU_SOURCE
 #include "chaos/auditor.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "chaos/saga.h"
 #include "store/check.h"
@@ -43,6 +49,9 @@ static void judge_job(const struct order *o, const struct job *job, bool at_rest
                      o->events);
     if (at_rest && !job_state_final(job->state))
         saga_violate("the store: job %u is %s at rest (J6)", o->number, job_state_name(job->state));
+    if (at_rest && !receiver_was_told(&saga->receiver, o->id, o->client, job->state))
+        saga_violate("job %u is %s at rest, and who has ordered it was never told (O1, O2)", o->number,
+                     job_state_name(job->state));
 }
 
 void auditor_orders(struct store *store, bool at_rest)
@@ -69,6 +78,51 @@ void auditor_orders(struct store *store, bool at_rest)
     if (at_rest && rows != known)
         saga_violate("the store has %llu jobs, and %llu were ordered (I1)", (unsigned long long)rows,
                      (unsigned long long)known);
+    view_close(view);
+}
+
+/* One bit of the value, wherever its bytes lie in the file: in the page that is read, and in older ones. */
+static bool turn_over(const char *data_file, const void *value, size_t size, uint32_t bit)
+{
+    struct stat stat;
+    bool any = false;
+    int fd = open(data_file, O_RDWR | O_CLOEXEC);
+    uint8_t *file = fd >= 0 && fstat(fd, &stat) == 0
+                        ? mmap(NULL, (size_t)stat.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                        : MAP_FAILED;
+    uint8_t *wanted = malloc(size);
+    if (file != MAP_FAILED && wanted) {
+        const uint8_t *end = file + stat.st_size;
+        memcpy(wanted, value, size);
+        for (uint8_t *at = file; (at = memmem(at, (size_t)(end - at), wanted, size)) != NULL; any = true)
+            at[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    free(wanted);
+    if (file != MAP_FAILED)
+        (void)munmap(file, (size_t)stat.st_size);
+    if (fd >= 0)
+        close(fd);
+    return any;
+}
+
+void auditor_damage(struct store *store, const char *data_file, struct dice *dice)
+{
+    const struct order *o = saga->orders_count ? &saga->orders[dice_below(dice, saga->orders_count)] : NULL;
+    struct view *view = o && o->known ? view_open_outside(store, LANE) : NULL;
+    struct uuid id;
+    struct job job;
+    if (!view)
+        return;
+    bool good = uuid_parse(o->id, strlen(o->id), &id);
+    struct key key = key_of_uuid(&id);
+    MDB_val wanted = {.mv_size = key.size, .mv_data = key.bytes}, value;
+    good = good && mdb_get(view->txn.mdb, store->environment.tables[TABLE_JOBS], &wanted, &value) == 0 &&
+           turn_over(data_file, value.mv_data, value.mv_size, dice_below(dice, (uint32_t)value.mv_size * 8));
+    enum error e = good ? job_read(&view->txn, &id, &job) : ERR_DAMAGED;
+    if (e != ERR_DAMAGED)
+        saga_violate("job %u has a bit turned over, and reading it says %s (S6)", o->number, error_name(e));
+    if (good)
+        SOMETIMES(DAMAGED);
     view_close(view);
 }
 

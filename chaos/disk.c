@@ -22,7 +22,9 @@ static struct {
     struct dice dice;
     struct disk_faults faults;
     uint32_t calls_left;
-    uint64_t failed_syncs;
+    uint64_t failed_syncs, failed_rooms;
+    uint32_t times_left;
+    void (*on_failure)(int);
     void (*witness)(int, struct disk_entry *);
     struct disk_entry *log;
     uint32_t count;
@@ -129,7 +131,7 @@ bool disk_record(const char *base, uint64_t seed)
     disk.count = 0;
     disk.used = 0;
     disk.files_count = 0;
-    disk.failed_syncs = 0;
+    disk.failed_syncs = disk.failed_rooms = 0;
     disk.full = false;
     disk.paused = 0;
     memset(disk.file_of, 0xff, sizeof(disk.file_of));
@@ -161,6 +163,7 @@ void disk_fail(struct disk_faults faults)
     disk.dead = false;
     disk.counting = faults.dies_after > 0;
     disk.calls_left = faults.dies_after;
+    disk.times_left = faults.times;
 }
 
 bool disk_dead(void)
@@ -196,6 +199,16 @@ uint64_t disk_failed_syncs(void)
     return disk.failed_syncs;
 }
 
+uint64_t disk_failed_rooms(void)
+{
+    return disk.failed_rooms;
+}
+
+void disk_on_failure(void (*failed)(int code))
+{
+    disk.on_failure = failed;
+}
+
 uint32_t disk_file(const char *path)
 {
     struct stat found;
@@ -218,12 +231,33 @@ static bool dead(void)
 
 static bool strikes(uint32_t of_thousand)
 {
-    return of_thousand > 0 && dice_below(&disk.dice, 1000) < of_thousand;
+    if (of_thousand == 0 || (disk.faults.times && disk.times_left == 0) ||
+        dice_below(&disk.dice, 1000) >= of_thousand)
+        return false;
+    disk.times_left -= disk.faults.times > 0;
+    return true;
 }
 
 static int failing_code(void)
 {
     return disk.faults.code ? disk.faults.code : EIO;
+}
+
+static void note_failure(void)
+{
+    disk.failed_syncs++;
+    if (disk.on_failure)
+        disk.on_failure(failing_code());
+}
+
+/* Growing a file of ours fails for want of room. */
+static bool has_no_room(int file)
+{
+    if (file == NOT_OURS || !strikes(disk.faults.room_fails))
+        return false;
+    disk.failed_rooms++;
+    errno = ENOSPC;
+    return true;
 }
 
 /* ---- descriptors and names ---- */
@@ -459,7 +493,7 @@ static ssize_t written(int fd, int file, uint64_t at, ssize_t size)
     sync->of = index;
     if (fails) {
         sync->outcome = dice_below(&disk.dice, 2) ? DISK_LANDED : DISK_LOST;
-        disk.failed_syncs++;
+        note_failure();
     }
     errno = fails ? failing_code() : code;
     return fails ? -1 : size;
@@ -518,6 +552,8 @@ int __wrap_ftruncate(int fd, off_t size)
     if (file != NOT_OURS && dead())
         return -1;
     off_t before = size_of(fd);
+    if (size > before && has_no_room(file))
+        return -1;
     int code = __real_ftruncate(fd, size);
     enter_size(fd, file, before);
     return code;
@@ -529,6 +565,8 @@ int __wrap_fallocate(int fd, int mode, off_t at, off_t size)
     if (file != NOT_OURS && dead())
         return -1;
     off_t before = size_of(fd);
+    if (mode == 0 && has_no_room(file))
+        return -1;
     int code = __real_fallocate(fd, mode, at, size);
     enter_size(fd, file, before);
     return code;
@@ -540,6 +578,8 @@ int __wrap_posix_fallocate(int fd, off_t at, off_t size)
     if (file != NOT_OURS && dead())
         return EIO;
     off_t before = size_of(fd);
+    if (has_no_room(file))
+        return ENOSPC;
     int code = __real_posix_fallocate(fd, at, size);
     enter_size(fd, file, before);
     return code;
@@ -562,7 +602,7 @@ static int synced(int fd, int file)
         return 0;
     entry->outcome = DISK_HALF;
     entry->value = dice_draw(&disk.dice);
-    disk.failed_syncs++;
+    note_failure();
     errno = failing_code();
     return -1;
 }

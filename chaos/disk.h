@@ -60,7 +60,9 @@ struct disk_entry {
 
 struct disk_faults {
     uint32_t sync_fails, through_fails; /* of 1,000 */
+    uint32_t room_fails;                /* of 1,000: a file has no room to grow (ENOSPC); what it is stays */
     int code;                           /* what failing calls say; 0: EIO */
+    uint32_t times;                     /* after so many failures no more; 0: without end */
     uint32_t dies_after;                /* calls that change anything; 0: it lives */
 };
 
@@ -80,6 +82,9 @@ void disk_witness(void (*witness)(int fd, struct disk_entry *entry));
 const struct disk_entry *disk_log(uint32_t *ret_count);
 bool disk_full(void);
 uint64_t disk_failed_syncs(void);
+uint64_t disk_failed_rooms(void);
+/* Called at each sync or write through that fails, with what it says. */
+void disk_on_failure(void (*failed)(int code));
 /* The file's number in the log; DISK_FILES_MAX: never seen. */
 uint32_t disk_file(const char *path);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "chaos/auditor.h"
@@ -26,22 +27,37 @@ enum {
     ROOM_BYTES = 16 << 20,
     WARM_DAYS = 20,
     DAY_S = 86400 - 300,
-    LIFE_SECONDS = 60, /* of a life on the real clock: one that hangs is killed */
+    STILL_STEPS_MAX = 100000, /* without any time going by: somebody runs and runs */
+    BREATH_STEPS = 512,
+    CUT_BEHIND_STEPS = 400,
+    BREATH_SECONDS = 10, /* of the processor for so many steps: within one of them somebody runs and runs */
+    NEVER_BROKEN = -1,
 };
 
 static struct {
     struct world *world;
     char left[WORLD_PATH_MAX], disk[WORLD_PATH_MAX], store[WORLD_PATH_MAX], next[WORLD_PATH_MAX];
+    char last_words[WORLD_PATH_MAX];
     char args[WORLD_ARGS_MAX][ARG_SIZE];
     const char *pointers[WORLD_ARGS_MAX];
     uint32_t args_count;
-    uint64_t failed_syncs, grown, safety_began;
+    uint64_t failed_syncs, failed_rooms, grown, safety_began;
+    uint64_t grew_at;                      /* the step */
+    uint32_t escalations, doubts, endings; /* of the warden's, that were counted */
+    bool once;                             /* the next sync that fails would succeed when tried again */
+    uint64_t still_since, still_steps;     /* the virtual time, and steps since it has changed */
+    int64_t broken;                        /* commits when a sync failed for good; NEVER_BROKEN */
     bool tight;
-} life;
+} life = {.broken = NEVER_BROKEN};
 
 struct world *life_world(void)
 {
     return life.world;
+}
+
+void life_note_answer(void)
+{
+    saga->answered = true;
 }
 
 static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *ftw)
@@ -113,6 +129,7 @@ static void name_places(void)
     snprintf(life.disk, sizeof(life.disk), "%s/disk", dir);
     snprintf(life.store, sizeof(life.store), "%s/disk/store", dir);
     snprintf(life.next, sizeof(life.next), "%s/next", dir);
+    snprintf(life.last_words, sizeof(life.last_words), "%s/" LIFE_LAST_WORDS, dir);
 }
 
 static bool begin_disk(void)
@@ -155,6 +172,8 @@ static void note_world(void)
 static _Noreturn void end(enum ending ending)
 {
     note_world();
+    if (!saga->answered)
+        SOMETIMES(IDLE_LIFE);
     if (saga_violated()) {
         keep_log();
         ending = ENDING_VIOLATED;
@@ -214,6 +233,8 @@ static bool build_left(void)
 static _Noreturn void end_by_power(void)
 {
     SOMETIMES(CUT);
+    if (life.grew_at && saga->steps < life.grew_at + CUT_BEHIND_STEPS)
+        SOMETIMES(CUT_AFTER_GROWTH);
     if (!build_left()) {
         saga_violate("the harness: what the power left can't be built");
         end(ENDING_VIOLATED);
@@ -240,6 +261,13 @@ static _Noreturn void end_somehow(void)
     if (!saga->options.days && dice_below(&saga->crash_dice, 2)) /* many days aren't recorded */
         end_by_power();
     end_killed();
+}
+
+bool life_salvage(void)
+{
+    name_places();
+    life_clean(life.left);
+    return rename(life.disk, life.left) == 0;
 }
 
 /* ---- the start ---- */
@@ -345,11 +373,18 @@ static void note_killed(void)
                  {"supervisor", SOMETIMES_KILLED_SUPERVISOR}, {"connection", SOMETIMES_KILLED_CONNECTION},
                  {"listener", SOMETIMES_KILLED_LISTENER},     {"relay", SOMETIMES_KILLED_RELAY},
                  {"outbound", SOMETIMES_KILLED_OUTBOUND}};
-    char class[WORLD_CLASS_MAX];
-    world_killed(life.world, class);
-    for (size_t i = 0; class[0] && i < sizeof(names) / sizeof(*names); i++)
-        if (strcmp(class, names[i].class) == 0)
+    struct world_strike strike;
+    if (!world_struck(life.world, &strike))
+        return;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strcmp(strike.class, names[i].class) == 0)
             saga->seen[names[i].what]++;
+    if (strike.newborn)
+        SOMETIMES(KILLED_NEWBORN);
+    if (strike.together)
+        SOMETIMES(KILLED_TOGETHER);
+    if (strike.busy && strcmp(strike.class, "store.writer") == 0)
+        SOMETIMES(KILLED_BUSY);
 }
 
 static void move_wall(int64_t by)
@@ -382,6 +417,12 @@ static void stall(void)
     uint64_t ms =
         dice_below(&saga->dice, 4) ? 1 + dice_below(&saga->dice, 300) : 1 + dice_below(&saga->dice, 40000);
     SOMETIMES(STALL);
+    for (uint32_t i = 0; i < saga->orders_count; i++) {
+        const struct lease *l = &saga->orders[i].lease;
+        if (l->attempt && !l->ended && l->life == saga->life && l->at_least > saga->now &&
+            l->at_most < saga->now + ms * NS_PER_MS)
+            SOMETIMES(STALL_OVER_LEASE);
+    }
     sim_clock_advance(world_sim(life.world), ms * NS_PER_MS);
 }
 
@@ -399,11 +440,13 @@ static void strike(enum fault_kind kind)
     case FAULT_MIDWAY:
         disk_fail((struct disk_faults){.dies_after = 1 + dice_below(&saga->dice, 14)});
         break;
-    case FAULT_SYNCS:
-        disk_fail((struct disk_faults){.sync_fails = 1000});
+    case FAULT_SYNCS: /* once, or as often as it is tried */
+        life.once = dice_below(&saga->dice, 2);
+        disk_fail((struct disk_faults){.sync_fails = 1000, .times = life.once});
         break;
     case FAULT_THROUGHS:
-        disk_fail((struct disk_faults){.through_fails = 1000});
+        life.once = dice_below(&saga->dice, 2);
+        disk_fail((struct disk_faults){.through_fails = 1000, .times = life.once});
         break;
     case FAULT_FULL:
         disk_fail((struct disk_faults){.sync_fails = 1000, .code = ENOSPC});
@@ -413,6 +456,15 @@ static void strike(enum fault_kind kind)
         break;
     case FAULT_STALLS:
         stall();
+        break;
+    case FAULT_FLOODS:
+        world_flood_one(life.world, dice_draw(&saga->dice));
+        break;
+    case FAULT_ALLOCS:
+        world_faults.memory_after = 1 + dice_below(&saga->dice, 12);
+        break;
+    case FAULT_ROOM:
+        disk_fail((struct disk_faults){.room_fails = 1000, .times = 1 + dice_below(&saga->dice, 4)});
         break;
     default:
         break;
@@ -424,21 +476,17 @@ static void plan_next(enum fault_kind kind)
     saga->next[kind] = saga->steps + 1 + dice_below(&saga->dice, 2 * saga->knobs.strikes[kind] + 1);
 }
 
-static bool is_planned(uint32_t kind)
-{
-    return kind <= FAULT_STALLS;
-}
-
 static void let_faults_happen(void)
 {
     for (uint32_t kind = 0; kind < FAULT_COUNT; kind++) {
-        if (!is_planned(kind) || !saga_on(kind))
+        if (!fault_planned(kind) || !saga_on(kind))
             continue;
         if (saga->next[kind] == 0)
             plan_next(kind);
         if (saga->steps < saga->next[kind])
             continue;
         plan_next(kind);
+        saga->strikes++;
         strike(kind);
     }
 }
@@ -449,6 +497,7 @@ static void set_world_faults(void)
     world_faults.send_halves = saga_on(FAULT_HALVES) ? rate : 0;
     world_faults.send_waits = saga_on(FAULT_HALVES) ? rate / 2 : 0;
     world_faults.accept_fails = saga_on(FAULT_ACCEPTS) ? saga->knobs.strikes[FAULT_ACCEPTS] : 0;
+    world_faults.memory_after = 0;
 }
 
 /* ---- what a step has brought ---- */
@@ -462,8 +511,62 @@ static void note_disk(void)
     if (disk_failed_syncs() > life.failed_syncs) {
         life.failed_syncs = disk_failed_syncs();
         SOMETIMES(SYNC_FAILED);
+        if (life.once)
+            SOMETIMES(SYNC_FAILED_ONCE);
         disk_fail((struct disk_faults){0});
     }
+    if (disk_failed_rooms() > life.failed_rooms) {
+        life.failed_rooms = disk_failed_rooms();
+        SOMETIMES(NO_ROOM);
+    }
+}
+
+/* A sync that failed has dropped what it was for; a second one that succeeds lies. */
+static void note_failure(int code)
+{
+    if (life.world && code != ENOSPC && life.broken == NEVER_BROKEN)
+        life.broken = (int64_t)atomic_load(&world_store(life.world)->commits);
+}
+
+static void judge_broken(void)
+{
+    int64_t commits =
+        life.broken == NEVER_BROKEN ? 0 : (int64_t)atomic_load(&world_store(life.world)->commits);
+    if (life.broken != NEVER_BROKEN && commits > life.broken)
+        saga_violate("a sync failed after %lld commits, and there are %lld (S3)", (long long)life.broken,
+                     (long long)commits);
+}
+
+static void judge_tree(void)
+{
+    const struct warden *w = world_warden(life.world);
+    const char *finding = world_finding(life.world);
+    if (*finding)
+        saga_violate("the tree: %s", finding);
+    saga->seen[SOMETIMES_ESCALATED] += w->escalations - life.escalations;
+    saga->seen[SOMETIMES_ORPHANED] += w->doubts - life.doubts;
+    saga->seen[SOMETIMES_ENDED_IN_ORDER] += w->endings - life.endings;
+    life.escalations = w->escalations;
+    life.doubts = w->doubts;
+    life.endings = w->endings;
+}
+
+/* Somebody runs and runs: that is seen by steps, so each seed says it at the same place. */
+static void judge_standstill(void)
+{
+    if (saga->now != life.still_since) {
+        life.still_since = saga->now;
+        life.still_steps = 0;
+    }
+    if (++life.still_steps > STILL_STEPS_MAX)
+        saga_violate("the process hangs: %u steps, and no time goes by", STILL_STEPS_MAX);
+}
+
+/* And within a step by its time on the processor: then the process ends by SIGVTALRM (chaos/sim.c). */
+static void breathe(void)
+{
+    const struct itimerval limit = {.it_value = {.tv_sec = BREATH_SECONDS}};
+    (void)setitimer(ITIMER_VIRTUAL, &limit, NULL);
 }
 
 static void note_end(void)
@@ -487,15 +590,24 @@ static void note_store(void)
     struct store *store = world_store(life.world);
     if (atomic_load(&store->grown) > life.grown) {
         life.grown = atomic_load(&store->grown);
+        life.grew_at = saga->steps;
         SOMETIMES(GROWN);
     }
     if (world_faults.accepts_failed > 0) {
         world_faults.accepts_failed = 0;
         SOMETIMES(TURNED_AWAY);
     }
+    if (world_faults.memory_failed > 0) {
+        world_faults.memory_failed = 0;
+        SOMETIMES(NO_MEMORY);
+    }
+    if (world_flooded(life.world))
+        SOMETIMES(FLOODED);
     bool tight = store_state(store) == STORE_TIGHT;
     if (tight && !life.tight)
         SOMETIMES(TIGHT);
+    if (!tight && life.tight && store_state(store) == STORE_OPEN)
+        SOMETIMES(ROOM_AGAIN);
     life.tight = tight;
 }
 
@@ -652,6 +764,8 @@ static void go_on(void)
         return;
     auditor_rows(store, "at rest");
     auditor_orders(store, saga->numbers == 0);
+    world_rest(life.world);
+    judge_tree();
     if (saga->faults)
         SOMETIMES(HEALED);
     if (saga->options.days && next_day())
@@ -704,8 +818,13 @@ static void step(void)
         (void)outside_step();
     else if (!world_step(life.world) && !everybody_outside())
         wait();
+    judge_tree();
+    judge_broken();
+    judge_standstill();
     note_disk();
     note_end();
+    if (saga->steps % BREATH_STEPS == 0)
+        breathe();
     if (saga->steps % 16 == 0) {
         note_store();
         note_killed();
@@ -728,24 +847,29 @@ static void look_now_and_then(uint64_t *commits)
 _Noreturn void life_run(void)
 {
     uint64_t commits = 0;
-    alarm(LIFE_SECONDS * (1 + saga->options.days));
+    breathe();
     saga->life++;
+    saga->answered = false;
     saga->began = saga->now;
     saga->figures.lives++;
-    if (!saga->options.loud)
-        (void)!freopen("/dev/null", "w", stderr);
     name_places();
+    if (!saga->options.loud)
+        (void)!freopen(life.last_words, "w", stderr);
     if (!begin_disk()) {
         saga_violate("the harness: what was left can't be brought back: %s", strerror(errno));
         end(ENDING_VIOLATED);
     }
     world_on_fetch(receiver_take);
+    disk_on_failure(note_failure);
     world_faults.dice = dice_of(saga->options.seed ^ (uint64_t)saga->life << 32);
     set_world_faults();
     open_world();
     auditor_rows(world_store(life.world), "at the start");
     auditor_orders(world_store(life.world), saga->phase == PHASE_CHECK);
     if (saga->phase == PHASE_CHECK) {
+        char data[WORLD_PATH_MAX * 2];
+        snprintf(data, sizeof(data), "%s/data.mdb", life.store);
+        auditor_damage(world_store(life.world), data, &saga->dice);
         saga->phase = PHASE_DONE;
         end(ENDING_DONE);
     }

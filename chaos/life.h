@@ -10,8 +10,15 @@
 
 #include "chaos/saga.h"
 
+/* What its process has written to standard error, in the seed's folder. */
+#define LIFE_LAST_WORDS "words"
+
 /* In a process that was forked for it; ends that with an enum ending as its status. */
 _Noreturn void life_run(void);
+/* After one whose process ended by itself: its files, as the system has them, are what the next one begins with. */
+bool life_salvage(void);
+/* Somebody had an answer. */
+void life_note_answer(void);
 /* Of this process. */
 struct world *life_world(void);
 /* Removes the folder, and all below it. */

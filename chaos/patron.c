@@ -15,7 +15,7 @@
 #include "chaos/saga.h"
 #include "runtime/env.h"
 
-enum { PATIENCE_MS = 60000, BROKEN_MS = 5, AGAIN_MS = 40 };
+enum { PATIENCE_MS = 60000, BROKEN_MS = 5, AGAIN_MS = 40, AIM_MS = 12000 };
 
 struct kind {
     const char *name;
@@ -113,6 +113,21 @@ static void judge_possible(const struct order *o, struct sight s, const char *by
         saga_violate("%s: job %u is canceled, and nobody asked for that (J1)", by, o->number);
 }
 
+/* What has become of requests without an answer. */
+static void note_unknown(struct order *o, struct sight s)
+{
+    bool newer = o->sight.attempt && s.attempt > o->sight.attempt;
+    if (s.state == JOB_CANCELED && o->cancel_unknown && !o->sight.canceled && o->sight.state != JOB_CANCELED)
+        SOMETIMES(CANCEL_WAS_DONE);
+    if (newer && o->retry_unknown && o->sight.state == JOB_FAILED)
+        SOMETIMES(RETRY_WAS_DONE);
+    if (o->outside && s.state == JOB_RUNNING && s.attempt > o->lease.attempt && o->sight.state != JOB_RUNNING)
+        SOMETIMES(CLAIM_WAS_DONE);
+    if (s.state == JOB_FAILED && s.attempt == saga->knobs.retry_max + 1u && s.attempt > 1 &&
+        o->sight.state != JOB_FAILED)
+        SOMETIMES(LAST_ATTEMPT);
+}
+
 /* What was said to a request that was sent when `floor` was known. */
 static void see(struct order *o, struct sight floor, struct sight s, const char *by)
 {
@@ -127,6 +142,7 @@ static void see(struct order *o, struct sight floor, struct sight s, const char 
     if (floor.canceled && s.state != JOB_CANCELED)
         saga_violate("%s: job %u is %s, and was canceled before (J1, J2)", by, o->number,
                      job_state_name(s.state));
+    note_unknown(o, s);
     s.canceled = o->sight.canceled;
     if (!o->sight.attempt || before(o->sight, s))
         o->sight = s;
@@ -217,14 +233,29 @@ __attribute__((format(printf, 4, 5))) static void ask(struct patron *p, const ch
                         *body ? "Content-Type: application/json\r\n" : "", strlen(body), body);
     p->request_size = (uint32_t)size;
     tell_loudly(p, path, 0, body);
-    p->request_sent = 0;
+    p->request_sent = p->pieces = 0;
     p->answer_size = 0;
     p->stage = PATRON_SENDING;
     p->sent = now_of();
     p->until = in_ms(PATIENCE_MS);
     p->hang_at = saga_strikes(FAULT_HANGUPS, &p->dice) ? in_ms(below(p, 200)) : 0;
-    p->life = saga->life;
-    p->leaps = saga->leaps;
+}
+
+static bool is_end(enum deed deed)
+{
+    return deed == DEED_COMPLETE || deed == DEED_FAIL;
+}
+
+static void note_others(const struct patron *p, const struct order *o)
+{
+    for (uint32_t i = 0; i < saga->patrons_count; i++) {
+        const struct patron *q = &saga->patrons[i];
+        if (q == p || q->stage == PATRON_IDLE || q->order != o)
+            continue;
+        SOMETIMES(ASKED_TOGETHER);
+        if ((is_end(q->deed) && p->deed == DEED_CANCEL) || (is_end(p->deed) && q->deed == DEED_CANCEL))
+            SOMETIMES(CANCEL_RACED);
+    }
 }
 
 static void about(struct patron *p, struct order *o)
@@ -242,6 +273,7 @@ static void ask_about(struct patron *p, enum deed deed, struct order *o, const c
     char path[80];
     about(p, o);
     p->deed = deed;
+    note_others(p, o);
     snprintf(path, sizeof(path), "/v1/jobs/%s%s", o->id, behind);
     ask(p, method, path, "%s", "");
 }
@@ -278,16 +310,30 @@ static void ask_submit(struct patron *p, struct order *o, bool otherwise)
     uint32_t kind = otherwise && !o->outside ? (o->kind + 1u) % KINDS_INSIDE : o->kind;
     ask(p, "POST", o->outside ? "/v1/work:submit" : "/v1/jobs",
         "{\"type\":\"%s\",\"work_kind\":\"%s\",\"idempotency_key\":\"k%u\"%s%s}",
-        o->deferred ? "DEFERRED" : "EXECUTE", kinds[kind].name, o->number + (number - o->number) % 5000, when,
+        o->deferred ? "DEFERRED" : "EXECUTE", kinds[kind].name, o->key + (number - o->number) % 5000, when,
         payload);
+}
+
+/* Counted by client, so that clients have the same ones (I4). Over all days: a key is kept for longer than one of them. */
+static uint32_t new_key(const struct patron *p)
+{
+    uint32_t key = saga->patrons[p->client].keys++;
+    for (uint32_t i = 0; i < saga->orders_count; i++)
+        if (saga->orders[i].key == key && saga->orders[i].client != p->client)
+            SOMETIMES(SAME_KEY);
+    return key;
 }
 
 static struct order *new_order(struct patron *p)
 {
     if (saga->orders_count >= saga->knobs.orders)
         return NULL;
+    uint32_t key = new_key(p);
     struct order *o = &saga->orders[saga->orders_count];
     *o = (struct order){.number = saga->numbers + saga->orders_count++,
+                        .key = key,
+                        .life = saga->life,
+                        .leaps = saga->leaps,
                         .client = p->client,
                         .kind = (uint8_t)below(p, KINDS)};
     o->outside = kinds[o->kind].outside;
@@ -331,8 +377,9 @@ static void ask_with_lease(struct patron *p, enum deed deed, struct order *o)
     p->deed = deed;
     p->lease = o->lease;
     p->lease_ms = (uint32_t[]){1000, 5000, 30000}[below(p, 3)];
-    if (deed != DEED_BEAT && p->held[0] && p->held_order &&
-        below(p, 4) == 0) { /* again, or with an old one */
+    bool old =
+        deed != DEED_BEAT && p->held[0] && p->held_order && !p->aim && below(p, p->held_unknown ? 2 : 4) == 0;
+    if (old) { /* again, or with an old one */
         about(p, p->held_order);
         memcpy(p->lease.token, p->held, sizeof(p->held));
         p->lease.attempt = p->held_attempt;
@@ -347,12 +394,14 @@ static void ask_with_lease(struct patron *p, enum deed deed, struct order *o)
     if (deed == DEED_FAIL && below(p, 2))
         snprintf(rest, sizeof(rest), ",\"retryable\":true,\"retry_after_ms\":%u", below(p, 2000));
     if (deed != DEED_BEAT) {
+        p->held_unknown = old && p->held_unknown;
         memcpy(p->held, p->lease.token, sizeof(p->held));
         p->held_order = p->order;
         p->held_attempt = p->lease.attempt;
         if (p->lease.attempt == p->order->lease.attempt)
             p->order->lease.ended = true;
     }
+    note_others(p, p->order);
     snprintf(path, sizeof(path), "/v1/work:%s", verbs[deed]);
     ask(p, "POST", path, "{\"job_id\":\"%s\",\"lease_token\":\"%s\"%s}", p->order->id, p->lease.token, rest);
 }
@@ -414,10 +463,62 @@ static bool do_with_job(struct patron *p, enum deed deed, const char *method, co
     return true;
 }
 
+/* Of another client, if there is one: nothing of it may be told (H5). */
+static bool do_strange(struct patron *p)
+{
+    struct order *o = saga->orders_count ? &saga->orders[below(p, saga->orders_count)] : NULL;
+    static const char *const behind[] = {"", "/events", "/report"};
+    if (!o || !o->known || o->client == p->client)
+        return false;
+    ask_about(p, DEED_STRANGER, o, "GET", behind[below(p, 3)]);
+    return true;
+}
+
+/* What is no request: one answer, and the connection is closed (H2, H3). */
+static bool do_hostile(struct patron *p)
+{
+    static const char *const heads[] = {
+        "POST /v1/jobs HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n0\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: h\r\nHost: g\r\n\r\n",
+        "POST /v1/jobs HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd",
+        "GET /healthz HTTP/1.1\r\nHost : h\r\n\r\n",
+        "GET /healthz HTTP/1.1\nHost: h\n\n",
+    };
+    p->deed = DEED_HOSTILE;
+    p->order = NULL;
+    ask(p, "GET", "/", "%s", "");
+    p->request_size = (uint32_t)snprintf(p->request, sizeof(p->request), "%s",
+                                         heads[below(p, sizeof(heads) / sizeof(*heads))]);
+    return true;
+}
+
+/* It comes back in the very instant in which a lease is over: then it is over (J5). */
+static bool take_aim(struct patron *p, struct order *o)
+{
+    const struct lease *l = &o->lease;
+    if (l->ended || l->life != saga->life || l->at_most <= now_of() || l->at_most > in_ms(AIM_MS))
+        return false;
+    p->aim = o;
+    p->next = l->at_most;
+    return true;
+}
+
+static bool shoot(struct patron *p)
+{
+    static const enum deed deeds[] = {DEED_BEAT, DEED_COMPLETE, DEED_FAIL};
+    struct order *o = p->aim;
+    bool still = o && o->lease.attempt && !o->lease.ended && o->lease.life == saga->life;
+    if (still)
+        ask_with_lease(p, deeds[below(p, 3)], o);
+    p->aim = NULL;
+    return still;
+}
+
 static bool do_with_lease(struct patron *p, enum deed deed)
 {
     struct order *o = some_order(p, true, true);
-    if (!o || !o->lease.attempt)
+    if (!o || !o->lease.attempt || (deed != DEED_FAIL && below(p, 3) == 0 && take_aim(p, o)))
         return false;
     ask_with_lease(p, deed, o);
     return true;
@@ -433,6 +534,10 @@ static bool do_one(struct patron *p, enum deed deed)
         if ((o = some_order(p, true, false)) != NULL)
             ask_submit(p, o, true);
         return o != NULL;
+    case DEED_STRANGER:
+        return do_strange(p);
+    case DEED_HOSTILE:
+        return do_hostile(p);
     case DEED_LOOK:
         return do_with_job(p, deed, "GET", "");
     case DEED_EVENTS:
@@ -462,8 +567,11 @@ static bool do_something(struct patron *p)
         uint32_t weight;
     } weights[] = {{DEED_SUBMIT, 30},   {DEED_OTHERWISE, 3}, {DEED_LOOK, 14}, {DEED_EVENTS, 6},
                    {DEED_REPORT, 5},    {DEED_CANCEL, 5},    {DEED_RETRY, 8}, {DEED_CLAIM, 12},
-                   {DEED_COMPLETE, 10}, {DEED_FAIL, 4},      {DEED_BEAT, 5}};
-    uint32_t draw = below(p, 102), at = 0;
+                   {DEED_COMPLETE, 10}, {DEED_FAIL, 4},      {DEED_BEAT, 5},  {DEED_STRANGER, 3},
+                   {DEED_HOSTILE, 2}};
+    if (p->aim)
+        return shoot(p);
+    uint32_t draw = below(p, 107), at = 0;
     while (draw >= weights[at].weight)
         draw -= weights[at++].weight;
     return do_one(p, weights[at].deed);
@@ -526,7 +634,7 @@ void patrons_forget(void)
     saga->receiver.arrivals_count = 0;
     for (uint32_t i = 0; i < saga->patrons_count; i++) {
         saga->patrons[i].held[0] = 0;
-        saga->patrons[i].held_order = NULL;
+        saga->patrons[i].held_order = saga->patrons[i].aim = NULL;
     }
 }
 
@@ -578,6 +686,12 @@ static void judge_submit(struct patron *p, int status, const char *body)
         saga_violate("submit of job %u was answered %.200s", o->number, body);
         return;
     }
+    if (o->known && o->life != saga->life && strstr(p->answer, "Idempotent-Replayed"))
+        SOMETIMES(KEY_OVER_RESTART);
+    for (uint32_t i = 0; i < saga->orders_count; i++)
+        if (&saga->orders[i] != o && saga->orders[i].known && strcmp(saga->orders[i].id, id) == 0)
+            saga_violate("the key of job %u gave %s, which is job %u (I1, I4)", o->number, id,
+                         saga->orders[i].number);
     if (o->known && strcmp(id, o->id) != 0) {
         saga_violate("the key of job %u, %s, gave another one, %s (I1, I3)", o->number, o->id, id);
         return;
@@ -602,6 +716,22 @@ static void judge_otherwise(struct patron *p, int status, const char *body)
         SOMETIMES(SUBMIT_OTHERWISE);
 }
 
+static void judge_stranger(struct patron *p, int status, const char *body)
+{
+    if (status != 403 && status != 404)
+        saga_violate("job %u of another client: %d %.200s (H5)", p->order->number, status, body);
+    else
+        SOMETIMES(STRANGER);
+}
+
+static void judge_hostile(struct patron *p, int status, const char *body)
+{
+    if ((status != 400 && status != 413) || !strcasestr(p->answer, "\r\nConnection: close"))
+        saga_violate("what is no request: %d %.200s (H2, H3)", status, body);
+    else
+        SOMETIMES(HOSTILE);
+}
+
 static void judge_look(struct patron *p, int status, const char *body)
 {
     struct sight s = {.attempt = (uint16_t)number_of(body, "attempt")};
@@ -612,8 +742,13 @@ static void judge_look(struct patron *p, int status, const char *body)
     if (saga->options.control == CONTROL_STALE && saga->steps % 64 == 0 && p->floor.attempt)
         s.state = JOB_CREATED;
     see(p->order, p->floor, s, "a look");
-    if (p->order->deferred && s.state == JOB_SUCCEEDED)
+    if (p->order->deferred && s.state == JOB_SUCCEEDED) {
         SOMETIMES(DEFERRED);
+        if (p->order->leaps != saga->leaps)
+            SOMETIMES(DEFERRED_OVER_LEAP);
+        if (p->order->life != saga->life)
+            SOMETIMES(DEFERRED_OVER_RESTART);
+    }
     if (!kinds[p->order->kind].fails && s.state == JOB_SUCCEEDED && s.attempt > 1)
         SOMETIMES(FAILED_EARLY);
 }
@@ -624,6 +759,7 @@ static void judge_events(struct patron *p, int status, const char *body)
     struct order *o = p->order;
     uint32_t count = 0;
     uint64_t h = 0;
+    char newest[40] = "";
     const char *at = strstr(body, "\"items\":[");
     if (status != 200 || !at) {
         saga_violate("events of job %u: %d %.200s", o->number, status, body);
@@ -635,6 +771,11 @@ static void judge_events(struct patron *p, int status, const char *body)
         if (count < o->events && o->events_hash[count] != h)
             saga_violate("event %u of job %u has changed: %.200s (R3)", count + 1, o->number, at);
         o->events_hash[count++] = h;
+        char when[40];
+        if (!text_of(at, "timestamp", when, sizeof(when)) || strcmp(when, newest) < 0)
+            saga_violate("event %u of job %u is older than the one before it: %.200s (R8)", count, o->number,
+                         at);
+        memcpy(newest, when, sizeof(newest));
         if (strstr(at, "RUNNER_LOST") && strstr(at, "RUNNER_LOST") < end)
             SOMETIMES(RUNNER_LOST);
         at = end;
@@ -733,19 +874,28 @@ static struct order *claimed_order(struct patron *p, const char *job)
 /* J4, J5: nobody is given a job that somebody else has. */
 static void judge_claim(struct patron *p, struct order *o, const char *job)
 {
-    struct lease *old = &o->lease, new = {.life = saga->life, .leaps = p->leaps};
+    struct lease *old = &o->lease, new = {.life = saga->life};
     new.attempt = (uint16_t)number_of(job, "attempt");
     new.at_least = p->sent + p->lease_ms *NS_PER_MS;
     new.at_most = now_of() + p->lease_ms *NS_PER_MS;
     if (!text_of(job, "lease_token", new.token, sizeof(new.token)))
         saga_violate("a claim without its token: %.200s", job);
-    bool same = old->life == saga->life && old->leaps == saga->leaps;
+    bool same = old->life == saga->life;
+    uint64_t grace =
+        saga->began + saga->knobs.lease_ms * NS_PER_MS; /* what an earlier life gave away lasts as long */
+    if (old->attempt && old->life + 1 == saga->life && !old->ended && old->at_least > saga->ended &&
+        now_of() < grace)
+        saga_violate("job %u was claimed again %llu ms after a start, before its lease of an earlier life "
+                     "was over (J5)",
+                     o->number, (unsigned long long)((now_of() - saga->began) / NS_PER_MS));
     if (old->attempt && same && !old->ended && now_of() < old->at_least)
         saga_violate("job %u was claimed again %llu ms before its lease was over (J5)", o->number,
                      (unsigned long long)((old->at_least - now_of()) / NS_PER_MS));
     if (new.attempt < old->attempt && p->newest >= old->attempt)
         saga_violate("job %u was claimed in attempt %u, and before in %u (J4)", o->number, new.attempt,
                      old->attempt);
+    if (old->attempt && !old->ended && new.attempt >= old->attempt)
+        SOMETIMES(CLAIMED_AGAIN);
     if (new.attempt >= old->attempt)
         *old = new;
     see(o, (struct sight){0}, (struct sight){.attempt = new.attempt, .state = JOB_RUNNING}, "a claim");
@@ -760,6 +910,7 @@ static void judge_claims(struct patron *p, int status, const char *body)
         return;
     }
     bool waited = p->wait_ms && now_of() > p->sent;
+    uint32_t count = 0;
     for (at += 8; *at == '{'; at += *at == ',') {
         char job[900];
         const char *end = behind_object(at);
@@ -769,6 +920,8 @@ static void judge_claims(struct patron *p, int status, const char *body)
             judge_claim(p, o, job);
         if (waited)
             SOMETIMES(CLAIM_WAITED);
+        if (++count == 2)
+            SOMETIMES(CLAIMED_SEVERAL);
         at = end;
     }
 }
@@ -777,12 +930,14 @@ static void judge_claims(struct patron *p, int status, const char *body)
 static bool lease_was_over(const struct patron *p)
 {
     uint64_t grace = saga->began + saga->knobs.lease_ms * NS_PER_MS;
-    return p->lease.life == saga->life && !p->lease.beaten && p->lease.at_most < p->sent && grace < p->sent;
+    return p->lease.life == saga->life && !p->lease.beaten && p->lease.at_most <= p->sent && grace < p->sent;
 }
 
 static void judge_beat(struct patron *p, int status, const char *body)
 {
     struct order *o = p->order;
+    if (p->sent == p->lease.at_most)
+        SOMETIMES(BEAT_AT_END);
     if (status == 409) {
         SOMETIMES(BEAT_LOST);
         return;
@@ -816,6 +971,12 @@ static void judge_end(struct patron *p, int status, const char *body)
 {
     struct order *o = p->order;
     struct sight s = {.attempt = (uint16_t)number_of(body, "attempt")};
+    bool doubted = p->held_unknown && strcmp(p->held, p->lease.token) == 0;
+    p->held_unknown = false;
+    if (p->sent == p->lease.at_most)
+        SOMETIMES(REPORT_AT_END);
+    if (status == 409 && p->lease.life && p->lease.life != saga->life)
+        SOMETIMES(STALE_OVER_RESTART);
     if (status == 409) {
         if (p->lease.attempt < p->newest)
             SOMETIMES(REPORT_STALE);
@@ -847,6 +1008,13 @@ static void judge_end(struct patron *p, int status, const char *body)
                      lease_was_over(p) ? "behind the end of its lease" : "with an old token",
                      (long long)(p->sent - p->lease.at_most) / 1000000);
     SOMETIMES(REPORTED);
+    bool replayed = strstr(p->answer, "Idempotent-Replayed") != NULL;
+    if (doubted && replayed)
+        SOMETIMES(REPORT_WAS_DONE);
+    if (doubted && !replayed)
+        SOMETIMES(REPORT_WAS_NOT);
+    if (!replayed && p->lease.life && p->lease.life != saga->life)
+        SOMETIMES(LEASE_OVER_RESTART);
     bool goes_on = strstr(body, "\"will_retry\":true") != NULL;
     if (goes_on && !again)
         SOMETIMES(RETRIED_BY_ITSELF);
@@ -877,7 +1045,10 @@ static void take_trouble(struct patron *p, int status, const char *body)
         SOMETIMES(TOO_LATE);
     else if (status == 503 || status == 507)
         SOMETIMES(NO_STORE);
-    if (status == 500 && !saga_on(FAULT_KILLS) && !strstr(body, "STORAGE"))
+    bool hit = saga->faults & (1u << FAULT_KILLS | 1u << FAULT_ALLOCS); /* the actor that was at it */
+    if (status == 500 && hit)
+        SOMETIMES(HIT);
+    if (status == 500 && !hit && !strstr(body, "STORAGE"))
         saga_violate("%s: %d %.200s", deed_names[p->deed], status, body);
     if (quiet && !full && saga->knobs.store.map_max > saga->knobs.store.map * 2 && saga->phase != PHASE_SETUP)
         saga_violate("%s while nothing fails: %d %.200s", deed_names[p->deed], status, body);
@@ -910,7 +1081,7 @@ static void judge(struct patron *p, int status, const char *body)
         SOMETIMES(TOO_SLOW); /* it wasn't whole in time: nothing was done */
         return;
     }
-    if (status == 401 || status == 403) {
+    if (status == 401 || (status == 403 && p->deed != DEED_STRANGER)) {
         saga_violate("%s: a key that was given is refused: %d %.200s", deed_names[p->deed], status, body);
         return;
     }
@@ -925,6 +1096,12 @@ static void judge(struct patron *p, int status, const char *body)
         break;
     case DEED_OTHERWISE:
         judge_otherwise(p, status, body);
+        break;
+    case DEED_STRANGER:
+        judge_stranger(p, status, body);
+        break;
+    case DEED_HOSTILE:
+        judge_hostile(p, status, body);
         break;
     case DEED_LOOK:
         judge_look(p, status, body);
@@ -983,6 +1160,7 @@ static void give_up(struct patron *p)
         break;
     case DEED_CANCEL:
         SOMETIMES(CANCEL_UNKNOWN);
+        p->order->cancel_unknown = true;
         break;
     case DEED_CLAIM:
         SOMETIMES(CLAIM_UNKNOWN);
@@ -990,6 +1168,7 @@ static void give_up(struct patron *p)
     case DEED_COMPLETE:
     case DEED_FAIL:
         SOMETIMES(REPORT_UNKNOWN);
+        p->held_unknown = true;
         break;
     case DEED_RETRY:
         p->order->retry_unknown = true;
@@ -1058,6 +1237,7 @@ static bool take_answer(struct patron *p)
         return false;
     *end = 0;
     int status = atoi(p->answer + 9);
+    life_note_answer();
     bool close_it = strcasestr(p->answer, "\r\nConnection: close") != NULL;
     if (strncmp(p->answer, "HTTP/1.1 ", 9) != 0)
         saga_violate("an answer that begins with %.40s (H1)", p->answer);
@@ -1120,6 +1300,8 @@ static bool say(struct patron *p)
         return true;
     }
     p->request_sent += (uint32_t)n;
+    if (++p->pieces == 3)
+        SOMETIMES(TRICKLED);
     if (p->request_sent == p->request_size)
         p->stage = PATRON_WAITING;
     return true;
@@ -1160,8 +1342,10 @@ static bool begin(struct patron *p)
         return p->stage != PATRON_IDLE;
     if (saga->phase == PHASE_SETUP)
         return false;
+    if (saga->phase != PHASE_SAFETY)
+        p->aim = NULL;
     bool some = saga->phase == PHASE_SAFETY ? do_something(p) : finish_something(p);
-    if (!some)
+    if (!some && !p->aim)
         p->next = in_ms(saga->phase == PHASE_SAFETY ? 1 + below(p, 50) : 500);
     return some;
 }

@@ -28,22 +28,25 @@ struct sight {
 /* A job, as its client has ordered it. */
 struct order {
     char id[UUID_TEXT_SIZE]; /* once it is known */
-    uint32_t number;         /* its key is of this */
+    uint32_t number;         /* of all that were ordered */
+    uint32_t key;            /* of its client's: clients have the same keys */
+    uint32_t life, leaps;    /* when it was ordered */
     uint8_t client;          /* the patron that is its client's first one */
     uint8_t kind;            /* place in the patron's table of kinds */
     bool outside;            /* a kind that workers outside run */
     bool deferred, tried, known, refused;
     bool unknown; /* a submit had no answer */
     bool cancel_tried;
-    bool retry_unknown; /* one had no answer, or one that says nothing */
-    uint64_t due_ms;    /* deferred: when, by the calendar */
+    bool cancel_unknown; /* one had no answer */
+    bool retry_unknown;  /* one had no answer, or one that says nothing */
+    uint64_t due_ms;     /* deferred: when, by the calendar */
     struct sight sight;
     uint64_t seen_at; /* when it was looked at last */
     /* the newest lease that somebody outside was given */
     struct lease {
         char token[24];
         uint16_t attempt;
-        uint32_t life, leaps;
+        uint32_t life;
         uint64_t at_least, at_most; /* until when, by the clock outside */
         bool ended;                 /* somebody has reported, canceled, or may have */
         bool beaten;                /* a heartbeat is under way, or had no answer: it may last for longer */
@@ -74,6 +77,8 @@ enum patron_stage {
     X(HOOK)      \
     X(SUBMIT)    \
     X(OTHERWISE) \
+    X(STRANGER)  \
+    X(HOSTILE)   \
     X(LOOK)      \
     X(EVENTS)    \
     X(REPORT)    \
@@ -93,6 +98,7 @@ enum deed {
 struct patron {
     uint8_t number, client; /* client: the first patron of the same client */
     bool registered, hooked;
+    uint32_t keys; /* that its client has used */
     char client_id[UUID_TEXT_SIZE], key[80];
     int fd; /* -1: not connected */
     enum patron_stage stage;
@@ -108,10 +114,13 @@ struct patron {
     struct lease lease; /* with which it reports or beats */
     struct told told;
     uint16_t newest; /* attempt of the newest lease */
-    uint32_t life, leaps, lease_ms, wait_ms, events_floor;
+    uint32_t lease_ms, wait_ms, events_floor;
     char held[24]; /* the token of its last report: for saying it again */
     struct order *held_order;
     uint16_t held_attempt;
+    bool held_unknown; /* it had no answer */
+    struct order *aim; /* it waits for the end of this one's lease */
+    uint32_t pieces;   /* in which its request went out */
     uint32_t request_size, request_sent, answer_size;
     char request[PATRON_REQUEST_MAX];
     char answer[PATRON_ANSWER_MAX + 1];

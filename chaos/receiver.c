@@ -45,24 +45,50 @@ static struct arrival *arrival_of(struct receiver *r, const char *id)
     return NULL;
 }
 
+/* Each try that isn't one of the declared ones follows from something that lost its record: an end of the server, or one of what has been
+ * done to it. */
+static void judge_attempts(const struct arrival *a)
+{
+    if (a->attempts > 1 + saga->knobs.webhook_retries + saga->life - 1 + saga->strikes)
+        saga_violate("webhook %s was tried %u times, and may be %u times (W5)", a->id, a->attempts,
+                     1 + saga->knobs.webhook_retries);
+}
+
 /* O4 for repeats. */
 static void judge_again(struct arrival *a, uint64_t hash)
 {
     SOMETIMES(HOOKED_AGAIN);
+    judge_attempts(a);
+    if (a->life != saga->life)
+        SOMETIMES(HOOK_OVER_RESTART);
     if (a->hash != hash)
         saga_violate("webhook %s came again with other bytes (O4)", a->id);
 }
 
-static bool read_job(const struct fetch_request *request, char job[UUID_TEXT_SIZE])
+static bool read_event(const struct fetch_request *request, struct arrival *a)
 {
     char body[512];
-    const char *at;
+    const char *job, *state;
     snprintf(body, sizeof(body), "%.*s", (int)(request->body_size < 500 ? request->body_size : 500),
              (const char *)request->body);
-    at = strstr(body, "\"job_id\":\"");
-    if (at)
-        snprintf(job, UUID_TEXT_SIZE, "%.36s", at + 10);
-    return at != NULL;
+    job = strstr(body, "\"job_id\":\"");
+    state = strstr(body, "\"next_state\":\"");
+    if (!job || !state)
+        return false;
+    snprintf(a->job, UUID_TEXT_SIZE, "%.36s", job + 10);
+    for (a->state = 0; a->state < JOB_STATE_COUNT; a->state++)
+        if (strncmp(state + 14, job_state_name(a->state), strlen(job_state_name(a->state))) == 0)
+            return true;
+    return false;
+}
+
+bool receiver_was_told(const struct receiver *r, const char *job, uint8_t hook, uint8_t state)
+{
+    for (uint32_t i = 0; i < r->arrivals_count; i++)
+        if (r->arrivals[i].hook == hook && r->arrivals[i].state == state &&
+            strcmp(r->arrivals[i].job, job) == 0)
+            return true;
+    return r->arrivals_count == RECEIVER_ARRIVALS;
 }
 
 /* O3: a later event of the same job isn't sent while an earlier one is neither taken nor given up; tries are bounded, so one that has
@@ -71,6 +97,8 @@ static void judge_order(const struct receiver *r, const struct arrival *new)
 {
     for (uint32_t i = 0; i < r->arrivals_count; i++) {
         const struct arrival *a = &r->arrivals[i];
+        if (a != new && a->hook == new->hook && !a->taken && strcmp(a->job, new->job) == 0)
+            SOMETIMES(HOOK_GIVEN_UP);
         if (a != new && a->hook == new->hook && !a->taken && strcmp(a->job, new->job) == 0 &&
             a->attempts < 1 + saga->knobs.webhook_retries)
             saga_violate("webhook %s of job %s was sent before %s, which came earlier, had an end (O3)",
@@ -95,11 +123,13 @@ static struct arrival *note_arrival(struct receiver *r, const struct fetch_reque
     if (r->arrivals_count == RECEIVER_ARRIVALS)
         return NULL;
     a = &r->arrivals[r->arrivals_count++];
-    *a =
-        (struct arrival){.hash = hash, .attempts = 1, .hook = (uint8_t)(strstr(request->url, "/h")[2] - '0')};
+    *a = (struct arrival){.hash = hash,
+                          .attempts = 1,
+                          .life = saga->life,
+                          .hook = (uint8_t)(strstr(request->url, "/h")[2] - '0')};
     memcpy(a->id, id, sizeof(a->id));
-    if (!read_job(request, a->job))
-        saga_violate("webhook %s names no job", a->id);
+    if (!read_event(request, a))
+        saga_violate("webhook %s names no job, or no state of it", a->id);
     SOMETIMES(HOOKED);
     judge_order(r, a);
     return a;
@@ -140,6 +170,9 @@ void receiver_take(uint64_t ref, actor_pid from, const struct fetch_request *req
 {
     struct receiver *r = &saga->receiver;
     struct arrival *a = note_arrival(r, request);
+    if (saga->options.loud)
+        fprintf(stderr, "webhook %s %.*s\n", request->url,
+                (int)(request->body_size < 400 ? request->body_size : 400), (const char *)request->body);
     if (r->flights_count == RECEIVER_FLIGHTS)
         return; /* whoever asked takes it for lost after a while */
     struct arriving *f = &r->flights[r->flights_count++];

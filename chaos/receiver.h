@@ -28,9 +28,10 @@ struct receiver {
     struct arrival {
         char id[UUID_TEXT_SIZE], job[UUID_TEXT_SIZE];
         uint64_t hash;
-        uint32_t attempts;
-        uint8_t hook; /* whose: the number of the patron */
-        bool taken;   /* it was answered 2xx */
+        uint32_t attempts, life; /* life: of its first attempt */
+        uint8_t hook;            /* whose: the number of the patron */
+        uint8_t state;           /* of which the event tells: enum job_state */
+        bool taken;              /* it was answered 2xx */
     } arrivals[RECEIVER_ARRIVALS];
 };
 
@@ -40,6 +41,8 @@ bool receiver_step(struct receiver *r, struct world *w);
 uint64_t receiver_next(const struct receiver *r);
 /* The server has gone: nobody hears the answers. */
 void receiver_cut_off(struct receiver *r);
+/* Whether whoever has ordered the job was told of this state of it, be it in vain; true also where there was no room to remember. */
+bool receiver_was_told(const struct receiver *r, const char *job, uint8_t hook, uint8_t state);
 /* To be world_on_fetch's. */
 void receiver_take(uint64_t ref, actor_pid from, const struct fetch_request *request);
 

@@ -40,6 +40,11 @@ static const uint32_t fault_steps[] = {
 #undef X
 };
 
+bool fault_planned(enum fault_kind kind)
+{
+    return fault_steps[kind] > 0;
+}
+
 /* ---- what is drawn ---- */
 
 static uint32_t one_of(struct dice *d, const uint32_t *values, uint32_t count)
@@ -142,7 +147,7 @@ bool saga_explains(int status)
 {
     uint32_t disk = 1u << FAULT_SYNCS | 1u << FAULT_THROUGHS | 1u << FAULT_FULL | 1u << FAULT_MIDWAY;
     if (status == RUNTIME_EXIT_EXHAUSTED)
-        return saga->faults >> FAULT_KILLS & 1;
+        return saga->faults & (1u << FAULT_KILLS | 1u << FAULT_ALLOCS);
     return status == 74 && (saga->faults & disk);
 }
 

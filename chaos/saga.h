@@ -36,7 +36,10 @@
     X(TRICKLES, "trickles", 0, "requests come in pieces")                                  \
     X(HALVES, "halves", 0, "the server's writes take a part, or would have to wait")       \
     X(ACCEPTS, "accepts", 0, "connections can't be accepted")                              \
-    X(RECEIVERS, "receivers", 0, "webhooks' receivers fail, hang, or answer nobody")
+    X(RECEIVERS, "receivers", 0, "webhooks' receivers fail, hang, or answer nobody")       \
+    X(FLOODS, "floods", 6000, "an actor gets more messages than its mailbox holds")        \
+    X(ALLOCS, "allocs", 8000, "the runtime has no memory for a message or a state")        \
+    X(ROOM, "room", 6000, "the store's file has no room to grow")
 enum fault_kind {
 #define X(id, name, steps, prose) FAULT_##id,
     FAULTS(X)
@@ -44,24 +47,27 @@ enum fault_kind {
         FAULT_COUNT
 };
 const char *fault_name(enum fault_kind kind);
+bool fault_planned(enum fault_kind kind); /* it has a step of its own; else it is drawn each time */
 
 /* X(ID, "name", faults that may be on, prose) */
 #define FAULTS_ALL ((1u << FAULT_COUNT) - 1)
-#define SCENARIOS(X)                                                                                      \
-    X(MIXED, "mixed", FAULTS_ALL, "everything")                                                           \
-    X(CALM, "calm", 1u << FAULT_TRICKLES, "nothing fails: then nothing may be refused or lost")           \
-    X(CRASHES, "crashes",                                                                                 \
-      1u << FAULT_CUTS | 1u << FAULT_DEATHS | 1u << FAULT_MIDWAY | 1u << FAULT_SYNCS |                    \
-          1u << FAULT_THROUGHS | 1u << FAULT_FULL,                                                        \
-      "the disk and the process")                                                                         \
-    X(ACTORS, "actors", 1u << FAULT_KILLS | 1u << FAULT_STALLS | 1u << FAULT_CLOCKS, "actors and clocks") \
-    X(NET, "net",                                                                                         \
-      1u << FAULT_HANGUPS | 1u << FAULT_TRICKLES | 1u << FAULT_HALVES | 1u << FAULT_ACCEPTS |             \
-          1u << FAULT_RECEIVERS | 1u << FAULT_STALLS,                                                     \
-      "clients, connections and receivers")                                                               \
-    X(SOAK, "soak",                                                                                       \
-      1u << FAULT_KILLS | 1u << FAULT_CLOCKS | 1u << FAULT_STALLS | 1u << FAULT_HANGUPS |                 \
-          1u << FAULT_TRICKLES | 1u << FAULT_HALVES | 1u << FAULT_ACCEPTS | 1u << FAULT_RECEIVERS,        \
+#define SCENARIOS(X)                                                                                         \
+    X(MIXED, "mixed", FAULTS_ALL, "everything")                                                              \
+    X(CALM, "calm", 1u << FAULT_TRICKLES, "nothing fails: then nothing may be refused or lost")              \
+    X(CRASHES, "crashes",                                                                                    \
+      1u << FAULT_CUTS | 1u << FAULT_DEATHS | 1u << FAULT_MIDWAY | 1u << FAULT_SYNCS |                       \
+          1u << FAULT_THROUGHS | 1u << FAULT_FULL | 1u << FAULT_ROOM,                                        \
+      "the disk and the process")                                                                            \
+    X(ACTORS, "actors",                                                                                      \
+      1u << FAULT_KILLS | 1u << FAULT_STALLS | 1u << FAULT_CLOCKS | 1u << FAULT_FLOODS | 1u << FAULT_ALLOCS, \
+      "actors and clocks")                                                                                   \
+    X(NET, "net",                                                                                            \
+      1u << FAULT_HANGUPS | 1u << FAULT_TRICKLES | 1u << FAULT_HALVES | 1u << FAULT_ACCEPTS |                \
+          1u << FAULT_RECEIVERS | 1u << FAULT_STALLS,                                                        \
+      "clients, connections and receivers")                                                                  \
+    X(SOAK, "soak",                                                                                          \
+      1u << FAULT_KILLS | 1u << FAULT_CLOCKS | 1u << FAULT_STALLS | 1u << FAULT_HANGUPS |                    \
+          1u << FAULT_TRICKLES | 1u << FAULT_HALVES | 1u << FAULT_ACCEPTS | 1u << FAULT_RECEIVERS,           \
       "one life of many days (--days), of which a part is lived and the rest slept through")
 enum scenario {
 #define X(id, name, faults, prose) SCENARIO_##id,
@@ -130,11 +136,13 @@ struct saga {
     enum phase phase;
     struct dice dice, knob_dice, crash_dice;
     uint32_t life;                 /* the number of this one, from 1 */
-    uint64_t began;                /* this life, in virtual time */
+    uint64_t began, ended;         /* this life, and the one before, in virtual time */
     uint64_t now, steps, safety;   /* virtual time, steps of all lives, and of the safety phase */
     uint64_t heal_began, deadline; /* and its limit */
     int64_t wall_ns, wall_most_ns; /* by how much the wall clock is off, and was at most */
     uint32_t leaps;                /* how often it has leapt */
+    uint32_t strikes;              /* faults that had a step of their own */
+    bool answered;                 /* somebody was, in this life */
     uint64_t next[FAULT_COUNT];    /* step of the next one */
     uint64_t hash;
     uint32_t day, numbers; /* numbers: of the first order that is remembered */

@@ -28,6 +28,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@ enum {
     LIVES_MAX = 400,
     CONTROL_SEEDS = 400,
     SHRINK_TRIES = 30,
+    SHRINK_SECONDS = 40, /* then what there is by then is small enough */
     EXIT_USAGE_SIM = 64
 };
 
@@ -90,14 +92,41 @@ static void *share(size_t size)
 
 /* ---- one seed ---- */
 
+/* The last line that it said, such as which assertion failed. */
+static const char *last_words(void)
+{
+    static char line[240], next[240];
+    char path[200];
+    snprintf(path, sizeof(path), "%s/" LIFE_LAST_WORDS, saga->options.dir);
+    FILE *f = fopen(path, "r");
+    line[0] = 0;
+    while (f && fgets(next, sizeof(next), f))
+        memcpy(line, next, sizeof(line));
+    if (f)
+        (void)fclose(f);
+    line[strcspn(line, "\n")] = 0;
+    return line;
+}
+
 static void judge_death(int status)
 {
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-        saga_violate("the process hangs");
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGVTALRM)
+        saga_violate("the process hangs: one step has no end");
     else if (WIFSIGNALED(status))
-        saga_violate("the process died of signal %d", WTERMSIG(status));
+        saga_violate("the process died of signal %d: %s", WTERMSIG(status), last_words());
     else if (WEXITSTATUS(status) != ENDING_VIOLATED)
-        saga_violate("the process ended with status %d in the middle of everything", WEXITSTATUS(status));
+        saga_violate("the process ended with status %d in the middle of everything: %s", WEXITSTATUS(status),
+                     last_words());
+}
+
+/* Without memory for what can't be refused, such as the answer to a start, the runtime ends the process and says so. */
+static bool ran_dry(int status)
+{
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != EX_SOFTWARE || !(saga->faults >> FAULT_ALLOCS & 1) ||
+        !strstr(last_words(), "memory used up") || !life_salvage())
+        return false;
+    SOMETIMES(RAN_DRY);
+    return true;
 }
 
 /* Returns whether another life follows. */
@@ -113,11 +142,13 @@ static bool live(void)
     if (child < 0 || waitpid(child, &status, 0) != child)
         abort();
     bool ended =
-        WIFEXITED(status) && (WEXITSTATUS(status) == ENDING_CUT || WEXITSTATUS(status) == ENDING_KILLED);
+        (WIFEXITED(status) && (WEXITSTATUS(status) == ENDING_CUT || WEXITSTATUS(status) == ENDING_KILLED)) ||
+        ran_dry(status);
     if (ended && !saga_violated()) {
         for (uint32_t i = 0; i < saga->patrons_count; i++)
             patron_cut_off(&saga->patrons[i]);
         receiver_cut_off(&saga->receiver);
+        saga->ended = saga->now;
         saga->now +=
             (uint64_t)(1 + dice_below(&saga->dice, 3000)) * NS_PER_MS; /* until it is started again */
         if (saga->life > LIVES_MAX)
@@ -147,6 +178,13 @@ static void run_seed(const struct saga_options *options)
 
 /* ---- what was found, made small ---- */
 
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 /* What a violation is about: its words, without numbers. */
 static void gist(const char *violation, char room[64])
 {
@@ -165,14 +203,20 @@ static bool same_again(const struct saga_options *options, const char *wanted)
     return saga_violated() && strcmp(found, wanted) == 0;
 }
 
+static bool may_try(double began)
+{
+    static int tries;
+    return tries++ < SHRINK_TRIES && seconds() < began + SHRINK_SECONDS;
+}
+
 static void shrink(struct saga_options *o, const char *violation)
 {
     char wanted[64];
-    int tries = SHRINK_TRIES;
+    double began = seconds();
     gist(violation, wanted);
     if (!same_again(o, wanted))
         return;
-    for (uint32_t kind = 0; kind < FAULT_COUNT && tries-- > 0; kind++) {
+    for (uint32_t kind = 0; kind < FAULT_COUNT && may_try(began); kind++) {
         struct saga_options less = *o;
         less.faults &= ~(1u << kind);
         if (less.faults != o->faults && same_again(&less, wanted))
@@ -180,9 +224,9 @@ static void shrink(struct saga_options *o, const char *violation)
     }
     (void)same_again(o, wanted);
     o->steps_max = saga->phase == PHASE_SAFETY ? (uint32_t)saga->safety + 1 : saga->knobs.safety_steps;
-    for (uint32_t steps = o->steps_max / 2; steps > 0 && tries-- > 0; steps /= 2) {
+    for (uint32_t steps = o->steps_max / 2; steps > 0 && may_try(began); steps /= 2) {
         struct saga_options less = *o;
-        while (less.steps_max > steps && tries-- > 0) {
+        while (less.steps_max > steps && may_try(began)) {
             less.steps_max -= steps;
             if (!same_again(&less, wanted))
                 break;
@@ -291,13 +335,6 @@ static void run_all(uint64_t first, uint64_t last, enum control control)
 }
 
 /* ---- a campaign ---- */
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void tell_finding(void)
 {

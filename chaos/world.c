@@ -20,6 +20,9 @@
 #include "http/keyring.h"
 #include "http/otlp.h"
 #include "runtime/runtime.h"
+#include "runtime/groups.h"
+#include "runtime/names.h"
+#include "runtime/scheduler.h"
 
 enum {
     ROWS_MAX = 64,
@@ -29,6 +32,7 @@ enum {
     LISTED_MAX = 512,
     ARGS_OWN = 12,
     CHOICES_MAX = 24,
+    DEAD_MAX = 256,
 };
 
 struct axe_note {
@@ -52,6 +56,17 @@ struct world {
     struct sockaddr_un address;
     uint32_t lines_count;
     char lines[LINES][LINE_SIZE];
+    bool starved; /* memory was refused */
+    bool running; /* a step of the server, and nobody else */
+    struct warden warden;
+    uint32_t dead_count; /* in this step: nobody finds them by their names any more */
+    struct dead {
+        actor_pid pid;
+        char name[WARDEN_NAME];
+    } dead[DEAD_MAX];
+    char finding[300];
+    struct world_strike strike; /* the last one */
+    uint64_t struck_at;
 };
 
 static struct world *here; /* there is one in a process */
@@ -64,6 +79,10 @@ extern struct env *__real_env_real(void);
 extern struct contracts *__real_contracts_create(char *ret_text, size_t text_size);
 extern ssize_t __real_send(int fd, const void *bytes, size_t size, int flags);
 extern ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+extern void __real_sim_trace_add(struct scheduler *s, uint32_t what, uint64_t a, uint64_t b);
+void __wrap_sim_trace_add(struct scheduler *s, uint32_t what, uint64_t a, uint64_t b);
+extern void *__real_pool_take_slow(struct pool *p);
+void *__wrap_pool_take_slow(struct pool *p);
 extern int __real_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
 struct env *__wrap_env_real(void);
 ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags);
@@ -119,6 +138,18 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
     return -1;
 }
 
+/* Messages, states, chunks of arenas: what a scheduler takes once it has used up those that it had at hand. */
+void *__wrap_pool_take_slow(struct pool *p)
+{
+    if (here && here->running && world_faults.memory_after && --world_faults.memory_after == 0) {
+        world_faults.memory_failed++;
+        here->starved = true;
+        warden_starve(&here->warden);
+        return NULL;
+    }
+    return __real_pool_take_slow(p);
+}
+
 int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
 {
     if (world_faults.accept_fails && dice_chance(&world_faults.dice, world_faults.accept_fails)) {
@@ -127,6 +158,91 @@ int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
         return -1;
     }
     return __real_accept4(fd, address, size, flags);
+}
+
+/* ---- births and deaths, for the warden ---- */
+
+/* As it was declared: a name that its starter gives it, or, of a supervisor, its spec's. */
+static void tell_birth(struct world *w, struct scheduler *s, actor_pid pid, actor_pid parent)
+{
+    struct actor *a = &s->actors[pid_slot(pid)];
+    const struct spawn_birth *b =
+        a->birth ? (const struct spawn_birth *)(const void *)a->birth->payload : NULL;
+    struct supervisor_spec spec = {.name = NULL};
+    struct warden_birth birth = {.pid = pid, .parent = parent, .class = a->class->name, .name = ""};
+    if (b && b->name_size)
+        birth.name = (const char *)b->bytes;
+    if (a->class == &supervisor_class && b && b->args_size == sizeof(spec)) {
+        memcpy(&spec, b->bytes + b->name_size, sizeof(spec));
+        birth.supervisor = true;
+        birth.dynamic = spec.strategy == DYNAMIC;
+        birth.name = spec.name ? spec.name : "";
+        birth.intensity = spec.intensity || spec.period_ms ? (uint32_t)spec.intensity : 1;
+        birth.period_ns =
+            spec.intensity || spec.period_ms ? (uint64_t)spec.period_ms * NS_PER_MS : 5 * NS_PER_S;
+    }
+    if (w->options.loud)
+        fprintf(stderr, "%llu.%06llu %llx begins: %s %s\n", (unsigned long long)(s->now / NS_PER_S),
+                (unsigned long long)(s->now / 1000 % 1000000), (unsigned long long)pid, birth.class,
+                birth.name);
+    warden_born(&w->warden, s->now, &birth);
+}
+
+static enum warden_end end_of(enum reason_kind kind)
+{
+    if (kind == REASON_QUOTA && here->starved)
+        return WARDEN_NORMAL; /* who can't do without memory ends, and comes back */
+    switch (kind) {
+    case REASON_SHUTDOWN:
+        return WARDEN_SHUTDOWN;
+    case REASON_KILLED:
+        return WARDEN_KILLED;
+    case REASON_CRASH:
+    case REASON_OVERRUN:
+    case REASON_QUOTA:
+    case REASON_BAD_RETURN:
+        return WARDEN_FAULT;
+    default:
+        return WARDEN_NORMAL;
+    }
+}
+
+static void tell_death(struct world *w, struct scheduler *s, actor_pid pid, enum reason_kind kind)
+{
+    for (uint32_t i = 0; i < w->warden.actors_count && w->dead_count < DEAD_MAX; i++)
+        if (w->warden.actors[i].pid == pid && w->warden.actors[i].name[0]) {
+            w->dead[w->dead_count].pid = pid;
+            memcpy(w->dead[w->dead_count++].name, w->warden.actors[i].name, WARDEN_NAME);
+        }
+    if (w->options.loud)
+        fprintf(stderr, "%llu.%06llu %llx ends: %s\n", (unsigned long long)(s->now / NS_PER_S),
+                (unsigned long long)(s->now / 1000 % 1000000), (unsigned long long)pid, reason_name(kind));
+    warden_died(&w->warden, s->now, pid, end_of(kind));
+}
+
+void __wrap_sim_trace_add(struct scheduler *s, uint32_t what, uint64_t a, uint64_t b)
+{
+    __real_sim_trace_add(s, what, a, b);
+    if (here && what == TRACE_BIRTH)
+        tell_birth(here, s, a, b);
+    if (here && what == TRACE_DEATH)
+        tell_death(here, s, a, (enum reason_kind)b);
+}
+
+const char *world_finding(struct world *w)
+{
+    const struct names *names = sim_runtime(w->sim)->names;
+    for (uint32_t i = 0; i < w->dead_count; i++)
+        if (names_lookup(names, w->dead[i].name, strlen(w->dead[i].name)) == w->dead[i].pid)
+            snprintf(w->finding, sizeof(w->finding), "%s is dead, and still found by its name (A3)",
+                     w->dead[i].name);
+    w->dead_count = 0;
+    return w->finding[0] ? w->finding : warden_finding(&w->warden);
+}
+
+struct warden *world_warden(struct world *w)
+{
+    return &w->warden;
 }
 
 static struct contracts *prepared;
@@ -182,11 +298,18 @@ const char *world_log(const struct world *w, uint32_t number)
 
 /* ---- the axe: one on each scheduler, beside the tree ---- */
 
-enum { AXE_STRIKE = 1 };
-static char killed[WORLD_CLASS_MAX];
+enum { AXE_STRIKE = 1, AXE_FLOOD, AXE_NOISE = 0x00e100d0, NOISE_MAX = 1200, WATCHED_MAX = 16, YIELDS = 6 };
+static uint32_t flooded;
 
 struct axe {
     actor_pid pids[LISTED_MAX];
+    uint32_t watched_count;
+    struct watched {
+        actor_pid pid;
+        uint64_t ref;
+        bool told, over;
+        char name[WARDEN_NAME];
+    } watched[WATCHED_MAX];
 };
 
 static size_t list_others(struct axe *axe)
@@ -209,41 +332,152 @@ static bool is_one_of_many(const char *class)
     return strcmp(class, "shard") == 0 || strcmp(class, "outbound") == 0 || strcmp(class, "relay") == 0;
 }
 
+/* One of those that live here; 0: nobody. */
+static actor_pid choose_one(struct axe *axe, uint64_t draw, struct actor_info *info)
+{
+    struct dice dice = dice_of(draw);
+    size_t count = list_others(axe);
+    for (int tries = 0; count > 0 && tries < CHOICES_MAX; tries++) {
+        actor_pid pid = axe->pids[dice_below(&dice, (uint32_t)count)];
+        if (actor_inspect(pid, info, DEADLINE_NONE) == OK &&
+            (!is_one_of_many(info->class_name) || tries + 1 == CHOICES_MAX || dice_below(&dice, 12) == 0))
+            return pid;
+    }
+    return 0;
+}
+
+/* It is on our own scheduler, so it handles nothing meanwhile: what it takes is what it has room for (A5). */
+static void flood(struct axe *axe, actor_pid pid)
+{
+    struct scheduler *s = scheduler_current;
+    const struct actor *a = actor_of(s, pid);
+    uint32_t sent = 0, room = a ? a->mail_capacity : 0;
+    bool drops = a && a->class->mailbox_policy == MAILBOX_DROP_OLDEST;
+    (void)axe;
+    while (sent < NOISE_MAX && actor_cast(pid, AXE_NOISE, NULL, 0) == OK)
+        sent++;
+    if (a && !drops && sent > room)
+        snprintf(here->finding, sizeof(here->finding), "a mailbox for %u took %u messages (A5)", room, sent);
+    flooded += sent < NOISE_MAX;
+    if (here->options.loud)
+        fprintf(stderr, "%llx is flooded with %u\n", (unsigned long long)pid, sent);
+}
+
+/* Who watches it is told of its end once, when nobody finds it any more, and not at all when it watches no longer (A1, A3). */
+static void watch(struct axe *axe, actor_pid pid)
+{
+    struct watched *v = &axe->watched[axe->watched_count++ % WATCHED_MAX];
+    *v = (struct watched){.pid = pid, .ref = actor_monitor(pid, axe->watched_count - 1)};
+    for (uint32_t i = 0; i < here->warden.actors_count; i++)
+        if (here->warden.actors[i].pid == pid)
+            memcpy(v->name, here->warden.actors[i].name, sizeof(v->name));
+}
+
+static void watch_no_longer(struct axe *axe)
+{
+    struct watched *v = &axe->watched[(axe->watched_count - 1) % WATCHED_MAX];
+    for (int i = 0; i < YIELDS; i++) /* so that it is told before */
+        actor_yield();
+    actor_demonitor(v->ref);
+    v->over = true;
+}
+
+static void hear(struct axe *axe, const struct message_down *down)
+{
+    struct watched *v = &axe->watched[down->tag % WATCHED_MAX];
+    if (down->tag + WATCHED_MAX < axe->watched_count || v->pid != down->pid)
+        return; /* of too long ago */
+    if (v->told || v->over)
+        snprintf(here->finding, sizeof(here->finding), "an end is told %s (A1)",
+                 v->told ? "twice" : "to who watches no longer");
+    if (v->name[0] && actor_whereis(v->name) == v->pid)
+        snprintf(here->finding, sizeof(here->finding),
+                 "%s has ended, and is found by its name by who hears of it (A3)", v->name);
+    v->told = true;
+}
+
+static void strike(struct axe *axe, actor_pid pid, const struct actor_info *info, bool forget)
+{
+    struct world_strike *s = &here->strike;
+    uint64_t now = actor_now();
+    snprintf(s->class, sizeof(s->class), "%s", info->class_name);
+    s->together = here->struck_at == now;
+    s->busy = info->mailbox_depth > 0;
+    s->newborn = warden_age(&here->warden, pid, now) == 0;
+    here->struck_at = now;
+    watch(axe, pid);
+    warden_struck(&here->warden, pid);
+    actor_kill(pid);
+    if (forget)
+        watch_no_longer(axe);
+}
+
 static enum actor_step axe_handle(void *state, struct message *m)
 {
     struct axe *axe = state;
     struct actor_info info;
-    const uint64_t *draw = m->type == AXE_STRIKE ? message_body(m, sizeof(*draw)) : NULL;
-    if (!draw)
-        return ACTOR_CONTINUE;
-    struct dice dice = dice_of(*draw);
-    size_t count = list_others(axe);
-    for (int tries = 0; count > 0 && tries < CHOICES_MAX; tries++) {
-        actor_pid pid = axe->pids[dice_below(&dice, (uint32_t)count)];
-        if (actor_inspect(pid, &info, DEADLINE_NONE) != OK ||
-            (is_one_of_many(info.class_name) && tries + 1 < CHOICES_MAX && dice_below(&dice, 12)))
-            continue;
-        snprintf(killed, sizeof(killed), "%s", info.class_name);
-        actor_kill(pid);
-        break;
-    }
+    if (m->type == MESSAGE_DOWN)
+        hear(axe, (const struct message_down *)(const void *)m->payload);
+    const uint64_t *draw =
+        m->type == AXE_STRIKE || m->type == AXE_FLOOD ? message_body(m, sizeof(*draw)) : NULL;
+    actor_pid pid = draw ? choose_one(state, *draw, &info) : 0;
+    if (pid && m->type == AXE_FLOOD)
+        flood(axe, pid);
+    else if (pid)
+        strike(axe, pid, &info, *draw % 3 == 0);
     return ACTOR_CONTINUE;
 }
 
 static const struct actor_class axe_class = {
     .name = "axe", .state_size = sizeof(struct axe), .handle = axe_handle, .stack_size = 64 * 1024};
 
-void world_kill_one(struct world *w, uint64_t draw)
+static void send_axe(struct world *w, uint32_t what, uint64_t draw)
 {
     actor_pid axe = w->axes[(draw >> 32) % w->axes_count];
-    (void)runtime_post(sim_runtime(w->sim), axe, AXE_STRIKE, &draw, sizeof(draw));
+    (void)runtime_post(sim_runtime(w->sim), axe, what, &draw, sizeof(draw));
 }
 
-void world_killed(struct world *w, char ret_class[WORLD_CLASS_MAX])
+void world_kill_one(struct world *w, uint64_t draw)
 {
+    send_axe(w, AXE_STRIKE, draw);
+}
+
+void world_flood_one(struct world *w, uint64_t draw)
+{
+    send_axe(w, AXE_FLOOD, draw);
+}
+
+uint32_t world_flooded(struct world *w)
+{
+    uint32_t count = flooded;
     (void)w;
-    memcpy(ret_class, killed, sizeof(killed));
-    killed[0] = 0;
+    flooded = 0;
+    return count;
+}
+
+bool world_struck(struct world *w, struct world_strike *ret)
+{
+    *ret = w->strike;
+    w->strike.class[0] = 0;
+    return ret->class[0] != 0;
+}
+
+static bool look_into(void *context, const char *name, size_t length, size_t count)
+{
+    struct world *w = context;
+    static uint64_t pids[LISTED_MAX];
+    size_t members = groups_members(sim_runtime(w->sim)->groups, name, length, pids, LISTED_MAX);
+    (void)count;
+    for (size_t i = 0; i < members && i < LISTED_MAX; i++)
+        if (!warden_knows(&w->warden, pids[i]))
+            snprintf(w->finding, sizeof(w->finding), "the group %s has a member that is dead (A3)", name);
+    return true;
+}
+
+void world_rest(struct world *w)
+{
+    groups_each(sim_runtime(w->sim)->groups, look_into, w);
+    warden_rest(&w->warden);
 }
 
 /* ---- making one ---- */
@@ -383,12 +617,17 @@ struct store *world_store(struct world *w)
 
 bool world_step(struct world *w)
 {
-    return sim_settle(w->sim, 1) == 1;
+    w->running = true;
+    bool any = sim_settle(w->sim, 1) == 1;
+    w->running = false;
+    return any;
 }
 
 void world_wait(struct world *w, uint64_t until)
 {
+    w->running = true;
     (void)sim_run_until(w->sim, until, 1);
+    w->running = false;
 }
 
 int world_exit_status(const struct world *w)

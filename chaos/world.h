@@ -4,7 +4,7 @@
  * clients connect. Left out are the rows that need what isn't there: signals, the keyring and traces (OpenSSL's own chance), the
  * service manager. What is beneath is simulated: the environment (runtime/sim.h), the disk (chaos/disk.h), and, as the program is
  * linked, some calls of the system and of the product, which go through here (WORLD_CALLS in the Makefile): env_real, so that
- * nobody has another clock; fetch_begin, which is where requests to webhooks leave; contracts_create, which takes longer than all
+ * nobody has another clock; sim_trace_add, for births and deaths, of which the warden is told; fetch_begin, which is where requests to webhooks leave; contracts_create, which takes longer than all
  * the rest of a start; send, sendmsg and accept4, which fail or do half of
  * what was asked when the faults say so.
  *
@@ -15,6 +15,7 @@
 
 #include "actors/fetch.h"
 #include "chaos/dice.h"
+#include "chaos/warden.h"
 #include "runtime/sim.h"
 #include "store/store.h"
 
@@ -42,7 +43,10 @@ struct world_options {
 struct world_faults {
     struct dice dice;
     uint32_t send_halves, send_waits, accept_fails;
+    uint32_t
+        memory_after; /* the so-manieth piece from now on that the runtime takes isn't there; 0: all are */
     uint32_t accepts_failed; /* how many did */
+    uint32_t memory_failed;
 };
 extern struct world_faults world_faults;
 
@@ -68,8 +72,24 @@ ssize_t world_real_send(int fd, const void *bytes, size_t size, int flags);
 /* One actor of those that live, other than the root, is killed; its class. NULL: there was none. Takes effect when the world runs. */
 #define WORLD_CLASS_MAX 40u
 void world_kill_one(struct world *w, uint64_t draw);
-/* Who was killed since the last call: its class, and then "". */
-void world_killed(struct world *w, char ret_class[WORLD_CLASS_MAX]);
+/* The same for one that gets messages that nobody knows, until its mailbox takes no more. */
+void world_flood_one(struct world *w, uint64_t draw);
+/* How many were refused since the last call; 0: it took all that was sent. */
+uint32_t world_flooded(struct world *w);
+/* Who was killed since the last call; false: nobody. */
+struct world_strike {
+    char class[WORLD_CLASS_MAX];
+    bool newborn;  /* in the instant of its birth */
+    bool together; /* in the same instant as the one before */
+    bool busy;     /* with messages before it */
+};
+bool world_struck(struct world *w, struct world_strike *ret);
+
+/* At rest: every place is taken, whoever was killed is dead, and no group keeps one of the dead. For world_finding. */
+void world_rest(struct world *w);
+/* What is wrong with the tree, or with who is registered in it; "": nothing. To be asked after each step. */
+const char *world_finding(struct world *w);
+struct warden *world_warden(struct world *w);
 
 /* Where requests leave: called in an actor, its own memory is its own afterwards. */
 typedef void world_depart(uint64_t ref, actor_pid from, const struct fetch_request *request);

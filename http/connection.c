@@ -56,31 +56,36 @@ struct turn {
     char out[OUT_SIZE]; /* last, where who buries a crashed actor may write first: see mourn */
 };
 
+/* Many of them are idle: two cache lines, and a block of just that size. */
 struct connection {
     struct front *front;
-    struct tls *tls;                  /* NULL: plain */
-    struct carry *carry;              /* NULL: nothing is left over */
-    struct turn *turn;                /* NULL between turns */
-    struct connection *older, *newer; /* among those of this scheduler that may be idle */
-    uint64_t listed;                  /* when it was put there; 0: it isn't */
-    actor_pid pid;
-    uint64_t watch;
+    struct tls *tls;       /* NULL: plain */
+    struct carry *carry;   /* NULL: nothing is left over */
+    struct turn *turn;     /* NULL between turns */
     uint64_t rested;       /* since when no request has been served: bytes that make none buy no time */
     uint64_t began;        /* when the first byte of the request that is arriving came; 0: none has */
     uint64_t alarm, rings; /* the timer, 0: none; and for when it is set */
+    uint64_t watch;
+    struct connection *older, *newer; /* among those of this scheduler that may be idle */
+    actor_pid pid;
     uint32_t requests, lingered;
+    uint32_t listed_ms; /* when it was put among those that may be idle, as time goes round */
     uint32_t peer;
     int fd;
-    uint8_t phase;
-    bool hangup, broken, ending; /* ending: asked to, when the request at hand is done */
-    bool serving;                /* a handler may be running */
-    bool stirred : 1;            /* something came while an answer waited for its next event */
-    bool shaking : 1;            /* hands: TLS isn't there yet */
-    bool cut_off : 1;            /* counted as too slow */
-    uint8_t empty_lines : 4;     /* taken off since the last request */
-    uint8_t address_size;
     uint8_t address[8];
+    uint8_t address_size : 4;
+    uint8_t empty_lines : 4; /* taken off since the last request */
+    uint8_t phase;
+    bool hangup : 1;
+    bool broken : 1;
+    bool ending : 1;  /* asked to, when the request at hand is done */
+    bool serving : 1; /* a handler may be running */
+    bool stirred : 1; /* something came while an answer waited for its next event */
+    bool shaking : 1; /* hands: TLS isn't there yet */
+    bool cut_off : 1; /* counted as too slow */
+    bool listed : 1;  /* see listed_ms */
 };
+STATIC_ASSERT(sizeof(struct connection) <= 128, "blocks of states are powers of two");
 
 struct front *connection_front(struct connection *c)
 {
@@ -112,7 +117,7 @@ static void unlist(struct connection *c)
     struct idle *list = idle_of(c);
     if (!c->listed)
         return;
-    c->listed = 0;
+    c->listed = false;
     *(c->older ? &c->older->newer : &list->oldest) = c->newer;
     *(c->newer ? &c->newer->older : &list->newest) = c->older;
 }
@@ -121,11 +126,12 @@ static void unlist(struct connection *c)
 static void list_idle(struct connection *c)
 {
     struct idle *list = idle_of(c);
-    uint64_t now = actor_now();
-    if (c->listed && now - c->listed < CONNECTION_ORDER_MS * NS_PER_MS)
+    uint32_t now_ms = (uint32_t)(actor_now() / NS_PER_MS);
+    if (c->listed && now_ms - c->listed_ms < CONNECTION_ORDER_MS)
         return;
     unlist(c);
-    c->listed = now;
+    c->listed = true;
+    c->listed_ms = now_ms;
     c->older = list->newest;
     c->newer = NULL;
     *(list->newest ? &list->newest->newer : &list->oldest) = c;
@@ -302,7 +308,7 @@ enum error connection_wait(struct connection *c, message_match *match, void *arg
             char one;
             const struct message_ready *ready = (const void *)m->payload;
             c->stirred = true; /* nobody will say again that there is something to read */
-            c->hangup |= (ready->events & WATCH_HANGUP) != 0;
+            c->hangup = c->hangup || (ready->events & WATCH_HANGUP) != 0;
             if (c->hangup || recv(c->fd, &one, 1, MSG_PEEK) == 0)
                 return ERR_DOWN;
         } else {
@@ -844,7 +850,7 @@ static enum actor_step on_ready(struct connection *c, const struct message_ready
 {
     enum actor_step step = ACTOR_CONTINUE;
     uint32_t requests = c->requests;
-    c->hangup |= (ready->events & WATCH_HANGUP) != 0;
+    c->hangup = c->hangup || (ready->events & WATCH_HANGUP) != 0;
     if (c->phase == PHASE_CLOSING)
         step = drop_all(c);
     else if (c->shaking && actor_now() > deadline_of(c) && over(c)) /* bytes that trickle in buy no time */
@@ -1013,7 +1019,7 @@ static enum actor_step connection_init(void *state, const void *args, size_t arg
         actor_refuse(reason_error(ENOMEM));
     }
     c->peer = PEER_NONE;
-    c->address_size = (uint8_t)peers_key(&from, c->address);
+    c->address_size = (uint8_t)(peers_key(&from, c->address) & 15u);
     if (!peers_enter(&from, limits_of(c)->peer_max, &c->peer))
         turn_away(c, a.tls);
     atomic_fetch_add_explicit(&c->front->connections, 1, memory_order_relaxed);

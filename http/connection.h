@@ -41,7 +41,7 @@ enum { CONNECTION_PEER_FULL = 1, CONNECTION_NO_TLS };
  * CONNECTION_ORDER_MS, and for CONNECTION_SHED_MS at least, to close. False: there is none, or none among the first
  * CONNECTION_SHED_LOOKS, of which nobody will look at those that are busy again. */
 #define CONNECTION_SHED_MS    1000
-#define CONNECTION_ORDER_MS   250
+#define CONNECTION_ORDER_MS   1000
 #define CONNECTION_SHED_LOOKS 64
 bool connection_shed(void);
 

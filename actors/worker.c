@@ -137,12 +137,14 @@ static struct job_start start_of(const struct task *t)
                               .lease_us = t->settings.lease_us};
 }
 
-/* What comes of it is heard later: `begun`. */
+/* What comes of it is heard later: `begun`. The job starts when that is said; its work is counted from behind it, so that no job runs
+ * shorter than it should because its worker was switched out in between, or had to say it again. */
 static enum error begin(struct task *t)
 {
     struct job_start c = start_of(t);
-    t->began_us = c.steady_us;
-    return store_ask(&job_start_class, &c, &t->start);
+    enum error e = store_ask(&job_start_class, &c, &t->start);
+    t->began_us = steady();
+    return e;
 }
 
 /* Said again for as long as nobody knows whether it was done: ends with the lease. */
@@ -155,6 +157,7 @@ static enum error begin_again(struct task *t, uint64_t *ret_started_us)
         struct job_start c = start_of(t);
         e = submit(&job_start_class, &c, ret_started_us, sizeof(*ret_started_us));
     } while (passing(e));
+    t->began_us = steady();
     return e;
 }
 

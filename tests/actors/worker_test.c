@@ -710,6 +710,33 @@ static void test_dies_behind_its_claim_JOB_202_JOB_282_JOB_314(void)
     TEST_CHECK_(succeeded > 0, "%u were queued again", succeeded);
 }
 
+static uint32_t unheard;
+
+/* The writer dies before it has heard of the start, which is said again when there is another one: the work takes its time from then. */
+static void start_said_again_body(void)
+{
+    serve(0);
+    submit(1, WORK_KIND_SUCCESS_FAST);
+    start_worker(0);
+    while (job_of(1).state == JOB_QUEUED)
+        actor_yield();
+    stage_kill(actor_whereis(WRITER_NAME));
+    unheard += job_of(1).state == JOB_ASSIGNED; /* else only the answer is */
+    actor_sleep(actor_deadline_ms(700));
+    stage_writer();
+    until_final(1, 60);
+    struct job job = job_of(1);
+    EXPECT(job.state == JOB_SUCCEEDED && job.finished_us - job.started_us >= 990000);
+    end_serving();
+}
+
+static void test_start_said_again(void)
+{
+    unheard = 0;
+    run(start_said_again_body);
+    TEST_CHECK_(unheard > 0, "%u were said again", unheard);
+}
+
 static void cancel(uint64_t number)
 {
     struct job_cancel c = {.id = stage_id(number), .client = client, .kept_us = 3600 * SECOND_US};
@@ -860,6 +887,7 @@ TEST_LIST
     {"JOB-316, AMB-J-38: a runner that is killed", test_killed},
     {"JOB-202, JOB-281, JOB-282, JOB-287, JOB-314: claimed and not started", test_claimed_and_not_started},
     {"JOB-316, AMB-J-38: claims of an earlier start", test_of_an_earlier_start},
+    {"JOB-034, JOB-261: a start that is said again, and never early", test_start_said_again},
     {"JOB-048, JOB-237, AMB-J-33: cancelled, and free at once", test_cancelled},
     {"AMB-J-33: cancelled, and learnt by heartbeat", test_cancelled_quietly},
     {"D9: a wall clock that leaps", test_leap},

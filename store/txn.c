@@ -149,11 +149,40 @@ static int append(struct txn *txn, uint32_t table, MDB_val *k, MDB_val *v)
     return code ? code : mdb_cursor_put(*cursor, k, v, MDB_APPEND);
 }
 
+static void close_cursor(MDB_cursor **cursor)
+{
+    if (*cursor)
+        mdb_cursor_close(*cursor);
+    *cursor = NULL;
+}
+
 static void append_no_more(struct txn *txn, uint32_t table)
 {
-    if (txn->appenders[table])
-        mdb_cursor_close(txn->appenders[table]);
-    txn->appenders[table] = NULL;
+    close_cursor(&txn->appenders[table]);
+}
+
+/* Where a key of the table was last read or written: the next one is often in the same page, and LMDB needn't go down from the
+ * root. None after a removal, which may have merged that page with another. */
+static int place_of(struct txn *txn, uint32_t table, MDB_cursor **ret_cursor)
+{
+    MDB_cursor **cursor = &txn->places[table];
+    int code = *cursor ? 0 : mdb_cursor_open(txn->mdb, txn->store->environment.tables[table], cursor);
+    *ret_cursor = *cursor;
+    return code;
+}
+
+static int read_at(struct txn *txn, uint32_t table, MDB_val *k, MDB_val *v)
+{
+    MDB_cursor *cursor;
+    int code = place_of(txn, table, &cursor);
+    return code ? code : mdb_cursor_get(cursor, k, v, MDB_SET);
+}
+
+static int put_at(struct txn *txn, uint32_t table, MDB_val *k, MDB_val *v, unsigned flags)
+{
+    MDB_cursor *cursor;
+    int code = place_of(txn, table, &cursor);
+    return code ? code : mdb_cursor_put(cursor, k, v, flags);
 }
 
 static int compare(struct txn *txn, uint32_t table, struct span a, struct span b)
@@ -251,7 +280,7 @@ enum error txn_get(struct txn *txn, uint32_t table, struct span key, uint8_t *re
     if (looked)
         return looked;
     enter(txn);
-    int code = mdb_get(txn->mdb, e->tables[table], &k, &v);
+    int code = txn->writing ? read_at(txn, table, &k, &v) : mdb_get(txn->mdb, e->tables[table], &k, &v);
     leave(txn);
     if (code == MDB_NOTFOUND && (looked = look(txn, table, LEAVES_AROUND, key)) != OK)
         return looked;
@@ -423,7 +452,7 @@ void txn_write(struct txn *txn, uint32_t table, struct span key, const void *rec
     if (!prepare(txn, table, key, record, &v))
         return;
     append_no_more(txn, table);
-    int code = mdb_put(txn->mdb, txn->store->environment.tables[table], &k, &v, 0);
+    int code = put_at(txn, table, &k, &v, 0);
     if (code)
         failed(txn, code);
     came(txn, table, key, false);
@@ -432,7 +461,6 @@ void txn_write(struct txn *txn, uint32_t table, struct span key, const void *rec
 /* False: the key is there, and nothing is written. */
 static bool put_new(struct txn *txn, uint32_t table, struct span key, MDB_val v)
 {
-    MDB_dbi dbi = txn->store->environment.tables[table];
     MDB_val k = val_of(key), data;
     int code = MDB_KEYEXIST;
     bool appended = false;
@@ -442,7 +470,7 @@ static bool put_new(struct txn *txn, uint32_t table, struct span key, MDB_val v)
     if (code == MDB_KEYEXIST) { /* not the greatest: that is what appending calls it */
         txn->unsorted |= TABLE_BIT(table);
         append_no_more(txn, table);
-        code = mdb_put(txn->mdb, dbi, &k, &v, MDB_NOOVERWRITE);
+        code = put_at(txn, table, &k, &v, MDB_NOOVERWRITE);
     } else {
         appended = code == 0;
     }
@@ -505,6 +533,7 @@ enum error txn_try_remove(struct txn *txn, uint32_t table, struct span key)
     if (txn->error)
         return OK;
     append_no_more(txn, table);
+    close_cursor(&txn->places[table]);
     int code = mdb_del(txn->mdb, txn->store->environment.tables[table], &k, NULL);
     if (code == MDB_NOTFOUND) {
         txn->writes--;
@@ -586,6 +615,7 @@ enum error txn_begin(struct txn *txn)
     txn->unsorted = 0;
     txn->bounded = 0;
     memset(txn->appenders, 0, sizeof(txn->appenders)); /* LMDB has closed them */
+    memset(txn->places, 0, sizeof(txn->places));
     txn->counters_count = 0;
     aside_clear(txn->aside);
     forget_wakes(txn);

@@ -45,6 +45,7 @@ struct txn {
     uint32_t writes;  /* rows put or deleted by the command being applied */
     MDB_cursor *cursors[SCHEMA_TABLES_MAX];
     MDB_cursor *appenders[SCHEMA_TABLES_MAX]; /* at the last row of a table that only grows; NULL */
+    MDB_cursor *places[SCHEMA_TABLES_MAX];    /* the writer's: where it last read or wrote a key; NULL */
     uint64_t scans;                           /* bit per table: one is open */
     uint32_t counters_count;
     uint64_t unsorted; /* bit per table: a new key wasn't the greatest; no more appending there */

@@ -205,7 +205,8 @@ static void plan_route(const struct front *front, struct request *q, struct fron
     plan_refuse(plan, ERROR_KIND_NO_ROUTE, "there is nothing at this path");
 }
 
-static enum error_code authenticate(struct front *front, struct request *q, bool early, const char **ret_why);
+static inline enum error_code authenticate(struct front *front, struct request *q, bool early,
+                                           const char **ret_why);
 
 static bool role_may(const struct request *q)
 {
@@ -248,7 +249,8 @@ static void plan_begin(struct front *front, struct request *q, struct front_plan
     plan->code = ERROR_NONE;
     plan->body_max = 0;
     plan->room = NULL;
-    memset(&plan->match, 0, sizeof(plan->match));
+    memset(&plan->match, 0,
+           offsetof(struct route_match, params)); /* these are looked at when there is a route */
     plan->match.surface = routes_surface(front->routes);
     request_clear(front, q);
     trace_begin(&q->trace, q->known[HEADER_TRACEPARENT], q->known[HEADER_TRACESTATE],
@@ -344,10 +346,22 @@ static enum error_code by_key(struct request *q, struct span credential, const c
     return code;
 }
 
-/* early: the body hasn't come, and when it has, the whole is asked for again. */
-static enum error_code authenticate(struct front *front, struct request *q, bool early, const char **ret_why)
+static enum error_code by_credential(struct front *front, struct request *q, bool early, const char **ret_why)
 {
     struct span credential = bearer(q);
+    if (!credential.size) {
+        TELEMETRY(AUTH_REJECTED, 1, DIM(STAGE, "missing"), DIM(REASON, "no bearer credential"));
+        *ret_why = "an Authorization header with a Bearer credential is needed";
+        return kind_code(q, ERROR_KIND_NO_CREDENTIALS);
+    }
+    return q->route->auth == AUTH_TOKEN ? by_token(front, q, credential, early, ret_why)
+                                        : by_key(q, credential, ret_why);
+}
+
+/* early: the body hasn't come, and when it has, the whole is asked for again. */
+static inline enum error_code authenticate(struct front *front, struct request *q, bool early,
+                                           const char **ret_why)
+{
     switch (q->route->auth) {
     case AUTH_NONE:
         return ERROR_NONE;
@@ -360,13 +374,7 @@ static enum error_code authenticate(struct front *front, struct request *q, bool
     default:
         break;
     }
-    if (!credential.size) {
-        TELEMETRY(AUTH_REJECTED, 1, DIM(STAGE, "missing"), DIM(REASON, "no bearer credential"));
-        *ret_why = "an Authorization header with a Bearer credential is needed";
-        return kind_code(q, ERROR_KIND_NO_CREDENTIALS);
-    }
-    return q->route->auth == AUTH_TOKEN ? by_token(front, q, credential, early, ret_why)
-                                        : by_key(q, credential, ret_why);
+    return by_credential(front, q, early, ret_why);
 }
 
 /* ---- limits ---- */

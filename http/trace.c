@@ -73,9 +73,9 @@ static uint64_t rotate(uint64_t x, int by)
     return x << by | x >> (64 - by);
 }
 
-static uint64_t next(uint64_t *s)
+static inline uint64_t next(struct generator *g)
 {
-    uint64_t result = rotate(s[0] + s[3], 23) + s[0], t = s[1] << 17;
+    uint64_t *s = g->state, result = rotate(s[0] + s[3], 23) + s[0], t = s[1] << 17;
     s[2] ^= s[0];
     s[3] ^= s[1];
     s[1] ^= s[2];
@@ -85,19 +85,25 @@ static uint64_t next(uint64_t *s)
     return result;
 }
 
-/* None of the words is zero. Guarded, so that two actors of a scheduler never draw the same. */
-static void draw(uint64_t *words, size_t count)
+__attribute__((noinline, cold)) static void seed(struct generator *g)
 {
-    uint64_t *mine = generators[here()].state, state[4];
+    while (!(g->state[0] | g->state[1] | g->state[2] | g->state[3]))
+        actor_random_bytes(g->state, sizeof(g->state));
+}
+
+/* None of the words is zero. Guarded, so that two actors of a scheduler never draw the same. */
+static inline void draw(uint64_t *words, size_t count)
+{
+    struct generator *mine = &generators[here()];
     actor_guard_begin();
-    memcpy(state, mine, sizeof(state));
-    while (!(state[0] | state[1] | state[2] | state[3]))
-        actor_random_bytes(state, sizeof(state));
+    if (!(mine->state[0] | mine->state[1] | mine->state[2] | mine->state[3]))
+        seed(mine);
+    struct generator g = *mine; /* whose address nobody takes: it stays in registers */
     for (size_t i = 0; i < count; i++)
         do
-            words[i] = next(state);
+            words[i] = next(&g);
         while (words[i] == 0);
-    memcpy(mine, state, sizeof(state));
+    *mine = g;
     actor_guard_end();
 }
 

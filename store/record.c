@@ -100,7 +100,7 @@ size_t record_size(const struct record_class *class, const void *record)
 }
 
 /* Of constant size each, so that the compiler makes moves of them instead of calls. */
-static void fixed_copy(void *to, const void *from, size_t size)
+static inline __attribute__((always_inline)) void fixed_copy(void *to, const void *from, size_t size)
 {
     switch (size) {
     case 1:
@@ -174,7 +174,7 @@ static bool bytes_sound(const struct record_class *class, uint8_t version, struc
             size = length_at(at);
             at += LENGTH_SIZE;
             left -= LENGTH_SIZE;
-            if (size > left || !span_sound(field, span_of(at, size)))
+            if (size > left || (size > 0 && !span_sound(field, span_of(at, size))))
                 return false;
         }
         if (size > left)

@@ -760,7 +760,7 @@ static void go_on(void)
     if (saga->phase == PHASE_HEAL && saga->now > saga->deadline)
         tell_stuck();
     if (saga->phase != PHASE_HEAL || saga->steps % REST_LOOK_STEPS || !patrons_rest() ||
-        auditor_pending(store))
+        auditor_pending(store) || warden_waits(world_warden(life.world), saga->now))
         return;
     auditor_rows(store, "at rest");
     auditor_orders(store, saga->numbers == 0);

@@ -477,9 +477,10 @@ static bool do_strange(struct patron *p)
 /* What is no request: one answer, and the connection is closed (H2, H3). */
 static bool do_hostile(struct patron *p)
 {
+    static const char both[] = "POST /v1/jobs HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: "
+                               "chunked\r\n\r\n0\r\n\r\n";
     static const char *const heads[] = {
-        "POST /v1/jobs HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: "
-        "chunked\r\n\r\n0\r\n\r\n",
+        both,
         "GET /healthz HTTP/1.1\r\nHost: h\r\nHost: g\r\n\r\n",
         "POST /v1/jobs HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd",
         "GET /healthz HTTP/1.1\r\nHost : h\r\n\r\n",

@@ -264,11 +264,24 @@ void warden_died(struct warden *w, uint64_t now, uint64_t pid, enum warden_end e
     *a = w->actors[--w->actors_count];
 }
 
-void warden_struck(struct warden *w, uint64_t pid)
+void warden_struck(struct warden *w, uint64_t now, uint64_t pid)
 {
     struct warden_actor *a = actor_of(w, pid);
-    if (a)
-        a->struck = true;
+    if (!a || a->struck)
+        return;
+    a->struck = true;
+    a->struck_at = now;
+}
+
+bool warden_waits(const struct warden *w, uint64_t now)
+{
+    for (uint32_t i = 0; i < w->places_count; i++)
+        if (now < w->places[i].died + WARDEN_PATIENCE_NS)
+            return true;
+    for (uint32_t i = 0; i < w->actors_count; i++)
+        if (w->actors[i].struck && now < w->actors[i].struck_at + WARDEN_PATIENCE_NS)
+            return true;
+    return false;
 }
 
 bool warden_knows(const struct warden *w, uint64_t pid)

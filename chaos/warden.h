@@ -42,7 +42,7 @@ enum warden_end { WARDEN_NORMAL, WARDEN_SHUTDOWN, WARDEN_KILLED, WARDEN_FAULT };
 struct warden {
     uint32_t actors_count, places_count, windows_count, born;
     struct warden_actor {
-        uint64_t pid, parent, born;
+        uint64_t pid, parent, born, struck_at;
         uint32_t number; /* of its place, in the order in which places were first taken */
         bool supervisor, dynamic, ending, struck;
         bool
@@ -72,9 +72,12 @@ struct warden {
 void warden_begin(struct warden *w);
 void warden_born(struct warden *w, uint64_t now, const struct warden_birth *birth);
 void warden_died(struct warden *w, uint64_t now, uint64_t pid, enum warden_end end);
-void warden_struck(struct warden *w, uint64_t pid);
+void warden_struck(struct warden *w, uint64_t now, uint64_t pid);
 /* From now on a start may fail before anybody is born, for want of memory: what that cost of a budget isn't known. */
 void warden_starve(struct warden *w);
+/* Whether somebody is about to come back or to die, and has had less than WARDEN_PATIENCE_NS for it: then it isn't at rest yet. */
+#define WARDEN_PATIENCE_NS UINT64_C(60000000000)
+bool warden_waits(const struct warden *w, uint64_t now);
 /* At rest: no place is empty, and nobody lives who was struck. */
 void warden_rest(struct warden *w);
 bool warden_knows(const struct warden *w, uint64_t pid); /* it lives */

@@ -406,7 +406,7 @@ static void strike(struct axe *axe, actor_pid pid, const struct actor_info *info
     s->newborn = warden_age(&here->warden, pid, now) == 0;
     here->struck_at = now;
     watch(axe, pid);
-    warden_struck(&here->warden, pid);
+    warden_struck(&here->warden, now, pid);
     actor_kill(pid);
     if (forget)
         watch_no_longer(axe);

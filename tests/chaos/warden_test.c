@@ -48,7 +48,7 @@ static void begin(void)
 
 static void kill_one(uint64_t at, uint64_t pid)
 {
-    warden_struck(&w, pid);
+    warden_struck(&w, at * SECOND, pid);
     died(at, pid, WARDEN_KILLED);
 }
 
@@ -74,6 +74,7 @@ static void test_missing(void)
     begin();
     kill_one(1, 12);
     finds("");
+    TEST_CHECK(warden_waits(&w, 60 * SECOND) && !warden_waits(&w, 61 * SECOND));
     warden_rest(&w);
     finds("b hasn't come back under domain");
 }
@@ -94,7 +95,8 @@ static void test_killed_by_nobody(void)
     died(1, 12, WARDEN_FAULT);
     finds("has crashed");
     begin();
-    warden_struck(&w, 12);
+    warden_struck(&w, SECOND, 12);
+    TEST_CHECK(warden_waits(&w, 60 * SECOND) && !warden_waits(&w, 61 * SECOND));
     warden_rest(&w);
     finds("was killed, and lives");
 }

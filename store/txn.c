@@ -140,20 +140,21 @@ static void came(struct txn *txn, uint32_t table, struct span key, bool appended
 
 /* ---- appending, and what was set aside ---- */
 
-/* Appending with a cursor that stays finds the page without going down from the root. It is kept only as long as nothing
- * else writes into the table: what LMDB's own changes do to cursors of the same table is better not relied on. */
-static int append(struct txn *txn, uint32_t table, MDB_val *k, MDB_val *v)
-{
-    MDB_cursor **cursor = &txn->appenders[table];
-    int code = *cursor ? 0 : mdb_cursor_open(txn->mdb, txn->store->environment.tables[table], cursor);
-    return code ? code : mdb_cursor_put(*cursor, k, v, MDB_APPEND);
-}
-
 static void close_cursor(MDB_cursor **cursor)
 {
     if (*cursor)
         mdb_cursor_close(*cursor);
     *cursor = NULL;
+}
+
+/* Appending with a cursor that stays finds the page without going down from the root. It is kept only as long as nothing
+ * else writes into the table: what LMDB's own changes do to cursors of the same table is better not relied on. */
+static int append(struct txn *txn, uint32_t table, MDB_val *k, MDB_val *v)
+{
+    MDB_cursor **cursor = &txn->appenders[table];
+    close_cursor(&txn->places[table]);
+    int code = *cursor ? 0 : mdb_cursor_open(txn->mdb, txn->store->environment.tables[table], cursor);
+    return code ? code : mdb_cursor_put(*cursor, k, v, MDB_APPEND);
 }
 
 static void append_no_more(struct txn *txn, uint32_t table)
@@ -162,7 +163,7 @@ static void append_no_more(struct txn *txn, uint32_t table)
 }
 
 /* Where a key of the table was last read or written: the next one is often in the same page, and LMDB needn't go down from the
- * root. None after a removal, which may have merged that page with another. */
+ * root. None after another cursor has written into the table, or after a removal, which may have merged that page with another. */
 static int place_of(struct txn *txn, uint32_t table, MDB_cursor **ret_cursor)
 {
     MDB_cursor **cursor = &txn->places[table];
@@ -227,6 +228,7 @@ static void settle(struct txn *txn, uint32_t table)
     if (txn->error)
         return;
     append_no_more(txn, table);
+    close_cursor(&txn->places[table]);
     row = insert_rows(txn, table, row, &code);
     for (; row && code == 0; row = row->next) {
         MDB_val k = val_of(row->key), v = val_of(row->value);

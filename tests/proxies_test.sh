@@ -56,7 +56,7 @@ trap 'kill -9 $server $nginx $haproxy 2>/dev/null; rm -rf "$tmp"' EXIT
 
 # ask ARGUMENT...: curl through the proxy of the moment, whose socket is $by
 ask() {
-    curl -sS -m 20 --unix-socket "$by" "$@"
+    curl -sS -m 120 --unix-socket "$by" "$@"
 }
 # The status alone; what came is in body, and in head with its names in lower case, since proxies write them as they like.
 code() {
@@ -82,7 +82,7 @@ blanks() {
     head -c "$1" /dev/zero | tr '\0' ' '
 }
 opened() {
-    curl -sS -m 20 "http://$at/metrics" | sed -n 's/^coppice_http_connections_open{listener="client"} //p'
+    curl -sS -m 120 "http://$at/metrics" | sed -n 's/^coppice_http_connections_open{listener="client"} //p'
 }
 json='Content-Type: application/json'
 
@@ -111,7 +111,7 @@ for proxy in kept passed haproxy; do
     check "$proxy: so are many chunks" is "$(blanks 4000000 | code -H "$json" -H 'Transfer-Encoding: chunked' --data-binary @- http://localhost/v1/clients)" 413
     check "$proxy: and the next one is served" is "$(code http://localhost/healthz)" 200
     ask http://localhost/openapi/control.json >"$tmp/through"
-    curl -sS -m 20 "http://$client/openapi/control.json" >"$tmp/direct"
+    curl -sS -m 120 "http://$client/openapi/control.json" >"$tmp/direct"
     check "$proxy: a long answer arrives whole" cmp "$tmp/through" "$tmp/direct"
     check "$proxy: it is long" test "$(wc -c <"$tmp/direct")" -gt 10000
     code -I http://localhost/openapi/control.json >/dev/null

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 # ask STATUS METHOD URL KEY BODY: the answer stays in $tmp/body
 ask() {
-    is "$(curl -s -m 20 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' -X "$2" -H "$4" -H 'Content-Type: application/json' \
+    is "$(curl -s -m 120 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' -X "$2" -H "$4" -H 'Content-Type: application/json' \
         ${5:+--data-binary "$5"} "http://$3")" "$1"
 }
 answer() {

@@ -100,7 +100,7 @@ check "and counts on" is "$(add "$report") $(tr -d '\r' <"$tmp/head" | sed -n 's
 if have prlimit; then
     pid=$(get /stats | sed 's/.*"pid":\([0-9]*\).*/\1/')
     prlimit --pid "$pid" --fsize=64:
-    new_client() { curl -s -m 20 -o "$tmp/body" -w '%{http_code}' -X POST "http://$client/v1/clients"; }
+    new_client() { curl -s -m 120 -o "$tmp/body" -w '%{http_code}' -X POST "http://$client/v1/clients"; }
     check "D2 with no room a change is refused" is "$(new_client)" 503
     check "D2 readiness says why" has "$(get '/readyz?verbose')" '"database":"degraded"'
     check "D2 what is read is served" is "$(status GET /stats/audits)" 200

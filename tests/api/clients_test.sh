@@ -15,7 +15,7 @@ from=127.0.0.1
 ask() {
     method=$1 path=$2
     shift 2
-    curl -s -m 20 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' --interface "$from" -X "$method" "$@" "http://$client$path"
+    curl -s -m 120 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' --interface "$from" -X "$method" "$@" "http://$client$path"
 }
 body() {
     cat "$tmp/body"
@@ -146,7 +146,7 @@ check "JOB-355 in its code" code RFA_EXEC_IDEMPOTENCY_CONFLICT
 from=127.0.0.5
 race() {
     for i in 1 2 3 4 5 6 7 8; do
-        curl -s -m 20 -o "$tmp/race.$i" -w '%{http_code}\n' -X POST -H "$json" -d '{"rotate":true}' -H "$(bearer "$1")" \
+        curl -s -m 120 -o "$tmp/race.$i" -w '%{http_code}\n' -X POST -H "$json" -d '{"rotate":true}' -H "$(bearer "$1")" \
             "http://$client/v1/clients/$one/keys" >"$tmp/status.$i" &
         racers="$racers $!"
     done

@@ -170,16 +170,16 @@ check "SIGHUP with keys that have a name in them" reload
 check "JOB-447 a client's limit counts at once" has "$line" '"applied":"limits.clients"'
 check "CTL-162 config show has it" runs 0 config show --config "$file" --source file
 check "CTL-162 with its place" out "limits.clients.018f5c8e-0000-7000-8000-000000000001.requests_per_minute 7                      file $file:2"
-check "CTL-162 the server shows it" has "$(curl -sS -m 20 -H "$bearer" "http://$at/config")" '{"key":"limits.clients.018f5c8e-0000-7000-8000-000000000001.requests_per_minute","value":7,"source":"file"'
+check "CTL-162 the server shows it" has "$(curl -sS -m 120 -H "$bearer" "http://$at/config")" '{"key":"limits.clients.018f5c8e-0000-7000-8000-000000000001.requests_per_minute","value":7,"source":"file"'
 check "CTL-081 an agent's template from the next start on" has "$line" '"needs_restart":"agent_templates"'
-check "CTL-081 the server shows it" has "$(curl -sS -m 20 -H "$bearer" "http://$at/config")" '{"key":"agent_templates.builder.max_token_seconds.C","value":3600,"source":"file"'
+check "CTL-081 the server shows it" has "$(curl -sS -m 120 -H "$bearer" "http://$at/config")" '{"key":"agent_templates.builder.max_token_seconds.C","value":3600,"source":"file"'
 echo '{"log": {"level": "info"}, "http.idle": "5s"}' >"$file"
 check "SIGHUP without them" reload
 echo '{"log": {"level": "info"}, "http.idle": "4s", "store.mp": "2GiB"}' >"$file"
 check "SIGHUP with a mistake" reload
 check "everything stays as it was" has "$line" 'everything stays as it was'
 check "and it says why" has "$line" "did you mean store.map?"
-running() { curl -sS -m 20 -H "$bearer" "http://$at/config"; }
+running() { curl -sS -m 120 -H "$bearer" "http://$at/config"; }
 echo "{\"log\": {\"level\": \"info\"}, \"http.idle\": \"4s\",
   \"auth\": {\"master_key\": \"$tmp/typo\"}}" >"$file"
 check "SIGHUP with a file that isn't there" reload

@@ -18,7 +18,7 @@ from=127.0.0.1
 ask() {
     method=$1 path=$2
     shift 2
-    curl -s -m 20 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' --interface "$from" -X "$method" "$@" "http://$client$path"
+    curl -s -m 120 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' --interface "$from" -X "$method" "$@" "http://$client$path"
 }
 body() {
     cat "$tmp/body"
@@ -420,7 +420,7 @@ done <"$tmp/routes"
 while read -r listener method path; do
     [ "$listener" = operator ] || continue
     path=$(printf '%s' "$path" | sed "s/{[a-z_]*}/$none/g")
-    got=$(curl -s -m 20 -o /dev/null -w '%{http_code}' -X "$method" "http://$operator$path")
+    got=$(curl -s -m 120 -o /dev/null -w '%{http_code}' -X "$method" "http://$operator$path")
     if printf '%s %s' "$method" "$path" | grep -qE "$open_to_all"; then
         check "CTL-067 operators: $method $path is open" test "$got" != 401
     else
@@ -504,7 +504,7 @@ from=127.0.0.8
 often() {
     count=$1 wanted=$2 method=$3 path=$4
     shift 4
-    is "$(curl -s -m 20 -o /dev/null -w '%{http_code}\n' --interface "$from" -X "$method" -H "Authorization: Bearer $bearer" "$@" \
+    is "$(curl -s -m 120 -o /dev/null -w '%{http_code}\n' --interface "$from" -X "$method" -H "Authorization: Bearer $bearer" "$@" \
         "http://$client$path#[1-$count]" | sort | uniq -c | tr -s ' ')" " $count $wanted"
 }
 # repeat COUNT STATUS PATH BODY

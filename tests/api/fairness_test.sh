@@ -10,7 +10,7 @@ json='Content-Type: application/json'
 ask() {
     method=$1 path=$2
     shift 2
-    curl -s -m 20 -X "$method" "$@" "http://$client$path"
+    curl -s -m 120 -X "$method" "$@" "http://$client$path"
 }
 # newcomer: key
 newcomer() {

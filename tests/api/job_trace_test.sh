@@ -28,7 +28,7 @@ export OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:$port"
 ask() { # ask TRACE METHOD PATH ARGUMENT...: status; body in a file. The trace's id is 32 times this digit
     trace=$(printf '%032d' 0 | tr 0 "$1") method=$2 path=$3
     shift 3
-    curl -s -m 20 -o "$tmp/body" -w '%{http_code}' -X "$method" -H "traceparent: 00-$trace-b7ad6b7169203331-01" "$@" "http://$client$path"
+    curl -s -m 120 -o "$tmp/body" -w '%{http_code}' -X "$method" -H "traceparent: 00-$trace-b7ad6b7169203331-01" "$@" "http://$client$path"
 }
 value() {
     member "$1" "$(cat "$tmp/body")"
@@ -199,7 +199,7 @@ check "JOB-438 with a span for each of its six attempts" until_so attempts
 
 # ---- who doesn't want it sampled ----
 
-check "a job that isn't sampled" is "$(curl -s -m 20 -o "$tmp/body" -w '%{http_code}' -H "$mine" -H "$json" \
+check "a job that isn't sampled" is "$(curl -s -m 120 -o "$tmp/body" -w '%{http_code}' -H "$mine" -H "$json" \
     -H 'traceparent: 00-bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb-b7ad6b7169203331-00' -d '{"type":"EXECUTE","work_kind":"SUCCESS_FAST"}' "http://$client/v1/jobs")" 202
 job=$(value job_id)
 check "succeeds" until_so state_is SUCCEEDED

@@ -21,7 +21,7 @@ trap 'kill -9 $server $receiver 2>/dev/null; rm -rf "$tmp"' EXIT
 ask() {
     method=$1 path=$2
     shift 2
-    curl -s -m 20 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' --interface "$from" -X "$method" "$@" "http://$client$path"
+    curl -s -m 120 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' --interface "$from" -X "$method" "$@" "http://$client$path"
 }
 value() {
     member "$1" "$(cat "$tmp/body")"

@@ -28,7 +28,7 @@ opens() {
 }
 # asks [ARGUMENT...] URL: sets code, type, body and head
 asks() {
-    code=$(curl -sS -m 20 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' "$@")
+    code=$(curl -sS -m 120 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' "$@")
     body=$(cat "$tmp/body")
     head=$(tr -d '\r' <"$tmp/head" | tr '[:upper:]' '[:lower:]')
 }
@@ -37,7 +37,7 @@ told() { # told CODE: and to come back
 }
 
 check "a server makes a store" start
-check "which has a client" is "$(curl -s -m 20 -o "$tmp/body" -w '%{http_code}' -X POST "http://$client/v1/clients")" 201
+check "which has a client" is "$(curl -s -m 120 -o "$tmp/body" -w '%{http_code}' -X POST "http://$client/v1/clients")" 201
 who=$(member client_id "$(cat "$tmp/body")")
 check "it ends" stop
 
@@ -79,7 +79,7 @@ check "a body isn't waited for" is "$code" 503
 let_go
 check "the store is open" await '"msg":"started"'
 check "the same sockets" is "$(member operator "$line") $(member client "$line")" "$at $client"
-until [ "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://$at/startupz")" = 200 ]; do kill -0 "$server" || break; done
+until [ "$(curl -s -m 120 -o /dev/null -w '%{http_code}' "http://$at/startupz")" = 200 ]; do kill -0 "$server" || break; done
 asks "http://$client/startupz"
 check "CTL-533 CTL-534 then /startupz is 200" is "$code" 200
 check "it is started" has "$body" '{"status":"started","timestamp":"'

@@ -64,7 +64,7 @@ check "those with the most memory" has "$(get '/stats/tree?top=memory&n=2')" '"a
 check "one actor, by name" has "$(get /stats/actors/deduper)" '"child":{"supervisor":"0x100000001","id":"deduper","state":"running"'
 check "a dry run" has "$(curl -sS -H "$bearer" -H 'Content-Type: application/json' -d '{"dry_run":true}' "http://$at/chaos/actors/store:kill")" '"outcome":"predicted"'
 check "HEAD has a length and no body" has "$(curl -sS -I "http://$at/healthz")" 'Content-Length: 55'
-check "HEAD of a long answer ends" has "$(curl -sS -H "$bearer" -m 20 -I "http://$at/stats/tree")" '200 OK'
+check "HEAD of a long answer ends" has "$(curl -sS -H "$bearer" -m 120 -I "http://$at/stats/tree")" '200 OK'
 check "three requests on one connection" is "$(curl -sS "http://$at/healthz" "http://$at/startupz" "http://$at/healthz" -w '%{num_connects}' | tail -c 1)" 0
 
 # --- kill one: it comes back, and nobody else notices ---

@@ -13,7 +13,7 @@ from=127.0.0.1
 ask() {
     method=$1 path=$2
     shift 2
-    curl -s -m 20 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' --interface "$from" -X "$method" "$@" "http://$client$path"
+    curl -s -m 120 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' --interface "$from" -X "$method" "$@" "http://$client$path"
 }
 body() {
     cat "$tmp/body"
@@ -54,7 +54,7 @@ many() {
     count=$1 method=$2 path=$3
     shift 3
     rm -f "$tmp"/answer.*
-    curl -s -m 20 -i -o "$tmp/answer.#1" -w '%{http_code}\n' --interface "$from" -X "$method" "$@" "http://$client$path#[1-$count]" >"$tmp/statuses"
+    curl -s -m 120 -i -o "$tmp/answer.#1" -w '%{http_code}\n' --interface "$from" -X "$method" "$@" "http://$client$path#[1-$count]" >"$tmp/statuses"
 }
 # how_many STATUS: of those
 how_many() {

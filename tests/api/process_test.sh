@@ -17,10 +17,10 @@ check "down to its last row" await '"logger":"tree","msg":"└─ notify'
 
 # --- secrets ---
 secret=hunter2hunter2
-curl -sS -m 20 -o /dev/null -H "Authorization: Bearer $secret" "http://$at/stats?token=$secret"
+curl -sS -m 120 -o /dev/null -H "Authorization: Bearer $secret" "http://$at/stats?token=$secret"
 key=cop_8uTzhunter2hunter2hunter2hunter2hunter2hunter2hunter2 jwt=eyJhbhunter2hunter2.eyJzdhunter2hunter2.AAhunter2hunter2
-curl -sS -m 20 -o /dev/null -H "X-Request-Id: a-$key" "http://$client/v1/jobs/$key:x"
-curl -sS -m 20 -o /dev/null -H "X-Request-Id: $jwt" "http://$client/jobs/$jwt/cop_short"
+curl -sS -m 120 -o /dev/null -H "X-Request-Id: a-$key" "http://$client/v1/jobs/$key:x"
+curl -sS -m 120 -o /dev/null -H "X-Request-Id: $jwt" "http://$client/jobs/$jwt/cop_short"
 kill -USR1 "$server"
 secrets() {
     while read -r line <&9; do
@@ -34,11 +34,11 @@ secrets() {
     done
 }
 check "no secret of a request is in the log" secrets
-curl -sS -m 20 -o /dev/null -H "X-Request-Id: a-$key" "http://$client/v1/jobs/$key:x"
+curl -sS -m 120 -o /dev/null -H "X-Request-Id: a-$key" "http://$client/v1/jobs/$key:x"
 check "a key is masked wherever it stands" await '"path":"/v1/jobs/cop_***:x"'
 check "also in the request's id" has "$line" '"request_id":"a-cop_***"'
 check "the line says who asked" has "$line" '"peer":"127.0.0.1"'
-curl -sS -m 20 -o /dev/null -H "X-Request-Id: $jwt" "http://$client/jobs/$jwt/cop_short"
+curl -sS -m 120 -o /dev/null -H "X-Request-Id: $jwt" "http://$client/jobs/$jwt/cop_short"
 check "so is a token, and no word that is like a key" await '"path":"/jobs/eyJ***/cop_short"'
 check "also in the request's id" has "$line" '"request_id":"eyJ***"'
 check "SIGTERM ends it with 0" stop
@@ -51,21 +51,21 @@ not_loaded() {
     ! loaded "$1"
 }
 check "a server that nobody shows a token to" start
-check "an operator's token is known" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -H "$bearer" "http://$at/stats")" 200
-check "a contract is served" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://$client/openapi/control.json")" 200
-keys="http://$client/v1/clients/$(member client_id "$(curl -sS -m 20 -X POST "http://$client/v1/clients")")/keys"
-key=$(member api_key "$(curl -sS -m 20 -X POST "$keys")")
-check "an API key is known" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -X POST -H "Authorization: Bearer $key" "$keys")" 201
-check "and another one isn't" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -X POST -H "Authorization: Bearer ${key%?}x" "$keys")" 401
+check "an operator's token is known" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' -H "$bearer" "http://$at/stats")" 200
+check "a contract is served" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' "http://$client/openapi/control.json")" 200
+keys="http://$client/v1/clients/$(member client_id "$(curl -sS -m 120 -X POST "http://$client/v1/clients")")/keys"
+key=$(member api_key "$(curl -sS -m 120 -X POST "$keys")")
+check "an API key is known" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' -X POST -H "Authorization: Bearer $key" "$keys")" 201
+check "and another one isn't" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' -X POST -H "Authorization: Bearer ${key%?}x" "$keys")" 401
 for library in libcrypto libssl libcurl; do check "all that without $library" not_loaded $library; done
-check "CTL-103 the key set is whole" has "$(curl -sS -m 20 "http://$client/.well-known/jwks.json")" '"crv":"P-256"'
+check "CTL-103 the key set is whole" has "$(curl -sS -m 120 "http://$client/.well-known/jwks.json")" '"crv":"P-256"'
 check "with libcrypto" loaded libcrypto
 token=$("$COPPICE" token issue --subject u1 --role owner --projects '*' --url "http://$at" --token-file "$tmp/store/operator.token" </dev/null)
-check "a token of a key that an earlier server made" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $token" "http://$client/dlq/items")" 200
+check "a token of a key that an earlier server made" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $token" "http://$client/dlq/items")" 200
 check "and ends" stop
 check "the next server" start
 check "which has read its keys" ready
-check "knows the token" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $token" "http://$client/dlq/items")" 200
+check "knows the token" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $token" "http://$client/dlq/items")" 200
 check "by libcrypto" loaded libcrypto
 check "without TLS" not_loaded libssl
 check "and ends, too" stop
@@ -81,25 +81,25 @@ start_without() {
     return "$1"
 }
 check "a server without libcrypto" start_without
-check "is alive" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://$client/livez")" 200
-keys="http://$client/v1/clients/$(member client_id "$(curl -sS -m 20 -X POST "http://$client/v1/clients")")/keys"
-key=$(member api_key "$(curl -sS -m 20 -X POST "$keys")")
-check "serves clients with keys" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -X POST -H "Authorization: Bearer $key" "$keys")" 201
-check "can't say whether a token is good" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $token" "http://$client/dlq/items")" 503
+check "is alive" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' "http://$client/livez")" 200
+keys="http://$client/v1/clients/$(member client_id "$(curl -sS -m 120 -X POST "http://$client/v1/clients")")/keys"
+key=$(member api_key "$(curl -sS -m 120 -X POST "$keys")")
+check "serves clients with keys" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' -X POST -H "Authorization: Bearer $key" "$keys")" 201
+check "can't say whether a token is good" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $token" "http://$client/dlq/items")" 503
 check "issues none" sh -c "! '$COPPICE' token issue --subject u1 --role owner --projects '*' --url 'http://$at' --token-file '$tmp/store/operator.token'"
 check "ends" stop
 check "outside dev" start_without --env stage
-check "it isn't ready" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://$client/readyz")" 503
+check "it isn't ready" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' "http://$client/readyz")" 503
 check "ends as well" stop
 
 # --- a drain ---
 check "a server that waits for its balancer" start --http-shutdown-delay 1h
 check "gets ready" ready
-check "is ready" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://$client/readyz")" 200
+check "is ready" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' "http://$client/readyz")" 200
 kill -TERM "$server"
 check "SIGTERM is heard" await '"logger":"signals","msg":"stopping"'
-check "readiness has gone" is "$(curl -s -m 20 -o "$tmp/body" -w '%{http_code}' "http://$client/readyz")" 503
-check "health has not" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://$client/livez")" 200
+check "readiness has gone" is "$(curl -s -m 120 -o "$tmp/body" -w '%{http_code}' "http://$client/readyz")" 503
+check "health has not" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' "http://$client/livez")" 200
 kill -TERM "$server"
 check "the second one ends it at once" ends_with 0
 
@@ -135,7 +135,7 @@ check "and SIGTERM" stop
 check "a server of tomorrow" start --clock-offset 30d
 today=$(date +%s)
 ahead() { # ahead DAYS: of this machine's clock, by what the server says
-    now=$(curl -sS -m 20 "http://$client/livez")
+    now=$(curl -sS -m 120 "http://$client/livez")
     then=$(date -d "$(member timestamp "$now")" +%s)
     test "$((then - today))" -ge $(($1 * 86400)) && test "$((then - today))" -lt $(($1 * 86400 + 3600))
 }
@@ -223,7 +223,7 @@ told() { # told TEXT: the next notification that isn't the watchdog's, nor of a 
 check "READY=1" told 'READY=1|STATUS=serving'
 check "the watchdog is fed" await 'WATCHDOG=1'
 check "again and again" await 'WATCHDOG=1'
-check "its socket is the manager's" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://127.0.0.1:$port/livez")" 200
+check "its socket is the manager's" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' "http://127.0.0.1:$port/livez")" 200
 kill -HUP "$server"
 check "RELOADING=1 has its time" told 'RELOADING=1|MONOTONIC_USEC='
 check "READY=1 ends it" told 'READY=1|STATUS=serving'
@@ -252,7 +252,7 @@ until=READY=1
 check "an operators' socket is the manager's" managed MANAGER_OPERATOR="$tmp/managed" -- $operators
 check "its mode is the credential" "$COPPICE" tree $operators
 check "for changes, too" "$COPPICE" kill deduper --yes --reason 'a test' $operators
-check "by any name of a host" is "$(curl -s -m 20 -o /dev/null -w '%{http_code}' -H 'Host: x' --unix-socket "$tmp/managed" http://localhost/stats)" 200
+check "by any name of a host" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' -H 'Host: x' --unix-socket "$tmp/managed" http://localhost/stats)" 200
 kill -TERM "$server"
 check "and it ends with 0" await 'ended 0'
 check "its file is left to the manager" test -S "$tmp/managed"

@@ -12,7 +12,7 @@ runs() {
 }
 # post STATUS PATH BODY: the answer stays in $tmp/body
 post() {
-    is "$(curl -s -m 20 -o "$tmp/body" -w '%{http_code}' -H "$bearer" -H 'Content-Type: application/json' --data-binary "$3" \
+    is "$(curl -s -m 120 -o "$tmp/body" -w '%{http_code}' -H "$bearer" -H 'Content-Type: application/json' --data-binary "$3" \
         "http://$at$2")" "$1"
 }
 body_has() {

@@ -1,5 +1,6 @@
 # For the scripts beside it, which source it: starts the real binary and asks it things. Nothing waits by the clock: what a
 # script waits for is a line that the server writes, or its end. COPPICE is the program, made by `make`.
+# The times of curl, 120 s, only keep a test from hanging: a machine may stand still for half a minute.
 #
 # After `. ./server.sh`: check NAME COMMAND... counts a case; finish prints the counts.
 set -u
@@ -71,7 +72,7 @@ start() {
 # ready: until /readyz is 200: keys are read, and in dev the first one is made, behind the start. Who issues tokens, shows one
 # or asks for readiness waits for it. However many looks that takes on a busy machine; the test's own time is the limit.
 ready() {
-    until [ "$(curl -s -m 20 -o /dev/null -w '%{http_code}' "http://$at/readyz")" = 200 ]; do
+    until [ "$(curl -s -m 120 -o /dev/null -w '%{http_code}' "http://$at/readyz")" = 200 ]; do
         kill -0 "$server" || return 1
     done
 }
@@ -127,7 +128,7 @@ stop() {
 }
 
 get() {
-    curl -sS -m 20 -H "$bearer" "http://$at$1"
+    curl -sS -m 120 -H "$bearer" "http://$at$1"
 }
 
 # Nobody has crashed, failed or been killed, and nobody was started again, since the server began. A connection costs no
@@ -149,7 +150,7 @@ stop_unharmed() {
 
 # chaos VERB TARGET: with a reason
 chaos() {
-    curl -sS -m 20 -H "$bearer" -H 'Content-Type: application/json' -d '{"reason":"a test"}' "http://$at/chaos/actors/$2:$1"
+    curl -sS -m 120 -H "$bearer" -H 'Content-Type: application/json' -d '{"reason":"a test"}' "http://$at/chaos/actors/$2:$1"
 }
 
 kill_actor() {
@@ -160,7 +161,7 @@ kill_actor() {
 status() {
     method=$1 path=$2
     shift 2
-    curl -s -m 20 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' -H "$bearer" -X "$method" "$@" "http://$at$path"
+    curl -s -m 120 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' -H "$bearer" -X "$method" "$@" "http://$at$path"
 }
 
 is() {

@@ -30,7 +30,7 @@ use() {
 ask() {
     path=$1
     shift
-    curl -sS -m 20 --cacert "$tmp/ours.crt" -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' "$@" "https://$client$path"
+    curl -sS -m 120 --cacert "$tmp/ours.crt" -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' "$@" "https://$client$path"
 }
 fails() {
     ! "$@"
@@ -40,7 +40,7 @@ header() {
     tr -d '\r' <"$tmp/head" | grep -qix "$1"
 }
 client_of_openssl() {
-    timeout "${patience:-20}" openssl s_client -connect "$client" -CAfile "$tmp/ours.crt" -verify_return_error "$@"
+    timeout "${patience:-120}" openssl s_client -connect "$client" -CAfile "$tmp/ours.crt" -verify_return_error "$@"
 }
 # serial: of the certificate that a new connection is shown
 serial() {
@@ -52,7 +52,7 @@ reload() {
 }
 # raw BYTES: as printf has them, to the port, then the end; what comes back. The connection ends by itself.
 raw() {
-    timeout 20 bash -c 'exec 5<>/dev/tcp/127.0.0.1/$0; printf "$1" >&5; cat <&5 | head -c 4096 | base64 -w0' "${client##*:}" "$1"
+    timeout 120 bash -c 'exec 5<>/dev/tcp/127.0.0.1/$0; printf "$1" >&5; cat <&5 | head -c 4096 | base64 -w0' "${client##*:}" "$1"
 }
 curve='ec -pkeyopt ec_paramgen_curve:P-256'
 check "an authority" authority ours
@@ -78,12 +78,12 @@ check "who offers only others is refused" fails client_of_openssl -alpn h2 </dev
 check "CTL-068 TLS 1.3" has "$(client_of_openssl -tls1_3 </dev/null 2>/dev/null)" 'TLSv1.3'
 check "CTL-068 TLS 1.2" has "$(client_of_openssl -tls1_2 </dev/null 2>/dev/null)" 'TLSv1.2'
 check "CTL-068 nothing older" fails client_of_openssl -tls1_1 -cipher 'ALL:@SECLEVEL=0' </dev/null
-check "who does not know the authority goes no further" fails curl -s -m 20 "https://$client/healthz"
+check "who does not know the authority goes no further" fails curl -s -m 120 "https://$client/healthz"
 check "HEAD" is "$(ask /healthz --head)" 200
 check "HEAD has a length" header 'content-length: [1-9][0-9]*'
-check "HEAD has no body" is "$(curl -sS -m 20 --cacert "$tmp/ours.crt" -I -o /dev/null -w '%{size_download}' "https://$client/healthz")" 0
+check "HEAD has no body" is "$(curl -sS -m 120 --cacert "$tmp/ours.crt" -I -o /dev/null -w '%{size_download}' "https://$client/healthz")" 0
 check "keep-alive: one handshake for three" is \
-    "$(curl -sS -m 20 --cacert "$tmp/ours.crt" -w '%{num_connects}' "https://$client/healthz" "https://$client/healthz" "https://$client/livez" -o /dev/null -o /dev/null -o /dev/null)" 100
+    "$(curl -sS -m 120 --cacert "$tmp/ours.crt" -w '%{num_connects}' "https://$client/healthz" "https://$client/healthz" "https://$client/livez" -o /dev/null -o /dev/null -o /dev/null)" 100
 three='GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
 check "pipelined" is "$(printf "$three" | client_of_openssl -quiet -ign_eof 2>"$tmp/err" | grep -a -o 'HTTP/1.1 [0-9]*' | tr '\n' ' ')" \
     'HTTP/1.1 200 HTTP/1.1 404 HTTP/1.1 200 '
@@ -119,7 +119,7 @@ check "zeros" raw '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 check "a record that is too long" raw '\026\003\001\377\377\001\000\000'
 check "an alert" raw '\025\003\001\000\002\002\050'
 head -c 3000 /dev/urandom >"$tmp/random"
-check "3000 random bytes" sh -c "timeout 20 bash -c 'exec 5<>/dev/tcp/127.0.0.1/\$0; cat \"\$1\" >&5 2>/dev/null; cat <&5 >/dev/null 2>&1; true' ${client##*:} '$tmp/random'"
+check "3000 random bytes" sh -c "timeout 120 bash -c 'exec 5<>/dev/tcp/127.0.0.1/\$0; cat \"\$1\" >&5 2>/dev/null; cat <&5 >/dev/null 2>&1; true' ${client##*:} '$tmp/random'"
 check "good clients are served as before" is "$(ask /healthz)" 200
 
 # --- another certificate ---

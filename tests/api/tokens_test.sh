@@ -13,16 +13,16 @@ issue() {
 }
 # with TOKEN [PATH]: the status on the client port, and the body in $tmp/body
 with() {
-    curl -s -m 20 -o "$tmp/body" -w '%{http_code}' -H "Authorization: Bearer $1" "http://$client${2:-/dlq/items}"
+    curl -s -m 120 -o "$tmp/body" -w '%{http_code}' -H "Authorization: Bearer $1" "http://$client${2:-/dlq/items}"
 }
 jwks() {
-    curl -sS -m 20 "http://$client/.well-known/jwks.json"
+    curl -sS -m 120 "http://$client/.well-known/jwks.json"
 }
 metric() {
-    curl -sS -m 20 -H "$bearer" "http://$at/metrics" | sed -n "s/^coppice_$1 //p"
+    curl -sS -m 120 -H "$bearer" "http://$at/metrics" | sed -n "s/^coppice_$1 //p"
 }
 operator() {
-    curl -s -m 20 -o "$tmp/body" -w '%{http_code}' -H "$bearer" -X "$1" -H 'Content-Type: application/json' ${3:+-d "$3"} "http://$at$2"
+    curl -s -m 120 -o "$tmp/body" -w '%{http_code}' -H "$bearer" -X "$1" -H 'Content-Type: application/json' ${3:+-d "$3"} "http://$at$2"
 }
 # asks until the server says so: between its start and its first key there are a few milliseconds
 started() {
@@ -136,7 +136,7 @@ check "CTL-115 as long as others may keep ours" has "$(curl -s -D - -o /dev/null
 # --- services and agents, who get tokens for a secret ---
 # grant NAME SECRET [MEMBERS]: the status; the token is in $token
 grant() {
-    curl -s -m 20 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' -H 'Content-Type: application/json' \
+    curl -s -m 120 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' -H 'Content-Type: application/json' \
         -d "{\"grant_type\":\"client_credentials\",\"client_id\":\"$1\",\"client_secret\":\"$2\"${3:-}}" \
         "http://$client/v1/auth/token"
 }
@@ -146,7 +146,7 @@ granted() {
 made=$(keys principal create agent:builder --role agent --projects p1,p2 --agent-template builder --tier C --reason "a test" --json)
 secret=$(member client_secret "$made")
 answer() { # answer PATH BODY: the head of it
-    curl -sS -m 20 -o "$tmp/body" -D - -H "$bearer" -H 'Content-Type: application/json' -d "$2" "http://$at$1" | tr -d '\r'
+    curl -sS -m 120 -o "$tmp/body" -D - -H "$bearer" -H 'Content-Type: application/json' -d "$2" "http://$at$1" | tr -d '\r'
 }
 check "a principal's place" has "$(answer /principals '{"name":"svc:placed","role":"service","projects":["p1"]}')" 'Location: /principals/svc:placed'
 check "its verbs go behind it" has "$(answer /principals/svc:placed:revoke '{"reason":"a test"}')" 'HTTP/1.1 200'

@@ -19,7 +19,7 @@ parent=b7ad6b7169203331
 asked() {
     path=$1
     shift
-    curl -sS -m 20 -o /dev/null -D - -H "Authorization: Bearer $token" "$@" "http://$at$path" | tr -d '\r'
+    curl -sS -m 120 -o /dev/null -D - -H "Authorization: Bearer $token" "$@" "http://$at$path" | tr -d '\r'
 }
 field() { printf '%s\n' "$2" | sed -n "s/^$1: //Ip"; }
 matches() {
@@ -94,7 +94,7 @@ check "not sampled stays so" matches "$(field traceparent "$head")" "^00-$unsamp
 
 # --- from the request to the store's commit ---
 committed=22222222222222222222222222222222
-head=$(curl -sS -m 20 -o /dev/null -D - -X POST -H 'Content-Type: application/json' -d '{}' \
+head=$(curl -sS -m 120 -o /dev/null -D - -X POST -H 'Content-Type: application/json' -d '{}' \
     -H "traceparent: 00-$committed-$parent-01" "http://$client/v1/clients" | tr -d '\r')
 check "a change is taken" has "$head" 'HTTP/1.1 201 '
 own=$(field traceparent "$head" | cut -c 37-52)

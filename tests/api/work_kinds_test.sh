@@ -84,10 +84,10 @@ check "a server" start --schedulers 1
 ask() {
     path=$1
     shift
-    curl -s -m 20 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' "$@" "http://$client$path"
+    curl -s -m 120 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' "$@" "http://$client$path"
 }
-client_id=$(member client_id "$(curl -s -m 20 -X POST "http://$client/v1/clients")")
-key=$(member api_key "$(curl -s -m 20 -X POST "http://$client/v1/clients/$client_id/keys")")
+client_id=$(member client_id "$(curl -s -m 120 -X POST "http://$client/v1/clients")")
+key=$(member api_key "$(curl -s -m 120 -X POST "http://$client/v1/clients/$client_id/keys")")
 check "without a key" is "$(ask /v1/work-kinds)" 401
 check "in the shape of the job API" has "$(cat "$tmp/body")" '"code":"RFA_AUTH_INVALID_CREDENTIALS"'
 check "with one" is "$(ask /v1/work-kinds -H "Authorization: Bearer $key")" 200

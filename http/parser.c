@@ -145,15 +145,15 @@ static inline bool is_name(const char *at, size_t length, const char *name)
     uint64_t first = 0, last = 0, name_first = 0, name_last = 0;
     if (length < 8) {
         memcpy(&first, at, 4);
-        memcpy(&last, at + length - 4, 4);
+        memcpy(&last, at + (length - 4), 4);
         memcpy(&name_first, name, 4);
-        memcpy(&name_last, name + length - 4, 4);
+        memcpy(&name_last, name + (length - 4), 4);
         return (((first | (bits >> 32)) ^ name_first) | ((last | (bits >> 32)) ^ name_last)) == 0;
     }
     memcpy(&first, at, 8);
-    memcpy(&last, at + length - 8, 8);
+    memcpy(&last, at + (length - 8), 8);
     memcpy(&name_first, name, 8);
-    memcpy(&name_last, name + length - 8, 8);
+    memcpy(&name_last, name + (length - 8), 8);
     return (((first | bits) ^ name_first) | ((last | bits) ^ name_last)) == 0 &&
            (length <= 16 || same(at, length, name, length));
 }

@@ -80,9 +80,9 @@ void response_error_field(struct response *r, enum error_code code, const char *
  * Events: 200, RESPONSE_EVENTS, no-store, X-Accel-Buffering: no. */
 void response_stream(struct response *r, int status, const char *type);
 bool response_flush(struct response *r); /* false: the client is gone, or slower than allowed; stop */
-/* Waits, also before the answer begins, until the deadline or until a message for the handler matches (*ret_message, may be NULL to want none). ERR_DOWN:
- * the client closed or the server drains; ERR_TIMEOUT: time to say ":" again. What is ready goes out first, of this answer and of
- * those to earlier requests of the connection. */
+/* Waits, also before the answer begins, until the deadline or until a message for the handler matches (*ret_message, may be NULL
+ * to want none). ERR_DOWN: the client closed or the server drains; ERR_TIMEOUT: time to say ":" again. What is ready goes out first, of
+ * this answer and of those to earlier requests of the connection. */
 enum error response_wait(struct response *r, message_match *match, void *arg, struct message **ret_message,
                          uint64_t deadline);
 

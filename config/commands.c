@@ -7,6 +7,8 @@
 
 #include "config/output.h"
 #include "config/people.h"
+#include "http/events.h"
+#include "runtime/telemetry.h"
 #include "store/uuid.h"
 
 enum { NODES_MAX = JSON_TEXT_NODES_MAX, BODY_MAX = 2048 };
@@ -256,10 +258,10 @@ int command_top_json(const struct options *o)
 
 /* ---- what happens ---- */
 
-/* Lines of an event stream; what stands behind "data: " is an event. */
+/* Lines of an event stream; what stands behind "data: " is an event, or how many were missed. */
 struct follow {
     struct json_sink *out;
-    bool json;
+    bool json, quiet;
     char line[4096];
     size_t length;
     bool cut; /* the line was longer */
@@ -307,13 +309,28 @@ static void write_event(struct json_sink *out, const char *bytes, size_t size, b
     json_sink_text(out, "\n");
 }
 
+/* Those that came faster than they were read are in no list any more. */
+static void say_missed(uint64_t count)
+{
+    fprintf(stderr, "coppice: %llu events in between are not kept any more\n", (unsigned long long)count);
+}
+
+static void follow_data(const struct follow *f, const char *bytes, size_t size)
+{
+    static const char missed[] = "{\"missed\":";
+    if (size < sizeof(missed) || memcmp(bytes, missed, sizeof(missed) - 1) != 0)
+        write_event(f->out, bytes, size, f->json);
+    else if (!f->quiet)
+        say_missed(strtoull(bytes + sizeof(missed) - 1, NULL, 10)); /* a "}" ends it */
+}
+
 static bool follow_bytes(void *context, const char *bytes, size_t length)
 {
     struct follow *f = context;
     for (size_t i = 0; i < length; i++) {
         if (bytes[i] == '\n') {
             if (!f->cut && f->length > 6 && memcmp(f->line, "data: ", 6) == 0)
-                write_event(f->out, f->line + 6, f->length - 6, f->json);
+                follow_data(f, f->line + 6, f->length - 6);
             f->length = 0;
             f->cut = false;
         } else if (f->length < sizeof(f->line)) {
@@ -325,36 +342,88 @@ static bool follow_bytes(void *context, const char *bytes, size_t length)
     return json_sink_flush(f->out) == JSON_OK;
 }
 
-static int events_so_far(const struct options *o)
+enum {
+    EVENTS_PAGE = EVENTS_DEFAULT,
+    /* As many as can be kept, and what comes meanwhile: a server that makes them faster than they are read isn't followed. */
+    EVENTS_PAGES_MAX = 2 * (TELEMETRY_SHARDS_MAX + 1) * TELEMETRY_RING_SIZE / EVENTS_PAGE,
+};
+
+/* The wanted ones behind this place; "": all that are kept. */
+static bool events_target(const struct options *o, const char *since, char target[CLIENT_TARGET_MAX])
 {
-    struct json_sink out = output_sink();
+    char head[128];
+    snprintf(head, sizeof(head), "/stats/events?limit=%d%s%s%s", EVENTS_PAGE, *since ? "&since=" : "", since,
+             *o->event ? "&event=" : "");
+    return command_target(target, head, o->event, "");
+}
+
+/* One page; where the next one begins, and how many events this one has. Of the first one nothing was missed: what was
+ * before it is just older than what is kept. */
+static int events_page(const struct options *o, struct json_sink *out, char since[EVENTS_SINCE_SIZE],
+                       uint32_t *ret_count)
+{
     struct json_text json;
-    int status = command_ask(o, &(struct client_request){.method = "GET", .target = "/stats/events"}, &json);
+    char target[CLIENT_TARGET_MAX];
+    uint64_t missed = 0;
+    if (!events_target(o, since, target))
+        return too_long();
+    int status = command_ask(o, &(struct client_request){.method = "GET", .target = target}, &json);
     if (status)
         return status;
-    const struct json_node *list =
-        json_root(&json)->kind == JSON_OBJECT ? json_member(&json, json_root(&json), "events") : NULL;
+    const struct json_node *root = json_root(&json);
+    const struct json_node *list = root->kind == JSON_OBJECT ? json_member(&json, root, "events") : NULL,
+                           *next = list ? json_member(&json, root, "next") : NULL,
+                           *lost = list ? json_member(&json, root, "missed") : NULL;
+    if (*since && lost && json_uint64_of(&json, lost, &missed) && missed > 0 && !o->quiet)
+        say_missed(missed);
+    *ret_count = 0;
     for (const struct json_node *e = list && list->kind == JSON_ARRAY ? json_first(&json, list) : NULL; e;
          e = json_after(&json, list, e)) {
         struct span raw = json_raw_of(&json, e);
-        write_event(&out, raw.bytes, raw.size, o->json);
+        write_event(out, raw.bytes, raw.size, o->json);
+        ++*ret_count;
     }
-    return output_done(&out);
+    if (next && next->kind == JSON_STRING)
+        people_text(&json, next, since, EVENTS_SINCE_SIZE);
+    else
+        *ret_count = 0;
+    return 0;
+}
+
+static int events_so_far(const struct options *o, struct json_sink *out, char since[EVENTS_SINCE_SIZE])
+{
+    uint32_t count = EVENTS_PAGE;
+    for (int i = 0; count >= EVENTS_PAGE; i++) {
+        if (i == EVENTS_PAGES_MAX) {
+            if (!o->quiet && !o->follow)
+                fprintf(stderr, "coppice: there are more; they come faster than they are read\n");
+            break;
+        }
+        int status = events_page(o, out, since, &count);
+        if (status)
+            return status;
+    }
+    return 0;
 }
 
 int command_events(const struct options *o)
 {
     struct json_sink out = output_sink(), lines;
-    struct follow follow = {.out = &out, .json = o->json};
+    struct follow follow = {.out = &out, .json = o->json, .quiet = o->quiet};
     char buffer[4096];
-    if (!o->follow)
-        return events_so_far(o);
+    char since[EVENTS_SINCE_SIZE] = "", target[CLIENT_TARGET_MAX];
+    int status = events_so_far(o, &out, since);
+    if (status || !o->follow)
+        return status ? status : output_done(&out);
+    if (!events_target(o, since, target))
+        return too_long();
+    if (json_sink_flush(&out) != JSON_OK)
+        return output_done(&out);
     json_sink_init(&lines, buffer, sizeof(buffer), follow_bytes, &follow);
-    int status =
-        call(o,
-             &(struct client_request){
-                 .method = "GET", .target = "/stats/events", .accept = "text/event-stream", .endless = true},
-             &lines);
+    status = call(o,
+                  &(struct client_request){
+                      .method = "GET", .target = target, .accept = "text/event-stream", .endless = true},
+                  &lines);
     return status ? status : output_done(&out);
 }
 

@@ -44,11 +44,8 @@ _Static_assert(COMMAND_COUNT <= 64, "the commands of an option are bits of a 64-
 /* What is as good as the name of an option. */
 static const struct {
     const char *alias, *flag;
-} aliases[] = {{"-n", "--dry-run"},
-               {"-y", "--yes"},
-               {"-q", "--quiet"},
-               {"--force", "--yes"},
-               {"--env", "--environment"}};
+} aliases[] = {{"-n", "--dry-run"}, {"-y", "--yes"},      {"-q", "--quiet"},
+               {"-f", "--follow"},  {"--force", "--yes"}, {"--env", "--environment"}};
 
 static const char *const command_names[] = {
 #define X(id, name, argument, prose) [COMMAND_##id] = name,

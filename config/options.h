@@ -50,7 +50,8 @@ struct intensity {
     X(TREE, "tree", "", "draw the living tree of a running server")                                         \
     X(TOP, "top", "", "watch the actors of a running server")                                               \
     X(STATS, "stats", "", "print the figures of a running server")                                          \
-    X(EVENTS, "events", "", "print what happens in a running server, as it happens")                        \
+    X(EVENTS, "events", "",                                                                                 \
+      "print what happened in a running server, as far as it is kept; --follow: and what happens")          \
     X(KILL, "kill", "ACTOR", "end an actor of a running server, and say what that did")                     \
     X(CHAOS_LIST, "chaos list", "", "print the scenarios of chaos, and what must hold in each")             \
     X(CHAOS_RUN, "chaos run", "SCENARIO",                                                                   \
@@ -464,8 +465,10 @@ enum option_mark {
     X(watch, "watch", DURATION, FOR_SHOWN | FOR(TREE), 0, 3600 * S, MARK_CALL, "0s", "time",                 \
       "print it again and again, this much later each time, until interrupted; 0: once")                     \
     X(once, "once", FLAG, FOR(TOP), 0, 0, MARK_CALL, "false", "", "print one picture and end")               \
-    X(follow, "follow", FLAG, FOR(EVENTS), 0, 0, MARK_CALL, "true", "",                                      \
-      "go on until interrupted; off: print what there is and end")                                           \
+    X(follow, "follow", FLAG, FOR(EVENTS), 0, 0, MARK_CALL, "false", "",                                     \
+      "and then those that come, until interrupted (-f)")                                                    \
+    X(event, "event", TEXT, FOR(EVENTS), 0, 0, MARK_CALL, "", "name",                                        \
+      "only these, such as actor.crash, or a family, such as supervisor.*")                                  \
     X(children, "children", COUNT, FOR(TREE), 1, 200, MARK_CALL, "100", "children",                          \
       "of each supervisor that are drawn, the newest ones")                                                  \
     X(limit, "limit", COUNT, FOR(AUDIT_LIST) | FOR(KEYS_HISTORY) | FOR(PRINCIPAL_LIST) | FOR(PAUSES), 1,     \

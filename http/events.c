@@ -12,12 +12,7 @@
 #include "runtime/runtime.h"
 #include "runtime/telemetry.h"
 
-enum {
-    EVENT_NAME_MAX = 48,
-    /* Schedulers stamp events with clocks that are up to a slice old, so one that is written now may belong before one
-     * that was read already. What is younger than this waits for the next look. */
-    SETTLE_MS = 20,
-};
+enum { EVENT_NAME_MAX = 48 };
 
 /* ---- which ones ---- */
 
@@ -51,37 +46,18 @@ static bool wanted_read(const struct request *q, struct response *r, struct want
 
 /* ---- places in their order ---- */
 
-static size_t sequence_write(const struct telemetry_position *p, char text[TELEMETRY_SEQUENCE_MAX])
+static size_t sequence_write(uint64_t sequence, char text[TELEMETRY_SEQUENCE_MAX])
 {
-    return telemetry_sequence_write(runtime_telemetry(runtime_self()), p, text);
+    return telemetry_sequence_write(runtime_telemetry(runtime_self()), sequence, text);
 }
 
-static struct telemetry_position position_of(const struct telemetry_record *record)
-{
-    return (struct telemetry_position){.time = record->time, .n = record->n, .shard = record->shard};
-}
-
-/* By time, then by ring, as they are visited. */
-static bool is_behind(const struct telemetry_position *a, const struct telemetry_position *b)
-{
-    if (a->time != b->time)
-        return a->time > b->time;
-    return a->shard != b->shard ? a->shard > b->shard : a->n > b->n;
-}
-
-/* What is no place in our events starts at the oldest one that is kept: a sequence of another process, one from the
- * future; and whatever a stream comes back with, because a browser that is refused then never comes again. */
-static bool is_ahead(const struct telemetry_position *p)
-{
-    return p->time > actor_clock();
-}
-
-/* The client's place, or none. False: it is none of ours, and that is the answer. */
-static bool place_read(const struct request *q, struct response *r, struct telemetry_position *ret,
-                       bool *ret_given)
+/* The client's place: the sequence that it has seen, 0 when it names none. What is no place in our events starts at the
+ * oldest one that is kept: a sequence of another process, one from the future; and whatever a stream comes back with,
+ * because a browser that is refused then never comes again. False: it is no sequence, and that is the answer. */
+static bool place_read(const struct request *q, struct response *r, uint64_t *ret, bool *ret_given)
 {
     const struct telemetry *telemetry = runtime_telemetry(runtime_self());
-    char text[TELEMETRY_SEQUENCE_MAX];
+    char text[EVENTS_SINCE_SIZE];
     const struct span last = q->known[HEADER_LAST_EVENT_ID];
     bool again = last.bytes && last.size; /* a reconnecting stream is further than its address */
     if (!parameter_text(q, r, "since", text, sizeof(text)))
@@ -95,8 +71,8 @@ static bool place_read(const struct request *q, struct response *r, struct telem
                        "since is '%s'; it must be the next or the sequence of an earlier answer", text);
         return false;
     }
-    if (e || is_ahead(ret))
-        *ret = (struct telemetry_position){0};
+    if (e || !text[0] || *ret > telemetry_kept(telemetry))
+        *ret = 0;
     return true;
 }
 
@@ -114,13 +90,15 @@ struct list {
     struct json *json;
     const struct wanted *wanted;
     uint64_t left;
-    struct telemetry_position next;
+    uint64_t next; /* the last one looked at */
+    uint64_t missed;
 };
 
 static bool list_look(void *context, const struct telemetry_record *record)
 {
     struct list *l = context;
-    l->next = position_of(record);
+    l->missed += record->sequence - l->next - 1;
+    l->next = record->sequence;
     return !wants(l->wanted, record->event) || --l->left > 0;
 }
 
@@ -128,8 +106,7 @@ static bool list_look(void *context, const struct telemetry_record *record)
 static bool list_add(void *context, const struct telemetry_record *record)
 {
     struct list *l = context;
-    struct telemetry_position here = position_of(record);
-    if (is_behind(&here, &l->next))
+    if (record->sequence > l->next)
         return false;
     if (wants(l->wanted, record->event))
         record_write(record, l->json);
@@ -145,10 +122,10 @@ static void serve_list(const struct request *q, struct response *r, const struct
     if (!place_read(q, r, &l.next, &given) ||
         !parameter_number(q, r, "limit", EVENTS_DEFAULT, EVENTS_MAX, &l.left))
         return;
-    struct telemetry_position after = l.next;
+    uint64_t after = l.next;
     const struct telemetry *telemetry = runtime_telemetry(runtime_self());
-    telemetry_recent(telemetry, given ? &after : NULL, list_look, &l);
-    size_t size = sequence_write(&l.next, next);
+    telemetry_recent(telemetry, after, list_look, &l);
+    size_t size = sequence_write(l.next, next);
     if (l.left == 0)
         paging_link(q, r, "since", span_of(next, size));
     response_begin(r, 200, RESPONSE_JSON);
@@ -156,8 +133,9 @@ static void serve_list(const struct request *q, struct response *r, const struct
     json_object_begin(&json);
     json_key(&json, "events");
     json_array_begin(&json);
-    telemetry_recent(telemetry, given ? &after : NULL, list_add, &l);
+    telemetry_recent(telemetry, after, list_add, &l);
     json_array_end(&json);
+    JSON_MEMBER(&json, "missed", uint, l.missed);
     JSON_MEMBER(&json, "next", string_n, next, size);
     json_object_end(&json);
     json_sink_text(&r->sink, "\n");
@@ -168,18 +146,25 @@ static void serve_list(const struct request *q, struct response *r, const struct
 struct stream {
     struct response *r;
     const struct wanted *wanted;
-    struct telemetry_position place;
-    uint64_t settled; /* records up to this time are complete */
-    bool wrote, unsettled;
+    uint64_t place; /* seen up to here */
+    bool wrote;
 };
 
-static bool stream_skip(void *context, const struct telemetry_record *record)
+/* Without an id: who comes back after it has still seen no more than what it had seen before. */
+static void stream_missed(struct stream *s, uint64_t count)
 {
-    struct stream *s = context;
-    if (record->time > s->settled)
-        return false;
-    s->place = position_of(record);
-    return true;
+    json_sink_text(&s->r->sink, "event: missed\ndata: {\"missed\":");
+    json_sink_uint(&s->r->sink, count);
+    json_sink_text(&s->r->sink, "}\n\n");
+    s->wrote = true;
+}
+
+static void stream_id(struct stream *s)
+{
+    char id[TELEMETRY_SEQUENCE_MAX];
+    json_sink_text(&s->r->sink, "id: ");
+    json_sink_bytes(&s->r->sink, id, sequence_write(s->place, id));
+    json_sink_text(&s->r->sink, "\n");
 }
 
 static bool stream_add(void *context, const struct telemetry_record *record)
@@ -187,17 +172,13 @@ static bool stream_add(void *context, const struct telemetry_record *record)
     struct stream *s = context;
     struct json_sink *sink = &s->r->sink;
     struct json json;
-    char id[TELEMETRY_SEQUENCE_MAX];
-    if (record->time > s->settled) {
-        s->unsettled = true;
-        return false;
-    }
-    s->place = position_of(record);
+    if (record->sequence > s->place + 1)
+        stream_missed(s, record->sequence - s->place - 1);
+    s->place = record->sequence;
     if (!wants(s->wanted, record->event))
         return true;
-    json_sink_text(sink, "id: ");
-    json_sink_bytes(sink, id, sequence_write(&s->place, id));
-    json_sink_text(sink, "\nevent: ");
+    stream_id(s);
+    json_sink_text(sink, "event: ");
     json_sink_text(sink, telemetry_event_name(record->event));
     json_sink_text(sink, "\ndata: ");
     json_init(&json, sink);
@@ -215,14 +196,12 @@ static void stream_run(struct stream *s)
     struct message *nothing;
     do {
         uint64_t kept = telemetry_kept(telemetry);
-        if (kept != seen || s->unsettled) {
-            uint64_t now = actor_now();
-            s->settled = now > SETTLE_MS * NS_PER_MS ? now - SETTLE_MS * NS_PER_MS : 0;
-            s->unsettled = false;
-            telemetry_recent(telemetry, &s->place, stream_add, s);
+        if (kept != seen) {
+            telemetry_recent(telemetry, s->place, stream_add, s);
             seen = kept;
         }
         if (!s->wrote && actor_now() >= silent_until) {
+            stream_id(s); /* who comes back needn't pass again what it didn't want */
             json_sink_text(&s->r->sink, ":\n\n");
             s->wrote = true;
         }
@@ -265,10 +244,8 @@ static void serve_stream(const struct request *q, struct response *r, const stru
         response_begin(r, 200, RESPONSE_EVENTS);
     } else {
         response_stream(r, 200, RESPONSE_EVENTS);
-        if (!given) { /* from now on */
-            s.settled = actor_now();
-            telemetry_recent(runtime_telemetry(runtime_self()), NULL, stream_skip, &s);
-        }
+        if (!given) /* from now on */
+            s.place = telemetry_kept(runtime_telemetry(runtime_self()));
         json_sink_text(&r->sink, "retry: 1000\n\n");
         if (response_flush(r))
             stream_run(&s);

@@ -7,6 +7,11 @@
  * who met one new word of it also meets the changed state; no fences, which ThreadSanitizer does not know.
  * Slices of SLO windows need no second look: the one that is cleared is always too old for a reader whose
  * time is right.
+ *
+ * Kept records are numbered across all shards. A number is drawn before its record can be read, so a reader that goes on
+ * behind the greatest number it has seen would lose the record of a thread that is held up in between. Therefore each
+ * shard says, before it draws one, how many had been drawn (`keeping`), and takes that back when the record is there:
+ * what a reader may see ends before the first number that may still be on its way (telemetry_kept).
  */
 #include "runtime/telemetry.h"
 
@@ -202,7 +207,8 @@ struct telemetry_shard {
     uint32_t index;
     /* Written by the shard's thread only. */
     _Alignas(64) _Atomic uint64_t next; /* n of the next record */
-    uint64_t asked, ahead;              /* when the wall clock was asked, and by how much it was ahead then */
+    _Atomic uint64_t keeping; /* 1 + how many numbers were drawn before the one in work; 0: none is */
+    uint64_t asked, ahead;    /* when the wall clock was asked, and by how much it was ahead then */
     _Atomic uint64_t counts[TELEMETRY_EVENT_COUNT][TELEMETRY_LABELS_MAX];
     struct histogram histograms[HISTOGRAM_COUNT];
     struct slice slices[TELEMETRY_SLO_COUNT][SLICE_COUNT];
@@ -227,7 +233,8 @@ struct telemetry {
     pthread_mutex_t lock;        /* growing labels, taking subscriber places */
     pthread_mutex_t shared_lock; /* writing the shard of foreign threads, shards[shard_count] */
     pthread_mutex_t merge_lock;
-    struct histogram merged; /* for writing metrics */
+    struct histogram merged;               /* for writing metrics */
+    _Alignas(64) _Atomic uint64_t numbers; /* of kept records, drawn so far */
     struct subscriber subscribers[TELEMETRY_SUBSCRIBERS_MAX];
     _Atomic uint8_t wanted[TELEMETRY_EVENT_COUNT]; /* bit i: subscriber i wants the event */
     struct labels labels[TELEMETRY_EVENT_COUNT];
@@ -741,6 +748,20 @@ static uint64_t wall_of(struct telemetry_shard *shard, uint64_t time)
     return time + shard->ahead;
 }
 
+/* Who ends in the middle (an actor without a stack left) leaves a number without a record, and `keeping` as it was until
+ * the shard's next one, which tells of that end. */
+static void shard_keep(struct telemetry_shard *shard, struct telemetry_record *record)
+{
+    struct telemetry *t = shard->telemetry;
+
+    atomic_store(&shard->keeping, atomic_load(&t->numbers) + 1);
+    record->sequence = atomic_fetch_add(&t->numbers, 1) + 1;
+    record->wall = wall_of(shard, record->time);
+    slot_write(&shard->ring[record->n % TELEMETRY_RING_SIZE], record);
+    atomic_store_explicit(&shard->next, record->n + 1, memory_order_release);
+    atomic_store_explicit(&shard->keeping, 0, memory_order_release);
+}
+
 static void shard_take(struct telemetry_shard *shard, struct telemetry_record *record)
 {
     struct telemetry *t = shard->telemetry;
@@ -754,11 +775,9 @@ static void shard_take(struct telemetry_shard *shard, struct telemetry_record *r
     shard_count(shard, event, record->measurement, label, length);
     if (slo_of[event] != 0)
         slo_record(shard, slo_of[event] - 1u, record->time, record->measurement);
-    if (frequent[event])
-        return;
-    record->wall = wall_of(shard, record->time);
-    slot_write(&shard->ring[record->n % TELEMETRY_RING_SIZE], record);
-    atomic_store_explicit(&shard->next, record->n + 1, memory_order_release);
+    record->sequence = 0;
+    if (!frequent[event])
+        shard_keep(shard, record);
 }
 
 /* Pairs with telemetry_unsubscribe: it clears the wish and then looks for calls, we announce the call and
@@ -1010,24 +1029,17 @@ static bool slot_read(const struct slot *slot, uint64_t n, struct telemetry_reco
 /* Where the reader is in one shard's ring. */
 struct cursor {
     uint64_t n, end;
-    uint64_t time; /* of record n */
+    uint64_t sequence; /* of record n */
 };
 
-static bool position_after(const struct telemetry_position *after, uint64_t time, uint32_t shard, uint64_t n)
-{
-    if (after == NULL || time != after->time)
-        return after == NULL || time > after->time;
-    return shard != after->shard ? shard > after->shard : n > after->n;
-}
-
 /* Moves to the next record that is still there and behind `after`; *ret_record is that record. */
-static void cursor_settle(struct cursor *cursor, const struct telemetry_shard *shard,
-                          const struct telemetry_position *after, struct telemetry_record *ret_record)
+static void cursor_settle(struct cursor *cursor, const struct telemetry_shard *shard, uint64_t after,
+                          struct telemetry_record *ret_record)
 {
     for (; cursor->n < cursor->end; cursor->n++) {
         if (slot_read(&shard->ring[cursor->n % TELEMETRY_RING_SIZE], cursor->n, ret_record) &&
-            position_after(after, ret_record->time, shard->index, cursor->n)) {
-            cursor->time = ret_record->time;
+            ret_record->sequence > after) {
+            cursor->sequence = ret_record->sequence;
             return;
         }
     }
@@ -1038,17 +1050,33 @@ static uint32_t cursor_oldest(const struct cursor *cursors, uint32_t count)
     uint32_t oldest = count;
 
     for (uint32_t i = 0; i < count; i++)
-        if (cursors[i].n < cursors[i].end && (oldest == count || cursors[i].time < cursors[oldest].time))
+        if (cursors[i].n < cursors[i].end &&
+            (oldest == count || cursors[i].sequence < cursors[oldest].sequence))
             oldest = i;
     return oldest;
 }
 
-size_t telemetry_recent(const struct telemetry *t, const struct telemetry_position *after,
-                        telemetry_visitor visit, void *context)
+/* A drawn number at or below the first one read here was drawn by somebody who had said so in `keeping` before: that is
+ * seen, or that it was taken back, and then the record too. */
+uint64_t telemetry_kept(const struct telemetry *t)
+{
+    uint64_t kept = atomic_load(&t->numbers);
+
+    for (uint32_t i = 0; i <= t->shard_count; i++) {
+        uint64_t keeping = atomic_load(&t->shards[i].keeping);
+
+        if (keeping != 0 && keeping - 1 < kept)
+            kept = keeping - 1;
+    }
+    return kept;
+}
+
+size_t telemetry_recent(const struct telemetry *t, uint64_t after, telemetry_visitor visit, void *context)
 {
     struct cursor cursors[TELEMETRY_SHARDS_MAX + 1];
     struct telemetry_record record;
     uint32_t count = t->shard_count + 1;
+    uint64_t kept = telemetry_kept(t);
     size_t visited = 0;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -1061,7 +1089,7 @@ size_t telemetry_recent(const struct telemetry *t, const struct telemetry_positi
     for (;;) {
         uint32_t i = cursor_oldest(cursors, count);
 
-        if (i == count)
+        if (i == count || cursors[i].sequence > kept)
             return visited;
         if (slot_read(&t->shards[i].ring[cursors[i].n % TELEMETRY_RING_SIZE], cursors[i].n, &record)) {
             visited++;
@@ -1071,15 +1099,6 @@ size_t telemetry_recent(const struct telemetry *t, const struct telemetry_positi
         cursors[i].n++;
         cursor_settle(&cursors[i], &t->shards[i], after, &record);
     }
-}
-
-uint64_t telemetry_kept(const struct telemetry *t)
-{
-    uint64_t kept = 0;
-
-    for (uint32_t i = 0; i <= t->shard_count; i++)
-        kept += atomic_load_explicit(&t->shards[i].next, memory_order_acquire);
-    return kept;
 }
 
 static void measurement_write(struct json *json, enum telemetry_event event, int64_t measurement)
@@ -1097,48 +1116,41 @@ static void measurement_write(struct json *json, enum telemetry_event event, int
     }
 }
 
-size_t telemetry_sequence_write(const struct telemetry *telemetry, const struct telemetry_position *position,
+size_t telemetry_sequence_write(const struct telemetry *telemetry, uint64_t sequence,
                                 char text[TELEMETRY_SEQUENCE_MAX])
 {
-    int length = snprintf(text, TELEMETRY_SEQUENCE_MAX, "%016" PRIx64 "-%" PRIu64 "-%" PRIu32 "-%" PRIu64,
-                          telemetry->process, position->time, position->shard, position->n);
+    int length =
+        snprintf(text, TELEMETRY_SEQUENCE_MAX, "%016" PRIx64 "-%" PRIu64, telemetry->process, sequence);
     return (size_t)length;
 }
 
-/* A number without sign or blanks, and what follows it. */
-static bool number_read(const char **text, char follows, int base, uint64_t *ret)
+/* What stands behind another process's name is its own affair, as long as it is numbers: it may be of another version. */
+enum error telemetry_sequence_read(const struct telemetry *telemetry, const char *text, uint64_t *ret)
 {
-    char *end;
+    static const char digits[] = "0123456789";
+    uint64_t process, sequence;
 
-    if (!isxdigit((unsigned char)**text))
-        return false;
-    errno = 0;
-    *ret = strtoull(*text, &end, base);
-    if (errno != 0 || *end != follows)
-        return false;
-    *text = end + 1;
-    return true;
-}
-
-enum error telemetry_sequence_read(const struct telemetry *telemetry, const char *text,
-                                   struct telemetry_position *ret)
-{
-    uint64_t process, time, shard, n;
-
-    if (!number_read(&text, '-', 16, &process) || !number_read(&text, '-', 10, &time) ||
-        !number_read(&text, '-', 10, &shard) || !number_read(&text, 0, 10, &n) ||
-        shard > TELEMETRY_SHARDS_MAX)
+    if (strspn(text, "0123456789abcdef") != 16 || text[16] != '-' || !isdigit((unsigned char)text[17]) ||
+        text[17 + strspn(text + 17, "0123456789-")] != 0)
         return ERR_INVALID;
-    *ret = (struct telemetry_position){.time = time, .shard = (uint32_t)shard, .n = n};
-    return process == telemetry->process ? OK : ERR_NOT_FOUND;
+    process = strtoull(text, NULL, 16);
+    if (process != telemetry->process)
+        return ERR_NOT_FOUND;
+    if (text[17 + strspn(text + 17, digits)] != 0)
+        return ERR_INVALID;
+    errno = 0;
+    sequence = strtoull(text + 17, NULL, 10);
+    if (errno != 0)
+        return ERR_INVALID;
+    *ret = sequence;
+    return OK;
 }
 
 void telemetry_record_write(const struct telemetry *telemetry, const struct telemetry_record *record,
                             const char *at, struct json *json)
 {
-    const struct telemetry_position position = {.time = record->time, .n = record->n, .shard = record->shard};
     char text[TELEMETRY_SEQUENCE_MAX];
-    size_t length = telemetry_sequence_write(telemetry, &position, text), from = 0;
+    size_t length = telemetry_sequence_write(telemetry, record->sequence, text), from = 0;
 
     json_object_begin(json);
     JSON_MEMBER(json, "at", string, at);

@@ -166,7 +166,10 @@ void telemetry_gauge_each(const struct telemetry *telemetry, enum telemetry_gaug
 /* Records: one event as the ring keeps it and subscribers see it. */
 
 struct telemetry_record {
-    uint64_t time; /* (time, shard, n) is the order of all records */
+    uint64_t
+        sequence; /* 1, 2, 3, ...: the order in which all shards kept them; 0: of a frequent event, not kept */
+    uint64_t
+        time; /* as the emitting thread had it, which may be a turn old: it can be before that of a lower sequence */
     uint64_t
         wall; /* what the wall clock said then, up to TELEMETRY_WALL_STALE_NS before carried on by the other one */
     uint64_t n; /* 0, 1, 2, ... within its shard */
@@ -182,7 +185,7 @@ struct telemetry_record {
 /* The value of a dimension, or NULL. Borrowed from the record. */
 const char *telemetry_record_value(const struct telemetry_record *record, enum telemetry_dimension dimension);
 #define TELEMETRY_WALL_STALE_NS UINT64_C(100000000)
-/* {"at":"2026-11-18T17:31:58.188Z","event":"actor.exit","sequence":"<process>-<time>-<shard>-<n>",
+/* {"at":"2026-11-18T17:31:58.188Z","event":"actor.exit","sequence":"<process>-<n>",
  * "measurement":{"count":1},"dimensions":{"class":"room",...}}; `at`: record->wall as the caller writes times. */
 void telemetry_record_write(const struct telemetry *telemetry, const struct telemetry_record *record,
                             const char *at, struct json *json);
@@ -222,30 +225,23 @@ uint64_t telemetry_counter_label(const struct telemetry *telemetry, enum telemet
 bool telemetry_histogram_merge(const struct telemetry *telemetry, enum telemetry_event event,
                                struct histogram *into);
 
-struct telemetry_position {
-    uint64_t time;
-    uint64_t n;
-    uint32_t shard;
-};
-
-/* A position as text, with the process that it is of: 16 digits, the numbers, 3 "-" and a 0. */
-#define TELEMETRY_SEQUENCE_MAX (16 + 3 * 20 + 4)
-size_t telemetry_sequence_write(const struct telemetry *telemetry, const struct telemetry_position *position,
+/* A record's sequence as text, with the process that it is of: 16 digits, "-", a number and a 0. */
+#define TELEMETRY_SEQUENCE_MAX (16 + 1 + 20 + 1)
+size_t telemetry_sequence_write(const struct telemetry *telemetry, uint64_t sequence,
                                 char text[TELEMETRY_SEQUENCE_MAX]);
 /* ERR_INVALID: no sequence at all. ERR_NOT_FOUND: of another process. */
-enum error telemetry_sequence_read(const struct telemetry *telemetry, const char *text,
-                                   struct telemetry_position *ret);
+enum error telemetry_sequence_read(const struct telemetry *telemetry, const char *text, uint64_t *ret);
 
 /* Returns false to stop. The record is the reader's copy, valid during the call. */
 typedef bool (*telemetry_visitor)(void *context, const struct telemetry_record *record);
 
-/* Visits the records in the rings, oldest first, in the order of their positions, those after `after` (NULL:
- * all). What is overwritten meanwhile is left out, what is emitted meanwhile too. Returns how many were
- * visited. Uses 3 KiB of stack. */
-size_t telemetry_recent(const struct telemetry *telemetry, const struct telemetry_position *after,
-                        telemetry_visitor visit, void *context);
+/* Visits the records in the rings in the order of their sequences, those behind `after` (0: all) up to telemetry_kept of
+ * this moment. Whoever goes on behind the last one visited sees each record once, whichever thread is late; what the rings
+ * have lost by then is a gap in the sequences. Returns how many were visited. Uses 3 KiB of stack. */
+size_t telemetry_recent(const struct telemetry *telemetry, uint64_t after, telemetry_visitor visit,
+                        void *context);
 
-/* How many records were kept so far, in all rings: unchanged, there is nothing new to visit. */
+/* The sequence up to which nothing will be added any more. Unchanged, there is nothing new to visit. */
 uint64_t telemetry_kept(const struct telemetry *telemetry);
 
 /* SLO levels. */

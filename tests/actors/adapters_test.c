@@ -120,7 +120,7 @@ static void test_a_failed_adapter_ends_the_process(void)
                       NULL) == OK);
     sim_run(s, 100000);
     TEST_CHECK(sim_exit_status(s) == RUNTIME_EXIT_EXHAUSTED);
-    telemetry_recent(runtime_telemetry(sim_runtime(s)), NULL, find_failure, &found);
+    telemetry_recent(runtime_telemetry(sim_runtime(s)), 0, find_failure, &found);
     TEST_CHECK(found.count == 4);
     TEST_CHECK(found.complete);
     TEST_CHECK(inits == 8); /* no adapter is tried twice in one life */

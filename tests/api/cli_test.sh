@@ -206,7 +206,20 @@ watches() { # until the reader has gone
     "$COPPICE" tree --watch 1ms --operator-listen "$at" --store-dir "$tmp/store" | awk '/^root /{ if (++n == 3) exit }  END { exit n != 3 }'
 }
 check "a tree that is drawn again" watches
-check "events so far" ask 0 events --no-follow
+# Twice as many as a page of the list has; the restart at their end is on the last one.
+awk 'BEGIN { for (i = 0; i < 1000; i++) printf "url = \"http://%s/chaos/actors/bus:%s\"\noutput = \"/dev/null\"\n", ARGV[1], i % 2 ? "resume" : "suspend" }' \
+    "$at" >"$tmp/verbs"
+check "a thousand events" is "$(curl -s -K "$tmp/verbs" -X POST -H "Authorization: Bearer $(cat "$tmp/store/operator.token")" \
+    -H 'Content-Type: application/json' -d '{"reason":"x"}' -w '%{http_code}\n' | sort | uniq -c | tr -d ' ')" 1000200
+check "and one more" ask 0 kill deduper --yes --reason 'the last one'
+check "events so far" ask 0 events
+check "are all of them" is "$(grep -c ' chaos.verb ' "$tmp/stdout")" 1002
+check "to the last one" sh -c 'tail -n 20 "$1" | grep -q " supervisor.restart "' sh "$tmp/stdout"
+check "events of one name" ask 0 events --event 'supervisor.*'
+check "are no others" sh -c '! grep -v "^[^ ]* supervisor\." "$1"' sh "$tmp/stdout"
+check "a name that there is none of" ask 1 events --event supervisr.restart
+check "is refused by the server" err "there is none of that name"
+check "events so far, as it was said once" ask 0 events --no-follow
 check "events say what happened" out "supervisor.restart"
 check "and when" sh -c 'grep -q "^20..-..-..T..:..:..\....Z supervisor.restart " "$1"' sh "$tmp/stdout"
 check "events as JSON" ask 0 events --no-follow --json
@@ -244,7 +257,7 @@ check "the address is taken" runs 69 serve --operator-listen "$at" --http-listen
 check "the address is taken, and says so" err "is another server running?"
 check "so is the clients'" runs 69 serve --operator-listen 127.0.0.1:0 --http-listen "$client"
 {
-    "$COPPICE" events --operator-listen "$at" --store-dir "$tmp/store" 2>"$tmp/stderr"
+    "$COPPICE" events --follow --json --operator-listen "$at" --store-dir "$tmp/store" 2>"$tmp/stderr"
     echo $? >"$tmp/status"
 } >"$tmp/followed" &
 following=$!
@@ -260,6 +273,8 @@ check "events as they happen" streams
 server=$first
 check "SIGTERM ends it with 0" stop
 check "those who follow end with it" wait $following
+check "they had what was kept before" has "$(cat "$tmp/followed")" '"event":"supervisor.restart"'
+check "and each event once" is "$(grep -o '"sequence":"[^"]*"' "$tmp/followed" | sort | uniq -d)" ""
 check "quietly" is "$(cat "$tmp/stderr")" ''
 check "the variable is heard" sh -c 'COPPICE_OPERATOR_LISTEN=127.0.0.1:1 "$1" tree 2>&1 | grep -q 127.0.0.1:1' sh "$COPPICE"
 finish

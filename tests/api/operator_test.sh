@@ -87,7 +87,7 @@ restarts='/stats/events?event=supervisor.restart&limit=100000'
 events=$(get "$restarts")
 check "the restart is an event" has "$events" '"dimensions":{"supervisor":"root","child":"deduper","reason":"killed"'
 next=$(member next "$events")
-check "nothing is newer" has "$(get "$restarts&since=$next")" '{"events":[],"next":"'
+check "nothing is newer" has "$(get "$restarts&since=$next")" '{"events":[],"missed":0,"next":"'
 kill_actor bus >/dev/null
 check "what is newer is shown alone" lacks "$(get "$restarts&since=$next")" '"child":"deduper"'
 check "what is newer is shown" has "$(get "$restarts&since=$next")" '"child":"bus"'

@@ -68,6 +68,15 @@ static void test_refusals(void)
     TEST_CHECK(operated_get("/stats/events?since=yesterday") == 400 && operated_has("since is 'yesterday'"));
     TEST_CHECK(operated_get("/stats/events?since=1-1-99-1") == 400);
     TEST_CHECK(operated_get("/stats/events?since=1-99999999999999999999999-1-1") == 400);
+    TEST_CHECK(operated_get("/stats/events?since=0123456789abcdef-") == 400);
+    TEST_CHECK(operated_get("/stats/events?since=0123456789abcdef-1x") == 400);
+    TEST_CHECK(operated_get("/stats/events?limit=1") == 200);
+    char own[128], path[256];
+    snprintf(own, sizeof(own), "%.17s", operated_member("next"));
+    snprintf(path, sizeof(path), "/stats/events?since=%s1-1-1", own); /* as another version wrote ours */
+    TEST_CHECK(operated_get(path) == 400);
+    snprintf(path, sizeof(path), "/stats/events?since=%s18446744073709551616", own);
+    TEST_CHECK(operated_get(path) == 400);
     TEST_CHECK(operated_get("/stats/events?limit=0") == 400);
     TEST_CHECK(operated_get("/stats/events?limit=100001") == 400);
     TEST_CHECK(operated_has("OPS_400_INVALID"));
@@ -77,8 +86,8 @@ static void test_refusals(void)
 /* As a client has it after a restart, a reboot or an upgrade. */
 static void test_sequences_of_others(void)
 {
-    static const char *const since[] = {"0123456789abcdef-1-0-0",
-                                        "0123456789abcdef-18446744073709551615-0-0"};
+    static const char *const since[] = {"0123456789abcdef-1-0-0", /* of an older version */
+                                        "0123456789abcdef-18446744073709551615"};
     char path[256], next[128], header[256];
     operated_start(NULL);
     operated_grow();
@@ -88,11 +97,10 @@ static void test_sequences_of_others(void)
         TEST_CHECK(operated_get(path) == 200 && count(operated_body, "\"event\":") == 5);
     }
     snprintf(next, sizeof(next), "%s", operated_member("next"));
-    snprintf(path, sizeof(path), "/stats/events?event=actor.start&since=%.16s-18446744073709551615-0-0",
-             next);
+    snprintf(path, sizeof(path), "/stats/events?event=actor.start&since=%.16s-18446744073709551615", next);
     TEST_CHECK(operated_get(path) == 200 && count(operated_body, "\"event\":") == 5); /* ours, not yet */
     static const char *const last[] = {"99999999999999999-0-1", "yesterday",
-                                       "0123456789abcdef-9999999999999999-0-0"};
+                                       "0123456789abcdef-9999999999999999"};
     for (size_t i = 0; i < 3; i++) {
         snprintf(header, sizeof(header), STREAM "Last-Event-ID: %s\r\n", last[i]);
         int fd = operated_open("/stats/events?event=actor.start", header);
@@ -152,6 +160,31 @@ static void test_stream(void)
     operated_stop();
 }
 
+/* More has happened than is kept: it is told how much, and the answer's places are as exact as ever. */
+static void test_missed(void)
+{
+    enum { MANY = TELEMETRY_RING_SIZE + 100 };
+    char since[128], path[256];
+    operated_start(NULL);
+    operated_grow();
+    TEST_CHECK(operated_get("/stats/events?limit=100000") == 200 && operated_has("\"missed\":0,"));
+    snprintf(since, sizeof(since), "%s", operated_member("next"));
+    snprintf(path, sizeof(path), "/test/mail/one/%d", MANY);
+    TEST_CHECK(operated_post(path, NULL) == 204);
+    snprintf(path, sizeof(path), "/stats/events?limit=100000&since=%s", since);
+    TEST_CHECK(operated_get(path) == 200);
+    size_t kept = count(operated_body, "\"event\":");
+    uint64_t missed = strtoull(operated_member("missed"), NULL, 10), from = strtoull(since + 17, NULL, 10),
+             to = strtoull(operated_member("next") + 17, NULL, 10);
+    TEST_CHECK(missed >= 100 && from + missed + kept == to);
+    snprintf(path, sizeof(path), STREAM "Last-Event-ID: %s\r\n", since);
+    int fd = operated_open("/stats/events?event=supervisor.restart", path);
+    TEST_CHECK(operated_await(fd, "\nevent: missed\ndata: {\"missed\":"));
+    TEST_CHECK(strstr(operated_seen, "id: ") == NULL);
+    close(fd);
+    operated_stop();
+}
+
 static void test_as_many_as_may_be(void)
 {
     operated_start(&(struct operated_options){.streams_max = 1});
@@ -201,6 +234,7 @@ TEST_LIST
     {"a sequence of another process", test_sequences_of_others},
     {"when it happened", test_times},
     {"a stream, and where it goes on", test_stream},
+    {"what isn't kept any more is missed", test_missed},
     {"as many streams as may be", test_as_many_as_may_be},
     {"a stream ends with the server", test_drain},
     {"a silent stream says that it is there", test_silence},

@@ -57,7 +57,7 @@ static struct telemetry_record newest(void)
 {
     struct telemetry_record record = {.n = UINT64_MAX};
 
-    telemetry_recent(telemetry, NULL, keep_newest, &record);
+    telemetry_recent(telemetry, 0, keep_newest, &record);
     return record;
 }
 
@@ -448,7 +448,7 @@ static void test_histograms_merge_over_shards(void)
 
 struct walk {
     uint64_t measurements[4096];
-    struct telemetry_position positions[4096];
+    uint64_t sequences[4096];
     size_t count, stop_at;
 };
 
@@ -458,7 +458,7 @@ static bool walk_step(void *context, const struct telemetry_record *record)
 {
     struct walk *w = context;
 
-    w->positions[w->count] = (struct telemetry_position){record->time, record->n, record->shard};
+    w->sequences[w->count] = record->sequence;
     w->measurements[w->count++] = (uint64_t)record->measurement;
     return w->count != w->stop_at;
 }
@@ -474,7 +474,7 @@ static void test_the_ring_keeps_the_newest(void)
     for (int64_t i = 0; i < 3 * TELEMETRY_RING_SIZE + 7; i++)
         emit_number(i);
     walk = (struct walk){.count = 0};
-    TEST_CHECK(telemetry_recent(telemetry, NULL, walk_step, &walk) == TELEMETRY_RING_SIZE);
+    TEST_CHECK(telemetry_recent(telemetry, 0, walk_step, &walk) == TELEMETRY_RING_SIZE);
     for (size_t i = 0; i < walk.count; i++)
         TEST_CHECK(walk.measurements[i] == 2 * TELEMETRY_RING_SIZE + 7 + i);
     end();
@@ -483,7 +483,6 @@ static void test_the_ring_keeps_the_newest(void)
 static void test_records_come_in_global_order(void)
 {
     begin_with(3);
-    /* At equal times the shard decides, within a shard the number. */
     for (int64_t i = 0; i < 300; i++) {
         telemetry_shard_enter(telemetry_shard(telemetry, (uint32_t)(i * 7 % 3)));
         now += (uint64_t)(i % 4 == 0);
@@ -492,20 +491,117 @@ static void test_records_come_in_global_order(void)
     telemetry_shard_enter(NULL);
     emit_number(300);
     walk = (struct walk){.count = 0};
-    TEST_CHECK(telemetry_recent(telemetry, NULL, walk_step, &walk) == 301);
-    for (size_t i = 1; i < walk.count; i++) {
-        const struct telemetry_position *a = &walk.positions[i - 1], *b = &walk.positions[i];
+    TEST_CHECK(telemetry_recent(telemetry, 0, walk_step, &walk) == 301);
+    for (size_t i = 0; i < walk.count; i++)
+        TEST_CHECK(walk.measurements[i] == i && walk.sequences[i] == i + 1);
+    end();
+}
 
-        TEST_CHECK(a->time < b->time ||
-                   (a->time == b->time && (a->shard < b->shard || (a->shard == b->shard && a->n < b->n))));
+/* Each scheduler has the time of its own turn: what one keeps after another has the older stamp. */
+static void test_nothing_comes_before_what_was_read(void)
+{
+    uint64_t after = 0;
+
+    begin_with(2);
+    for (int64_t i = 0; i < 100; i++) {
+        bool late = i % 2 != 0;
+
+        telemetry_shard_enter(telemetry_shard(telemetry, late));
+        now = 1000 * S + (uint64_t)i * 1000 - (late ? 5 * (uint64_t)MS : 0);
+        emit_number(i);
+        walk = (struct walk){.count = 0};
+        TEST_CHECK(telemetry_recent(telemetry, after, walk_step, &walk) == 1);
+        TEST_CHECK(walk.measurements[0] == (uint64_t)i);
+        after = walk.sequences[0];
     }
-    TEST_CHECK(walk.measurements[300] == 300);
+    end();
+}
+
+/* One that is held up while it keeps a record: here in its look at the wall clock. */
+static struct held {
+    bool armed;
+    uint64_t kept;
+    size_t visible;
+} held;
+
+static uint64_t wall_held(void *context)
+{
+    uint64_t at = *(uint64_t *)context;
+
+    if (!held.armed)
+        return at;
+    held.armed = false;
+    struct telemetry_shard *slow = telemetry_shard_enter(telemetry_shard(telemetry, 1));
+    emit_number(2);
+    emit_number(3);
+    walk = (struct walk){.count = 0};
+    held.kept = telemetry_kept(telemetry);
+    held.visible = telemetry_recent(telemetry, 0, walk_step, &walk);
+    telemetry_shard_enter(slow);
+    return at;
+}
+
+static void test_nobody_passes_one_that_is_held_up(void)
+{
+    now = 1000 * S;
+    telemetry = telemetry_create(
+        &(struct telemetry_options){.shards = 2, .now = clock_read, .wall = wall_held, .context = &now});
+    TEST_ASSERT(telemetry != NULL);
+    telemetry_install(telemetry);
+    telemetry_shard_enter(telemetry_shard(telemetry, 0));
+    emit_number(0);
+    now += 10 * S; /* it is asked again */
+    held = (struct held){.armed = true};
+    emit_number(1);
+    TEST_CHECK(!held.armed && held.kept == 1 && held.visible == 1);
+    walk = (struct walk){.count = 0};
+    TEST_CHECK(telemetry_kept(telemetry) == 4);
+    TEST_CHECK(telemetry_recent(telemetry, 1, walk_step, &walk) == 3);
+    for (size_t i = 0; i < 3; i++)
+        TEST_CHECK(walk.measurements[i] == i + 1);
+    end();
+}
+
+enum { RACE_WRITERS = 3, RACE_EACH = 200 };
+
+static void *race_write(void *arg)
+{
+    uint32_t shard = (uint32_t)(uintptr_t)arg;
+
+    telemetry_shard_enter(telemetry_shard(telemetry, shard));
+    for (int64_t i = 0; i < RACE_EACH; i++)
+        TELEMETRY(ACTOR_START, shard * RACE_EACH + i, DIM(CLASS, "room"));
+    telemetry_shard_enter(NULL);
+    return NULL;
+}
+
+/* Whoever reads along sees each record once, those of one writer in their order, and no number is left out. */
+static void test_reading_along_is_exact(void)
+{
+    uint64_t after = 0, next[RACE_WRITERS] = {0};
+    pthread_t threads[RACE_WRITERS];
+
+    begin_with(RACE_WRITERS);
+    for (uintptr_t i = 0; i < RACE_WRITERS; i++)
+        TEST_ASSERT(pthread_create(&threads[i], NULL, race_write, (void *)i) == 0);
+    while (after < RACE_WRITERS * RACE_EACH) {
+        walk = (struct walk){.stop_at = 1 + after % 7};
+        telemetry_recent(telemetry, after, walk_step, &walk);
+        for (size_t i = 0; i < walk.count; i++) {
+            uint64_t writer = walk.measurements[i] / RACE_EACH;
+
+            TEST_ASSERT(walk.sequences[i] == ++after);
+            TEST_ASSERT(walk.measurements[i] == writer * RACE_EACH + next[writer]++);
+        }
+    }
+    for (uint32_t i = 0; i < RACE_WRITERS; i++)
+        pthread_join(threads[i], NULL);
     end();
 }
 
 static void test_reading_goes_on_behind_a_position(void)
 {
-    struct telemetry_position after;
+    uint64_t after;
 
     begin_with(2);
     for (int64_t i = 0; i < 100; i++) {
@@ -514,17 +610,17 @@ static void test_reading_goes_on_behind_a_position(void)
         emit_number(i);
     }
     walk = (struct walk){.count = 0};
-    telemetry_recent(telemetry, NULL, walk_step, &walk);
+    telemetry_recent(telemetry, 0, walk_step, &walk);
     for (size_t stop = 1; stop < 100; stop++) {
         static struct walk rest;
 
         rest = (struct walk){.count = 0};
-        after = walk.positions[stop - 1];
-        TEST_CHECK(telemetry_recent(telemetry, &after, walk_step, &rest) == 100 - stop);
+        after = walk.sequences[stop - 1];
+        TEST_CHECK(telemetry_recent(telemetry, after, walk_step, &rest) == 100 - stop);
         TEST_CHECK(memcmp(rest.measurements, walk.measurements + stop, (100 - stop) * sizeof(uint64_t)) == 0);
     }
     walk = (struct walk){.stop_at = 7};
-    TEST_CHECK(telemetry_recent(telemetry, NULL, walk_step, &walk) == 7);
+    TEST_CHECK(telemetry_recent(telemetry, 0, walk_step, &walk) == 7);
     end();
 }
 
@@ -968,7 +1064,7 @@ static void test_every_metrics_line_is_well_formed(void)
 static void test_a_record_as_json(void)
 {
     static const char expected[] =
-        "{\"at\":\"then\",\"event\":\"ingest.completed\",\"sequence\":\"000000e8d4a51000-1000000000000-0-0\","
+        "{\"at\":\"then\",\"event\":\"ingest.completed\",\"sequence\":\"000000e8d4a51000-1\","
         "\"measurement\":{\"ingest_"
         "latency_ms\":75.9},"
         "\"dimensions\":{\"instance_id\":\"i-1\",\"channel\":\"http\",\"outcome\":\"a \\\"b\\\"\\n\"}}";
@@ -1048,7 +1144,7 @@ static void test_readers_beside_writers(void)
     while (atomic_load(&finished) < THREADS + 2) {
         struct telemetry_slo_state state;
 
-        telemetry_recent(telemetry, NULL, check_whole, NULL);
+        telemetry_recent(telemetry, 0, check_whole, NULL);
         telemetry_slo_read(telemetry, TELEMETRY_SLO_INGEST_LATENCY, 1, &state);
         TEST_CHECK(state.samples <= emissions && state.level == SLO_OK);
         metrics();
@@ -1056,7 +1152,7 @@ static void test_readers_beside_writers(void)
     for (uint32_t i = 0; i < THREADS + 2; i++)
         pthread_join(threads[i], NULL);
     TEST_CHECK(telemetry_counter_label(telemetry, TELEMETRY_ACTOR_EXIT, "normal") == emissions);
-    TEST_CHECK(telemetry_recent(telemetry, NULL, check_whole, NULL) == (THREADS + 1) * TELEMETRY_RING_SIZE);
+    TEST_CHECK(telemetry_recent(telemetry, 0, check_whole, NULL) == (THREADS + 1) * TELEMETRY_RING_SIZE);
     end();
 }
 
@@ -1116,7 +1212,7 @@ static void test_the_oldest_records_are_whole_while_they_are_overwritten(void)
         atomic_store(&finished, 0);
         TEST_ASSERT(pthread_create(&thread, NULL, emit_many, telemetry_shard(telemetry, 0)) == 0);
         while (atomic_load(&finished) == 0)
-            telemetry_recent(telemetry, NULL, check_first_few, NULL);
+            telemetry_recent(telemetry, 0, check_first_few, NULL);
         pthread_join(thread, NULL);
     }
     telemetry_destroy(telemetry);
@@ -1142,7 +1238,7 @@ static void test_what_is_overwritten_during_the_walk_is_left_out(void)
     begin();
     for (int64_t i = 0; i < 10; i++)
         emit_number(i);
-    TEST_CHECK(telemetry_recent(telemetry, NULL, overwrite, &last) == 1);
+    TEST_CHECK(telemetry_recent(telemetry, 0, overwrite, &last) == 1);
     TEST_CHECK(last == 0);
     end();
 }
@@ -1354,6 +1450,9 @@ TEST_LIST
     {"histograms merge over shards", test_histograms_merge_over_shards},
     {"the ring keeps the newest", test_the_ring_keeps_the_newest},
     {"records come in global order", test_records_come_in_global_order},
+    {"nothing comes before what was read", test_nothing_comes_before_what_was_read},
+    {"nobody passes one that is held up", test_nobody_passes_one_that_is_held_up},
+    {"reading along is exact", test_reading_along_is_exact},
     {"reading goes on behind a position", test_reading_goes_on_behind_a_position},
     {"subscribers get what their filter names", test_subscribers_get_what_their_filter_names},
     {"subscribers are bounded and places come back", test_subscribers_are_bounded_and_places_come_back},

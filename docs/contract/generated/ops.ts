@@ -1158,6 +1158,8 @@ export interface components {
         };
         Events: {
             events: components["schemas"]["Event"][];
+            /** @description Of all names, between `since` (without it, the start of the process) and `next`, and not kept any more. */
+            missed: number;
             next: string;
         };
         Event: {
@@ -2184,7 +2186,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Oldest first. */
+            /** @description In the order in which they were kept. In a stream each has its `sequence` as its id, and an event `missed` without one says how many were not kept any more. */
             200: {
                 headers: {
                     Link: components["headers"]["Link"];

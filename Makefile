@@ -176,7 +176,7 @@ LINKED         := $(filter-out $(FAILING_TEST),$(LINKED))
 # --- everyday ----------------------------------------------------------------------------------------------------------
 
 .PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit format
-.PHONY: powercut powercut-full kill9 damage mutants traffic chaos chaos-full sim sim-full soak contract docs
+.PHONY: powercut powercut-full kill9 damage contain mutants traffic chaos chaos-full sim sim-full soak contract docs
 .PHONY: present present-test peers always check tests benches fuzzers cutters
 
 build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
@@ -258,6 +258,11 @@ OVERLOAD ?= 60
 overload: deps ## ten times as many jobs as the server can do, for OVERLOAD=60 seconds: nothing it took is lost, and it gets over it at once
 	@$(MAKE) --no-print-directory $(B)/chaos/overload $(PROGRAM)
 	@$(B)/chaos/overload $(PROGRAM) --seconds $(OVERLOAD)
+
+CRASHES ?= 100000
+contain: deps ## CRASHES=100000 crashes of actors in a server under load, and a hundredth of it of endless loops: nobody else notices
+	@$(MAKE) --no-print-directory $(B)/chaos/contain $(B)/chaos/poisoned
+	@$(B)/chaos/contain $(B)/chaos/poisoned --crashes $(CRASHES) --requests $$(($(CRASHES) * 10)) --loops $$(($(CRASHES) / 100)) $(ARGS)
 
 damage: deps ## 100,000 damaged data files: never taken for empty, never a wrong value
 	@$(MAKE) --no-print-directory $(B)/chaos/damage
@@ -437,13 +442,17 @@ $(B)/tests/store/failing_lmdb.a: Makefile | present
 	@mkdir -p $(@D)
 	$(run)$(OBJCOPY) $(call renamed,$(FAILING_SYSTEM)) "$$($(CC) -print-file-name=liblmdb.a)" $@
 
-$(CUTTERS): $(B)/%: $(B)/%.o $(CHAOS_A) $(SUPPORT) $(HOUSE) $(LIBRARY)
+$(CUTTERS): $(B)/%: $(B)/%.o $$(if $$(filter chaos/poisoned,$$*),$(call objects,$(MAIN))) $(CHAOS_A) $(SUPPORT) $(HOUSE) $(LIBRARY)
 	$(say) "LINK $@"
 	$(run)$(LINK) $(CHAOS_LINK) -o $@ $^ $(CORO_LIBS) $(LIBS_STATIC)
 $(B)/chaos/powercut: private CHAOS_LINK := $(DISK_WRAP)
 # chaos/world.c stands around the whole server.
 WORLD_CALLS := env_real contracts_create fetch_begin sim_trace_add pool_take_slow send sendmsg accept4
 $(B)/chaos/sim: private CHAOS_LINK := $(DISK_WRAP) $(foreach c,$(WORLD_CALLS),-Wl,--wrap=$c)
+
+# The product's own program, with what crashes on demand around it (chaos/board.h).
+STORE_CALLS := pwrite pwritev fdatasync fsync ftruncate fallocate posix_fallocate
+$(B)/chaos/poisoned: private CHAOS_LINK := $(foreach c,$(STORE_CALLS) front_serve,-Wl,--wrap=$c)
 
 $(FUZZED):
 	$(say) "LINK $@"

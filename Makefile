@@ -176,7 +176,7 @@ LINKED         := $(filter-out $(FAILING_TEST),$(LINKED))
 # --- everyday ----------------------------------------------------------------------------------------------------------
 
 .PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit format
-.PHONY: powercut powercut-full kill9 damage contain mutants traffic chaos chaos-full sim sim-full soak contract docs
+.PHONY: powercut powercut-full kill9 damage contain limp everycall mutants traffic chaos chaos-full sim sim-full soak contract docs
 .PHONY: present present-test peers always check tests benches fuzzers cutters
 
 build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
@@ -263,6 +263,11 @@ CRASHES ?= 100000
 contain: deps ## CRASHES=100000 crashes of actors in a server under load, and a hundredth of it of endless loops: nobody else notices
 	@$(MAKE) --no-print-directory $(B)/chaos/contain $(B)/chaos/poisoned
 	@$(B)/chaos/contain $(B)/chaos/poisoned --crashes $(CRASHES) --requests $$(($(CRASHES) * 10)) --loops $$(($(CRASHES) / 100)) $(ARGS)
+
+LIMPS ?= 1000
+limp: deps ## LIMPS=1000 crashes of the kind that nothing may survive: the process ends each time, and no acknowledged job is lost
+	@$(MAKE) --no-print-directory $(B)/chaos/limp $(B)/chaos/poisoned $(PROGRAM)
+	@$(B)/chaos/limp $(B)/chaos/poisoned $(PROGRAM) --cycles $(LIMPS)
 
 damage: deps ## 100,000 damaged data files: never taken for empty, never a wrong value
 	@$(MAKE) --no-print-directory $(B)/chaos/damage

@@ -387,6 +387,7 @@ __attribute__((noinline)) static void worker_loop(struct scheduler *s, struct wo
                 turn(s, w, a);
             continue;
         }
+        ASSERT(w->canary == WORKER_CANARY && w->canary_end == WORKER_CANARY); /* who hasn't waited, too */
         leave(s, w);
         w->idle_next = s->idle_workers[w->stack_class];
         s->idle_workers[w->stack_class] = w;

@@ -583,6 +583,17 @@ static void smash_canary(void *arg)
     scheduler_current->worker->canary = 0;
     write_null(NULL);
 }
+/* Nothing else happens: it goes on, returns, and waits for nobody. */
+static void smash_quietly(void *arg)
+{
+    (void)arg;
+    scheduler_current->worker->canary = 0;
+}
+static void smash_the_end_quietly(void *arg)
+{
+    (void)arg;
+    scheduler_current->worker->canary_end = 0;
+}
 static void crashing_release(void *arg)
 {
     write_null(arg);
@@ -617,6 +628,8 @@ static const struct crash fatal[] = {
     {"a name that isn't there", bad_name, SIGSEGV, 0, 0, true},
     {"a bad place for the answer", bad_out, SIGSEGV, 0, 0, true},
     {"a broken canary", smash_canary, SIGSEGV, 0, 0, false},
+    {"a broken canary and nothing else", smash_quietly, 0, 0, 0, false},
+    {"a broken canary at the other end", smash_the_end_quietly, 0, 0, 0, false},
     {"a release function", release_crashes, SIGSEGV, 0, 0, false},
     {"a signal raised by itself", raise_signal, SIGSEGV, 0, 0, true},
     {"a signal from outside", from_outside, SIGABRT, 0, 0, false},

@@ -392,6 +392,13 @@ static enum error look_at_store(struct looking *looking, struct guest *guest, ch
         snprintf(ret_text, text_size, "'%s': %s", looking->dir, why);
         return e;
     }
+    if (!e && guest->format.format < looking->schema->format) {
+        snprintf(ret_text, text_size,
+                 "'%s': its pages are sound; its rows are of format %" PRIu32
+                 ", and are brought to format %" PRIu32 " when a server opens it: check it then",
+                 looking->dir, guest->format.format, looking->schema->format);
+        return ERR_UNAVAILABLE;
+    }
     e = look_at_rows(looking, guest, image.pages);
     if (e)
         snprintf(ret_text, text_size, "'%s': there is no memory to check it", looking->dir);

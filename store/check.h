@@ -27,7 +27,7 @@ typedef void check_tell(void *context, const char *finding);
 
 /* In a child process; beside a living server or without one. OK: look at the report; the others as
  * environment_open, when there is nothing that could be checked. A store that is too damaged to be opened is a
- * finding. What was found is told after the child's end. */
+ * finding. ERR_UNAVAILABLE: it is of an older format, which no server has brought forward yet, and its pages are sound. What was found is told after the child's end. */
 enum error check_directory(const char *dir, const struct schema *schema, check_tell *tell, void *context,
                            struct check_report *ret_report, char *ret_text, size_t text_size);
 /* In this process, over an open transaction: rows, references, counters; not the pages. OK or ERR_MEMORY. */

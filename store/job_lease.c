@@ -685,3 +685,39 @@ const struct command_class job_finish_class = {
     .code = 204,
     .priority = COMMAND_HIGH,
 };
+
+/* ---- stores of format 1 ---- */
+
+/* A job that can't be read may still have it: whoever fires it goes by the entry's key alone. */
+static void gather(struct txn *txn, const struct due_entry *entry)
+{
+    struct due_entry now = *entry;
+    struct due found;
+    struct job job;
+    enum error e = job_read(txn, &entry->id, &job);
+    now.shard = job_shard(DUE_JOB_LEASE, &entry->id);
+    now.row = (struct due){.kind = e ? 0 : job.state, .value = e ? 0 : job.owner};
+    due_clear(txn, entry->queue, entry->shard, entry->due_us, &entry->id);
+    bool its_own = !e && (job.state == JOB_ASSIGNED || job.state == JOB_RUNNING) && job.due_us == now.due_us;
+    struct key key = due_key(now.queue, now.shard, now.due_us, &now.id);
+    if ((its_own || (e && e != ERR_NOT_FOUND)) &&
+        txn_read(txn, TABLE_DUE, key_span(&key), &found) == ERR_NOT_FOUND)
+        due_set(txn, &now);
+}
+
+enum error job_lease_gather(struct txn *txn)
+{
+    enum { PAGE = 32 };
+    struct due_entry entries[PAGE];
+    for (uint16_t shard = JOB_LEASE_SHARDS; shard < JOB_SHARDS; shard++) {
+        uint32_t count = PAGE;
+        while (count == PAGE && !txn->error) { /* every one of a page leaves the front */
+            enum error e = due_scan_keys(txn, DUE_JOB_LEASE, shard, UINT64_MAX, entries, PAGE, &count);
+            if (e)
+                return e;
+            for (uint32_t i = 0; i < count && !txn->error; i++)
+                gather(txn, &entries[i]);
+        }
+    }
+    return txn->error;
+}

@@ -100,4 +100,8 @@ struct job_finished {
 /* A RUNNING job ends without its worker: RUNNER_LOST. Within a command. */
 enum error job_lose(struct txn *txn, struct job *job, uint64_t at_us, uint64_t kept_us, uint16_t retry_max);
 
+/* Format 1 had leases in all shards of the due index: those of the rest go to where they are now, or away when they are no
+ * job's timer. Once, when such a store is opened. */
+enum error job_lease_gather(struct txn *txn);
+
 #endif

@@ -4,7 +4,10 @@
 #include "store/check.h"
 #include "store/store.h"
 
-#define SCHEMA_FORMAT 1u
+/* 1 to 2: leases are in JOB_LEASE_SHARDS of the shards, no more in all. */
+#define SCHEMA_FORMAT 2u
+static const struct schema_migration migrations[] = {{1, job_lease_gather}};
+STATIC_ASSERT(sizeof(migrations) / sizeof(migrations[0]) + 1 == SCHEMA_FORMAT, "each format has its step");
 
 static const struct schema_table tables[] = {TABLES(SCHEMA_TABLE_ROW)};
 static const struct command_class *const commands[] = {SCHEMA_COMMANDS(SCHEMA_COMMAND_ROW)};
@@ -18,6 +21,8 @@ const struct schema store_schema = {
     .commands = commands,
     .commands_count = SCHEMA_COMMANDS_COUNT,
     .format = SCHEMA_FORMAT,
+    .migrations_count = sizeof(migrations) / sizeof(migrations[0]),
+    .migrations = migrations,
 };
 
 const struct command_class *schema_command(const struct schema *schema, uint16_t code)

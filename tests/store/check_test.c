@@ -504,6 +504,21 @@ static void test_what_is_no_store_is_refused(void)
     place_remove(dir);
 }
 
+static void test_rows_of_an_older_format_are_not_judged(void)
+{
+    char text[512] = "";
+    struct check_report report = {.rows = 7};
+    struct schema newer = parcel_store_schema;
+    newer.format++;
+    place_sound();
+    TEST_CHECK(check_directory(dir, &newer, tell, NULL, &report, text, sizeof(text)) == ERR_UNAVAILABLE);
+    TEST_CHECK_(strstr(text, "rows are of format 1, and are brought to format 2 when a server opens it") !=
+                    NULL,
+                "%s", text);
+    TEST_CHECK(report.rows == 7);
+    end();
+}
+
 TEST_LIST
 = {
     {"a_sound_store_has_no_findings", test_a_sound_store_has_no_findings},
@@ -514,5 +529,6 @@ TEST_LIST
     {"D6_pages_that_are_wrong_are_a_finding", test_D6_pages_that_are_wrong_are_a_finding},
     {"L8_the_death_of_the_checking_child_is_a_finding", test_L8_the_death_of_the_checking_child_is_a_finding},
     {"what_is_no_store_is_refused", test_what_is_no_store_is_refused},
+    {"rows_of_an_older_format_are_not_judged", test_rows_of_an_older_format_are_not_judged},
     {NULL, NULL},
 };

@@ -702,6 +702,88 @@ static void test_lease_beyond_all_time_never_ends(void)
     jobs_close(&j);
 }
 
+/* ---- stores of format 1 ---- */
+
+enum { OLD_LEASES = 40 };
+
+struct old_leases {
+    struct jobs_held
+        held[OLD_LEASES]; /* the last one has ended meanwhile, and its timer was left where it was */
+    struct job jobs[OLD_LEASES];
+};
+
+static struct due_entry old_lease(const struct job *job)
+{
+    return (struct due_entry){.queue = DUE_JOB_LEASE,
+                              .shard = job->id.bytes[sizeof(job->id.bytes) - 1] % JOB_SHARDS,
+                              .due_us = job->due_us,
+                              .id = job->id,
+                              .row = {.kind = job->state, .value = job->owner}};
+}
+
+static enum error as_format_1(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct old_leases *old = context;
+    (void)at_us;
+    for (uint32_t i = 0; i < OLD_LEASES; i++) {
+        struct due_entry entry = old_lease(&old->jobs[i]);
+        if (i + 1 < OLD_LEASES)
+            due_clear(txn, DUE_JOB_LEASE, job_shard(DUE_JOB_LEASE, &entry.id), entry.due_us, &entry.id);
+        due_set(txn, &entry);
+    }
+    struct due_entry nobodys = old_lease(&old->jobs[0]);
+    nobodys.id = fresh_uuid();
+    nobodys.shard = JOB_SHARDS - 1;
+    due_set(txn, &nobodys);
+    return OK;
+}
+
+static void make_old_leases(struct jobs *j, struct old_leases *old)
+{
+    for (uint32_t i = 0; i < OLD_LEASES; i++) {
+        old->held[i] = jobs_in(j, i % 2 ? JOB_RUNNING : JOB_ASSIGNED);
+        old->jobs[i] = jobs_look(j, &old->held[i].id);
+    }
+    struct jobs_held *last = &old->held[OLD_LEASES - 1];
+    struct job_finish end = jobs_end_of(j, &last->id, last->fence, JOB_SUCCEED);
+    TEST_CHECK(jobs_finish(j, &end, NULL) == OK);
+    TEST_CHECK(fresh_do(&j->fresh, j->at_us, as_format_1, old) == OK);
+}
+
+/* They stood in all shards; `check` told of each that wasn't where it is looked for now, until it was due. */
+static void test_leases_of_format_1_are_gathered_when_it_is_opened_J6(void)
+{
+    struct schema newer = parcel_store_schema;
+    static struct old_leases old;
+    struct job_fired fired[OLD_LEASES];
+    char text[FRESH_TEXT];
+    struct jobs j;
+    newer.format = store_schema.format;
+    newer.migrations = store_schema.migrations;
+    newer.migrations_count = store_schema.migrations_count;
+    jobs_open(&j);
+    make_old_leases(&j, &old);
+    TEST_CHECK(fresh_findings(&j.fresh, text) > OLD_LEASES / 2);
+    j.fresh.schema = &newer;
+    fresh_reopen(&j.fresh);
+    TEST_CHECK(j.fresh.store->environment.format.format == 1 && fresh_findings(&j.fresh, text) == 0);
+    for (uint32_t i = 0; i < OLD_LEASES - 1; i++) {
+        struct due_entry entry = old_lease(&old.jobs[i]);
+        entry.shard = job_shard(DUE_JOB_LEASE, &entry.id);
+        struct key key = due_key(entry.queue, entry.shard, entry.due_us, &entry.id);
+        struct view *view = view_open_outside(j.fresh.store, 0);
+        struct due row;
+        TEST_CHECK(txn_read(&view->txn, TABLE_DUE, key_span(&key), &row) == OK &&
+                   row.kind == entry.row.kind && row.value == entry.row.value);
+        view_close(view);
+    }
+    jobs_pass(&j, JOBS_LEASE_US + JOBS_SECOND_US);
+    TEST_CHECK(jobs_fire(&j, fired, OLD_LEASES) == OLD_LEASES - 1);
+    fresh_reopen(&j.fresh); /* of format 2 from now on */
+    TEST_CHECK(j.fresh.store->environment.format.format == store_schema.format);
+    jobs_close(&j);
+}
+
 TEST_LIST
 = {
     {"claim: a lease of 30 s (JOB-202, JOB-219, JOB-281, JOB-287)",
@@ -739,5 +821,7 @@ TEST_LIST
     {"outside: priorities go across kinds", test_outside_priorities_go_across_kinds},
     {"outside: very many kinds", test_outside_with_very_many_kinds},
     {"lease: numbers at their ends", test_lease_beyond_all_time_never_ends},
+    {"leases of format 1 are gathered when it is opened",
+     test_leases_of_format_1_are_gathered_when_it_is_opened_J6},
     {NULL, NULL},
 };

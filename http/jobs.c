@@ -136,10 +136,20 @@ static void tell_submitted(const struct job_submit *c, const struct job_submitte
     jobs_tell(&told);
 }
 
+static void write_location(struct response *r, const char *header)
+{
+    static const char folder[] = "/v1/jobs/";
+    char text[sizeof(folder) + sizeof(r->job_id)];
+    size_t length = strlen(r->job_id);
+    memcpy(text, folder, sizeof(folder) - 1);
+    memcpy(text + sizeof(folder) - 1, r->job_id, length);
+    response_header_text(r, header, text, sizeof(folder) - 1 + length);
+}
+
 static void write_accepted(struct response *r, const struct job_submitted *s)
 {
     struct json json;
-    response_header(r, "Location", "/v1/jobs/%s", r->job_id);
+    write_location(r, "Location");
     response_begin(r, 202, RESPONSE_JSON);
     json_init(&json, &r->sink);
     json_object_begin(&json);
@@ -158,8 +168,8 @@ static bool answer_end(const struct request *q, struct response *r, const struct
     prefer_applied(&prefer, r);
     if (!prefer.waits || !job_wait(r, id, began + prefer.wait_s * NS_PER_S))
         return false;
-    response_header(r, "Location", "/v1/jobs/%s", r->job_id);
-    response_header(r, "Content-Location", "/v1/jobs/%s", r->job_id);
+    write_location(r, "Location");
+    write_location(r, "Content-Location");
     answer_job(q, r, id);
     r->beyond = c->kind != WORK_KIND_USER;
     return true;

@@ -168,7 +168,7 @@ bool response_has_header(const struct response *r, const char *name)
 {
     size_t length = strlen(name);
     for (const char *at = r->headers, *end = at + r->headers_length; at < end;) {
-        if (strncasecmp(at, name, length) == 0 && at[length] == ':')
+        if ((at[0] | 32) == (name[0] | 32) && strncasecmp(at, name, length) == 0 && at[length] == ':')
             return true;
         const char *next = memchr(at, '\n', (size_t)(end - at));
         at = next ? next + 1 : end;
@@ -283,32 +283,87 @@ void response_begin(struct response *r, int status, const char *type)
     json_sink_init(&r->sink, r->body, sizeof(r->body), flush_chunk, r);
 }
 
+static bool is_ours(const char *name, size_t length)
+{
+#define OURS(text)             \
+    {                          \
+        text, sizeof(text) - 1 \
+    }
+    static const struct {
+        const char *name;
+        size_t length;
+    } ours[] = {OURS("X-Content-Type-Options"),
+                OURS("X-Frame-Options"),
+                OURS("Referrer-Policy"),
+                OURS("Content-Length"),
+                OURS("Content-Security-Policy"),
+                OURS("Transfer-Encoding"),
+                OURS("Connection"),
+                OURS("Strict-Transport-Security"),
+                OURS("Content-Type")};
+#undef OURS
+    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+        if (length == ours[i].length && strncasecmp(name, ours[i].name, length) == 0)
+            return true;
+    return false;
+}
+
+/* "name: "; returns where its value goes. */
+static char *line_begin(struct response *r, const char *name, size_t *ret_room)
+{
+    size_t length = strlen(name), room = sizeof(r->headers) - r->headers_length;
+    char *at = r->headers + r->headers_length;
+    ASSERT(!is_ours(name, length));
+    ASSERT(length + 2 < room);
+    memcpy(at, name, length);
+    memcpy(at + length, ": ", 2);
+    *ret_room = room - length - 2;
+    return at + length + 2;
+}
+
+/* Eight bytes at a time, whether one is less than a space; then which. */
+static bool has_control(const char *text, size_t size)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t less = 0, eight;
+    size_t i = 0;
+    for (; i + sizeof(eight) <= size; i += sizeof(eight)) {
+        memcpy(&eight, text + i, sizeof(eight));
+        less |= (eight - ones * ' ') & ~eight & ones << 7;
+    }
+    for (i = less ? 0 : i; i < size; i++)
+        if ((unsigned char)text[i] < ' ' && text[i] != '\t')
+            return true;
+    return false;
+}
+
+static void line_end(struct response *r, char *value, size_t size, size_t room)
+{
+    ASSERT(size + 3 <= room);
+    ASSERT(!has_control(value, size));
+    memcpy(value + size, "\r\n", 3);
+    r->headers_length = (uint32_t)(value + size + 2 - r->headers);
+}
+
 void response_header(struct response *r, const char *name, const char *format, ...)
 {
-    static const char *const ours[] = {"X-Content-Type-Options",
-                                       "X-Frame-Options",
-                                       "Referrer-Policy",
-                                       "Content-Length",
-                                       "Content-Security-Policy",
-                                       "Transfer-Encoding",
-                                       "Connection",
-                                       "Strict-Transport-Security",
-                                       "Content-Type"};
-    char *at = r->headers + r->headers_length;
-    size_t room = sizeof(r->headers) - r->headers_length;
-    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
-        ASSERT(strcasecmp(name, ours[i]) != 0);
-    int n = snprintf(at, room, "%s: ", name);
-    ASSERT(n > 0 && (size_t)n < room);
+    size_t room;
+    char *value = line_begin(r, name, &room);
     va_list list;
     va_start(list, format);
-    int m = vsnprintf(at + n, room - (size_t)n, format, list);
+    int size = vsnprintf(value, room, format, list);
     va_end(list);
-    ASSERT(m >= 0 && (size_t)(n + m) + 3 <= room);
-    for (int i = n; i < n + m; i++)
-        ASSERT((unsigned char)at[i] >= ' ' || at[i] == '\t');
-    memcpy(at + n + m, "\r\n", 3);
-    r->headers_length += (uint32_t)(n + m + 2);
+    ASSERT(size >= 0);
+    line_end(r, value, (size_t)size, room);
+}
+
+void response_header_text(struct response *r, const char *name, const char *value, size_t size)
+{
+    size_t room;
+    char *at = line_begin(r, name, &room);
+    ASSERT(size < room);
+    memcpy(at, value, size);
+    line_end(r, at, size, room);
 }
 
 bool response_end(struct response *r)

@@ -62,6 +62,8 @@ void response_begin(struct response *r, int status, const char *type);
 /* One more header line. Control characters in the value are an assertion: values from outside are checked before. */
 __attribute__((format(printf, 3, 4))) void response_header(struct response *r, const char *name,
                                                            const char *format, ...);
+/* The same of a value as it stands: without a format, at a tenth of the cost. */
+void response_header_text(struct response *r, const char *name, const char *value, size_t size);
 /* Whether a line of this name is there. */
 bool response_has_header(const struct response *r, const char *name);
 /* A whole response from the error catalogue, in the shape of the surface that owns the request's path. `format` says what

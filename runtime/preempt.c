@@ -128,7 +128,7 @@ static uint64_t hog_look_at(const struct scheduler *s, uint64_t since, uint64_t 
 static bool look(struct preempt *p, struct seen *seen, uint64_t now, uint64_t *look_at)
 {
     bool awake = false;
-    *look_at = now + p->rt->options.slice_ns / 2;
+    *look_at = now + p->rt->options.slice_ns;
     for (uint32_t i = 0; i < p->rt->schedulers_count; i++) {
         struct scheduler *s = p->rt->schedulers[i];
         uint64_t seq = atomic_load_explicit(&s->turn_seq, memory_order_relaxed);

@@ -47,10 +47,16 @@ static bool is_of(const struct txn_counter *sum, uint16_t counter, struct span l
            span_equal(span_of(sum->key.bytes + sizeof(counter), sum->key.size - sizeof(counter)), label);
 }
 
-/* Most counters have no label, or the byte of a state: 40 numbers for each of these. */
+/* Most counters have no label, or the byte of a state: 40 numbers for each of these. Of an id the last bytes are as good as any
+ * number: it is by chance, and ours. */
 static uint64_t first_place(uint16_t counter, struct span label)
 {
     const uint8_t *byte = label.bytes;
+    uint32_t last;
+    if (label.size == sizeof(struct uuid)) {
+        memcpy(&last, byte + sizeof(struct uuid) - sizeof(last), sizeof(last));
+        return last + counter * 40u;
+    }
     if (label.size > 1)
         return checksum(counter, label.bytes, label.size);
     return counter * 40u + (label.size ? 1u + *byte : 0u);

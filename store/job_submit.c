@@ -1,5 +1,6 @@
 #include "store/job_submit.h"
 
+#include "store/checksum.h"
 #include "store/counter.h"
 #include "store/job_queue.h"
 #include "store/ledger.h"
@@ -65,8 +66,8 @@ enum error job_count_active(struct txn *txn, int64_t *ret_count)
 static enum error within_limits(struct txn *txn, const struct job_submit *c, bool queued)
 {
     int64_t waiting = 0, active = 0;
-    enum error e = job_count(txn, JOB_QUEUED, &waiting);
-    if (!e)
+    enum error e = queued ? job_count(txn, JOB_QUEUED, &waiting) : OK;
+    if (!e && c->active_max)
         e = job_count_active(txn, &active);
     if (e)
         return e;
@@ -149,6 +150,21 @@ static enum error define(const struct job_submit *c, uint64_t created_us, struct
     ret->duration_ms = work.duration_ms;
     ret->payload_size = work.payload_bytes;
     return OK;
+}
+
+/* The id of a kind is a keyed hash of its name, and most jobs are of a kind that was there a moment ago. What is remembered says
+ * nothing that the name doesn't, so it may stay from one transaction to the next. */
+static struct uuid work_of(struct txn *txn, uint8_t kind, struct span name)
+{
+    if (kind != WORK_KIND_USER || name.size == 0 || name.size > TXN_KIND_MAX)
+        return job_work_id(txn->store, kind, name);
+    struct txn_kind *known = &txn->kinds[checksum(0, name.bytes, name.size) % TXN_KINDS];
+    if (!span_equal(span_of(known->name, known->size), name)) {
+        known->id = job_work_id(txn->store, kind, name);
+        known->size = name.size;
+        memcpy(known->name, name.bytes, name.size);
+    }
+    return known->id;
 }
 
 /* ---- apply ---- */
@@ -264,7 +280,7 @@ static enum error apply_submit(struct txn *txn, uint64_t at_us, const void *comm
     if (e)
         return e;
     job.kind = definition.kind;
-    job.work = job_work_id(txn->store, job.kind, definition.kind_name);
+    job.work = work_of(txn, job.kind, definition.kind_name);
     e = write(txn, c, at_us, repeat, &job, &definition);
     if (e)
         return e;

@@ -28,12 +28,20 @@ struct ledger_index;
 
 #define TXN_COUNTERS_MAX 256u /* different counters changed before they are written out */
 #define TXN_TOPICS       2048u
+#define TXN_KINDS        16u
+#define TXN_KIND_MAX     48u /* a longer name is found out each time */
 #define TXN_PARTS_MAX    32u /* groups of which some are woken by one commit; of more, all are */
 
 struct txn_counter {
     struct key key;
     int64_t delta, base; /* base: the row's value, once known */
     bool known, present;
+};
+
+struct txn_kind {
+    uint32_t size; /* of the name; 0: free */
+    char name[TXN_KIND_MAX];
+    struct uuid id;
 };
 
 struct txn {
@@ -63,8 +71,9 @@ struct txn {
     } parts[TXN_PARTS_MAX];
     uint32_t parts_count;
     struct txn_counter *counters; /* TXN_COUNTERS_MAX; only the writer's */
-    uint8_t *scratch;             /* where records are encoded; only the writer's */
-    struct aside *aside; /* new rows that aren't in their tables yet (store/aside.h); only the writer's */
+    struct txn_kind *kinds; /* TXN_KINDS that were named lately (store/job_submit.c); only the writer's */
+    uint8_t *scratch;       /* where records are encoded; only the writer's */
+    struct aside *aside;    /* new rows that aren't in their tables yet (store/aside.h); only the writer's */
 };
 
 /* ---- reading: OK, ERR_NOT_FOUND, ERR_DAMAGED, ERR_NEWER, ERR_IO ---- */

@@ -23,9 +23,11 @@
 
 #include "store/environment.h"
 
+#define BACKUP_SHA256_SIZE 65u /* in hexadecimal, with its end */
+
 struct backup_report {
     uint64_t bytes, commit, rows;
-    char sha256[65];
+    char sha256[BACKUP_SHA256_SIZE];
 };
 
 /* to must not exist. ERR_EXISTS; ERR_IN_USE: another backup to the same place is under way; ERR_DAMAGED: also for one value

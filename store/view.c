@@ -7,15 +7,20 @@
 /* ---- lanes: one per scheduler, so nobody shares a cache line or a transaction ---- */
 
 struct lane {
-    _Atomic uint32_t open; /* views; written by the lane's thread, read by the writer */
     uint32_t idle_count;
     MDB_txn *idle[VIEWS_PER_LANE]; /* reset, to be renewed */
     struct view views[VIEWS_PER_LANE];
 } __attribute__((aligned(64)));
 
+/* Beside each other: who looks at all of them, as writer and keeper do, touches no memory of lanes that nobody uses. */
+struct lane_open {
+    _Atomic uint32_t count; /* of views; written by the lane's thread, read by the writer and the keeper */
+} __attribute__((aligned(64)));
+
 struct views {
     _Atomic uint32_t stopped; /* the map is about to grow: open none */
     uint64_t stop_ref;        /* of the writer's ownership of that */
+    struct lane_open open[VIEW_LANES];
     struct lane lanes[VIEW_LANES];
 };
 
@@ -35,7 +40,7 @@ void views_destroy(struct store *store)
         return;
     for (uint32_t i = 0; i < VIEW_LANES; i++) {
         struct lane *lane = &store->views->lanes[i];
-        ASSERT(!atomic_load(&lane->open));
+        ASSERT(!atomic_load(&store->views->open[i].count));
         while (lane->idle_count)
             mdb_txn_abort(lane->idle[--lane->idle_count]);
     }
@@ -71,18 +76,20 @@ static struct view *lane_free_view(struct lane *lane)
 
 /* The count is up before `stopped` is looked at, and the writer sets `stopped` before it looks at the counts: one of
  * the two sees the other. */
-static bool lane_enter(struct views *views, struct lane *lane)
+static bool lane_enter(struct views *views, uint32_t number)
 {
-    atomic_store(&lane->open, atomic_load_explicit(&lane->open, memory_order_relaxed) + 1);
+    struct lane_open *open = &views->open[number];
+    atomic_store(&open->count, atomic_load_explicit(&open->count, memory_order_relaxed) + 1);
     if (!atomic_load(&views->stopped))
         return true;
-    atomic_store(&lane->open, atomic_load_explicit(&lane->open, memory_order_relaxed) - 1);
+    atomic_store(&open->count, atomic_load_explicit(&open->count, memory_order_relaxed) - 1);
     return false;
 }
 
-static void lane_leave(struct lane *lane)
+static void lane_leave(struct views *views, uint32_t number)
 {
-    atomic_store_explicit(&lane->open, atomic_load_explicit(&lane->open, memory_order_relaxed) - 1,
+    struct lane_open *open = &views->open[number];
+    atomic_store_explicit(&open->count, atomic_load_explicit(&open->count, memory_order_relaxed) - 1,
                           memory_order_release);
 }
 
@@ -98,11 +105,11 @@ static enum opened open_in(struct store *store, uint32_t number, uint64_t now, s
     struct view *view = lane_free_view(lane);
     if (!view)
         return OPENED_NONE;
-    if (!lane_enter(store->views, lane))
+    if (!lane_enter(store->views, number))
         return OPENED_LATER;
     MDB_txn *mdb = lane_txn(store, lane);
     if (!mdb) {
-        lane_leave(lane);
+        lane_leave(store->views, number);
         return OPENED_NONE;
     }
     txn_open(&view->txn, store, mdb);
@@ -119,7 +126,8 @@ static enum opened open_in(struct store *store, uint32_t number, uint64_t now, s
 static void release(void *arg)
 {
     struct view *view = arg;
-    struct lane *lane = &view->txn.store->views->lanes[view->lane];
+    struct views *views = view->txn.store->views;
+    struct lane *lane = &views->lanes[view->lane];
     MDB_txn *mdb = view->txn.mdb;
     actor_guard_begin();
     txn_release(&view->txn);
@@ -128,7 +136,7 @@ static void release(void *arg)
     lane->idle[lane->idle_count++] = mdb;
     __atomic_store_n(&view->owner, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&view->opened_at, 0, __ATOMIC_RELAXED);
-    lane_leave(lane);
+    lane_leave(views, view->lane);
 }
 
 void view_close(struct view *view)
@@ -206,7 +214,7 @@ uint32_t views_count(const struct store *store)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < VIEW_LANES; i++)
-        count += atomic_load(&store->views->lanes[i].open);
+        count += atomic_load(&store->views->open[i].count);
     return count;
 }
 
@@ -225,7 +233,7 @@ uint32_t views_enforce_age(struct store *store)
     uint64_t now = actor_now();
     uint32_t ended = 0;
     for (uint32_t i = 0; i < RUNTIME_SCHEDULERS_MAX; i++)
-        for (uint32_t k = 0; k < VIEWS_PER_LANE; k++) {
+        for (uint32_t k = 0; k < VIEWS_PER_LANE && atomic_load(&store->views->open[i].count); k++) {
             struct view *view = &store->views->lanes[i].views[k];
             uint64_t opened = __atomic_load_n(&view->opened_at, __ATOMIC_RELAXED);
             actor_pid owner = __atomic_load_n(&view->owner, __ATOMIC_RELAXED);

@@ -32,8 +32,9 @@ static struct {
     size_t used;
     ino_t files[DISK_FILES_MAX]; /* 0: the file has gone */
     uint32_t files_count;
+    int readers[DISK_FILES_MAX]; /* descriptors to read files by that are open for writing only; 0: none */
     int16_t file_of[FDS_MAX];
-    bool through[FDS_MAX];
+    bool through[FDS_MAX], folder[FDS_MAX];
 } disk;
 
 /* ---- the calls as the system has them ---- */
@@ -114,9 +115,18 @@ static uint32_t file_new(ino_t inode)
     return disk.files_count++;
 }
 
+static void close_readers(void)
+{
+    for (uint32_t i = 0; i < DISK_FILES_MAX; i++)
+        if (disk.readers[i])
+            __real_close(disk.readers[i]);
+    memset(disk.readers, 0, sizeof(disk.readers));
+}
+
 bool disk_record(const char *base, uint64_t seed)
 {
     struct stat stat;
+    close_readers();
     if (!disk.log) {
         disk.log = mmap(NULL, DISK_ENTRIES_MAX * sizeof(*disk.log), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -145,6 +155,13 @@ void disk_stop(void)
 {
     disk.on = false;
     disk_fail((struct disk_faults){0});
+    close_readers();
+}
+
+void disk_forget(void)
+{
+    disk.count = 0;
+    disk.used = 0;
 }
 
 void disk_pause(void)
@@ -317,6 +334,7 @@ static void opened(int fd, int dir, const char *path, int flags, bool made)
         disk.file_of[fd] = (int16_t)file_number(found.st_ino);
     }
     disk.through[fd] = (flags & O_DSYNC) != 0;
+    disk.folder[fd] = S_ISDIR(found.st_mode);
 }
 
 static int open_recorded(int dir, const char *path, int flags, mode_t mode)
@@ -437,21 +455,44 @@ int __wrap_rename(const char *from, const char *to)
 
 /* ---- writing ---- */
 
-/* By the descriptor itself, or by another one when it is for writing only. */
-static bool read_back(int fd, uint8_t *bytes, size_t size, uint64_t at)
+/* What a call writes: for one piece and for many. */
+struct pieces {
+    const struct iovec *v;
+    int count;
+};
+
+static int reader_of(int fd, uint32_t file)
 {
     char name[64];
-    if (pread(fd, bytes, size, (off_t)at) >= 0)
+    if (!disk.readers[file]) {
+        snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+        disk.readers[file] = __real_open(name, O_RDONLY | O_CLOEXEC);
+    }
+    return disk.readers[file];
+}
+
+/* By the descriptor itself, or by another one when it is for writing only. */
+static bool read_back(int fd, uint32_t file, uint8_t *bytes, size_t size, uint64_t at)
+{
+    if (!disk.readers[file] && pread(fd, bytes, size, (off_t)at) >= 0)
         return true;
-    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-    int readable = __real_open(name, O_RDONLY | O_CLOEXEC);
-    bool good = readable >= 0 && pread(readable, bytes, size, (off_t)at) >= 0;
-    __real_close(readable);
-    return good;
+    return pread(reader_of(fd, file), bytes, size, (off_t)at) >= 0;
+}
+
+/* Whole pages are in the cache as they were given. */
+static void gather(uint8_t *bytes, size_t size, const struct pieces *pieces)
+{
+    for (int i = 0; i < pieces->count && size > 0; i++) {
+        size_t some = pieces->v[i].iov_len < size ? pieces->v[i].iov_len : size;
+        memcpy(bytes, pieces->v[i].iov_base, some);
+        bytes += some;
+        size -= some;
+    }
 }
 
 /* The pages that a write touched, as they are in the cache now. */
-static struct disk_entry *enter_write(int fd, uint32_t file, uint64_t at, uint64_t size)
+static struct disk_entry *enter_write(int fd, uint32_t file, uint64_t at, uint64_t size,
+                                      const struct pieces *pieces)
 {
     uint64_t first = at / DISK_PAGE, pages = (at + size + DISK_PAGE - 1) / DISK_PAGE - first;
     size_t room = pages * DISK_PAGE;
@@ -459,7 +500,9 @@ static struct disk_entry *enter_write(int fd, uint32_t file, uint64_t at, uint64
         disk.full = true;
         return NULL;
     }
-    if (!read_back(fd, disk.bytes + disk.used, room, first * DISK_PAGE))
+    if (at % DISK_PAGE == 0 && size == room)
+        gather(disk.bytes + disk.used, room, pieces);
+    else if (!read_back(fd, file, disk.bytes + disk.used, room, first * DISK_PAGE))
         abort();
     struct disk_entry *entry = enter(DISK_WRITE, file);
     entry->first = (uint32_t)first;
@@ -471,12 +514,12 @@ static struct disk_entry *enter_write(int fd, uint32_t file, uint64_t at, uint64
 }
 
 /* A write that came through or failed. Returns what the caller is told. */
-static ssize_t written(int fd, int file, uint64_t at, ssize_t size)
+static ssize_t written(int fd, int file, uint64_t at, ssize_t size, struct pieces pieces)
 {
     if (file == NOT_OURS || size <= 0)
         return size;
     int code = errno;
-    struct disk_entry *entry = enter_write(fd, (uint32_t)file, at, (uint64_t)size);
+    struct disk_entry *entry = enter_write(fd, (uint32_t)file, at, (uint64_t)size, &pieces);
     if (!entry || !disk.through[fd]) {
         errno = code;
         return size;
@@ -499,12 +542,18 @@ static ssize_t written(int fd, int file, uint64_t at, ssize_t size)
     return fails ? -1 : size;
 }
 
+static struct iovec one_piece(const void *bytes, size_t size)
+{
+    return (struct iovec){.iov_base = (void *)(uintptr_t)bytes, .iov_len = size};
+}
+
 ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t at)
 {
     int file = file_at(fd);
     if (file != NOT_OURS && dead())
         return -1;
-    return written(fd, file, (uint64_t)at, __real_pwrite(fd, bytes, size, at));
+    struct iovec piece = one_piece(bytes, size);
+    return written(fd, file, (uint64_t)at, __real_pwrite(fd, bytes, size, at), (struct pieces){&piece, 1});
 }
 
 ssize_t __wrap_write(int fd, const void *bytes, size_t size)
@@ -513,7 +562,8 @@ ssize_t __wrap_write(int fd, const void *bytes, size_t size)
     if (file != NOT_OURS && dead())
         return -1;
     off_t at = file == NOT_OURS ? 0 : lseek(fd, 0, SEEK_CUR);
-    return written(fd, file, (uint64_t)at, __real_write(fd, bytes, size));
+    struct iovec piece = one_piece(bytes, size);
+    return written(fd, file, (uint64_t)at, __real_write(fd, bytes, size), (struct pieces){&piece, 1});
 }
 
 ssize_t __wrap_writev(int fd, const struct iovec *v, int count)
@@ -522,7 +572,7 @@ ssize_t __wrap_writev(int fd, const struct iovec *v, int count)
     if (file != NOT_OURS && dead())
         return -1;
     off_t at = file == NOT_OURS ? 0 : lseek(fd, 0, SEEK_CUR);
-    return written(fd, file, (uint64_t)at, __real_writev(fd, v, count));
+    return written(fd, file, (uint64_t)at, __real_writev(fd, v, count), (struct pieces){v, count});
 }
 
 ssize_t __wrap_pwritev(int fd, const struct iovec *v, int count, off_t at)
@@ -530,7 +580,7 @@ ssize_t __wrap_pwritev(int fd, const struct iovec *v, int count, off_t at)
     int file = file_at(fd);
     if (file != NOT_OURS && dead())
         return -1;
-    return written(fd, file, (uint64_t)at, __real_pwritev(fd, v, count, at));
+    return written(fd, file, (uint64_t)at, __real_pwritev(fd, v, count, at), (struct pieces){v, count});
 }
 
 static void enter_size(int fd, int file, off_t before)
@@ -589,10 +639,7 @@ int __wrap_posix_fallocate(int fd, off_t at, off_t size)
 
 static int synced(int fd, int file)
 {
-    struct stat found;
-    if (fstat(fd, &found) < 0)
-        return -1;
-    if (S_ISDIR(found.st_mode)) {
+    if (disk.folder[fd]) {
         enter(DISK_SYNC_NAMES, (uint32_t)file);
         return 0;
     }

@@ -69,6 +69,8 @@ struct disk_faults {
 /* Empties the log and records what happens below base, an existing folder. */
 bool disk_record(const char *base, uint64_t seed);
 void disk_stop(void);
+/* Empties the log and goes on, for one who follows it (chaos/platter.h) and has nothing of it pending. */
+void disk_forget(void);
 /* Between these two calls go to the system unrecorded. */
 void disk_pause(void);
 void disk_resume(void);

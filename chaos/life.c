@@ -47,7 +47,9 @@ static struct {
     bool once;                             /* the next sync that fails would succeed when tried again */
     uint64_t still_since, still_steps;     /* the virtual time, and steps since it has changed */
     int64_t broken;                        /* commits when a sync failed for good; NEVER_BROKEN */
-    bool tight;
+    bool tight, recorded;
+    struct platter platter; /* what is on the disk for certain, and what may be */
+    uint32_t followed;      /* entries of the disk's log that it knows */
 } life = {.broken = NEVER_BROKEN};
 
 struct world *life_world(void)
@@ -132,14 +134,39 @@ static void name_places(void)
     snprintf(life.last_words, sizeof(life.last_words), "%s/" LIFE_LAST_WORDS, dir);
 }
 
+static bool record(void)
+{
+    uint32_t count;
+    life.recorded = true;
+    if (!disk_record(life.disk, saga->options.seed * 1000 + saga->life) ||
+        !platter_create(&life.platter, disk_log(&count)))
+        return false;
+    if (saga->options.control == CONTROL_NO_SYNC)
+        life.platter.kind = PLATTER_NO_DATA_SYNC;
+    return true;
+}
+
+/* Step by step: so the log holds no more than what is pending, in memory that was used before. */
+static void follow_disk(void)
+{
+    uint32_t count;
+    (void)disk_log(&count);
+    if (!life.recorded || life.followed == count)
+        return;
+    while (life.followed < count)
+        platter_step(&life.platter, life.followed++);
+    if (!platter_holds_all(&life.platter))
+        return;
+    disk_forget();
+    life.followed = 0;
+}
+
 static bool begin_disk(void)
 {
     char from[WORLD_PATH_MAX * 2];
     life_clean(life.disk);
-    if (mkdir(life.disk, 0700) < 0)
+    if (mkdir(life.disk, 0700) < 0 || (!saga->options.days && !record())) /* many days aren't recorded */
         return false;
-    if (!saga->options.days && !disk_record(life.disk, saga->options.seed * 1000 + saga->life))
-        return false; /* many days don't fit into its log */
     snprintf(from, sizeof(from), "%s/store", life.left);
     if (access(from, F_OK) < 0)
         return true;
@@ -213,21 +240,15 @@ static void choose(struct platter *p, struct platter_choice *choice)
 
 static bool build_left(void)
 {
-    static struct platter platter;
     static struct platter_choice choice;
-    uint32_t count;
-    const struct disk_entry *log = disk_log(&count);
+    follow_disk();
     disk_stop();
-    if (disk_full() || !platter_create(&platter, log))
+    if (disk_full())
         return false;
-    if (saga->options.control == CONTROL_NO_SYNC)
-        platter.kind = PLATTER_NO_DATA_SYNC;
-    for (uint32_t i = 0; i < count; i++)
-        platter_step(&platter, i);
-    choose(&platter, &choice);
+    choose(&life.platter, &choice);
     life_clean(life.next);
-    return !platter.overflow && mkdir(life.next, 0700) == 0 &&
-           platter_build_tree(&platter, &choice, &saga->crash_dice, life.next);
+    return !life.platter.overflow && mkdir(life.next, 0700) == 0 &&
+           platter_build_tree(&life.platter, &choice, &saga->crash_dice, life.next);
 }
 
 static _Noreturn void end_by_power(void)
@@ -823,6 +844,7 @@ static void step(void)
     judge_standstill();
     note_disk();
     note_end();
+    follow_disk();
     if (saga->steps % BREATH_STEPS == 0)
         breathe();
     if (saga->steps % 16 == 0) {

@@ -1147,7 +1147,7 @@ static void rest(struct patron *p, uint64_t ms)
 static void leave(struct patron *p)
 {
     if (p->fd >= 0)
-        close(p->fd);
+        world_hang_up(p->fd);
     p->fd = -1;
 }
 
@@ -1268,7 +1268,7 @@ static void broke(struct patron *p)
 
 static bool hear(struct patron *p)
 {
-    ssize_t n = recv(p->fd, p->answer + p->answer_size, PATRON_ANSWER_MAX - p->answer_size, 0);
+    ssize_t n = world_receive(p->fd, p->answer + p->answer_size, PATRON_ANSWER_MAX - p->answer_size);
     if (n < 0 && errno == EAGAIN)
         return false;
     if (n <= 0) {

@@ -145,7 +145,7 @@ static void step_names(struct platter *p, const struct disk_entry *sync)
     uint32_t kept = 0;
     struct naming durable = {p->names, &p->names_count};
     for (uint32_t i = 0; i < p->changes_count; i++) {
-        const struct disk_entry *entry = &p->log[p->changes[i]];
+        const struct disk_entry *entry = &p->changes[i];
         bool here =
             entry->folder == sync->file || (entry->kind == DISK_RENAME && entry->to_folder == sync->file);
         if (here)
@@ -199,7 +199,7 @@ void platter_step(struct platter *p, uint32_t index)
         if (p->changes_count == PLATTER_NAMES_MAX)
             p->overflow = true;
         else
-            p->changes[p->changes_count++] = index;
+            p->changes[p->changes_count++] = *entry;
         break;
     case DISK_SYNC_NAMES:
         step_names(p, entry);
@@ -207,6 +207,14 @@ void platter_step(struct platter *p, uint32_t index)
     case DISK_MARK:
         break;
     }
+}
+
+bool platter_holds_all(const struct platter *p)
+{
+    for (uint32_t i = 0; i < p->pending_count; i++)
+        if (p->pending[i].bytes)
+            return false;
+    return true;
 }
 
 bool platter_create(struct platter *p, const struct disk_entry *log)
@@ -392,7 +400,7 @@ bool platter_build_tree(struct platter *p, const struct platter_choice *choice, 
     uint32_t cut = dice_below(dice, p->changes_count + 1);
     for (uint32_t i = 0; i < p->changes_count; i++)
         if (ordered ? i < cut : dice_below(dice, 2))
-            name_change((struct naming){names, &count}, &p->log[p->changes[i]]);
+            name_change((struct naming){names, &count}, &p->changes[i]);
     bool good = write_folder(p, choice, (struct naming){names, &count}, 0, into);
     free(names);
     return good;

@@ -50,8 +50,8 @@ struct platter {
     uint32_t pending_count, names_count, changes_count;
     struct platter_piece *pending;
     struct platter_name names[PLATTER_NAMES_MAX];
-    uint32_t changes[PLATTER_NAMES_MAX]; /* entries that change names and aren't synced */
-    uint32_t watched;                    /* the file of the image */
+    struct disk_entry changes[PLATTER_NAMES_MAX]; /* of names, that aren't synced */
+    uint32_t watched;                             /* the file of the image */
     uint32_t touched_count;
     uint32_t *touched; /* its pages in which the image differs */
     bool opening;      /* set by the owner: a store is being opened just now */
@@ -62,6 +62,8 @@ bool platter_create(struct platter *p, const struct disk_entry *log);
 void platter_destroy(struct platter *p);
 /* Entry `index` has happened, and come to its end. In order. */
 void platter_step(struct platter *p, uint32_t index);
+/* Whether the log may be emptied (disk_forget), because nothing that is pending has its bytes there. */
+bool platter_holds_all(const struct platter *p);
 /* All that was entered before `index` is durable by now (a dishonest disk forgets only so much). */
 void platter_settle(struct platter *p, uint32_t index);
 

@@ -66,8 +66,10 @@ uint64_t world_now(const struct world *w);
 
 /* A client's connection; -1: nobody listens, or the queue is full. Non-blocking. */
 int world_connect(struct world *w);
-/* As the system has it: for those outside. */
+/* As the system has them: for those outside, who do nothing with a connection but by these. */
 ssize_t world_real_send(int fd, const void *bytes, size_t size, int flags);
+ssize_t world_receive(int fd, void *room, size_t size);
+void world_hang_up(int fd);
 
 /* One actor of those that live, other than the root, is killed; its class. NULL: there was none. Takes effect when the world runs. */
 #define WORLD_CLASS_MAX 40u

@@ -286,7 +286,6 @@ static _Noreturn void end_somehow(void)
 
 bool life_salvage(void)
 {
-    name_places();
     life_clean(life.left);
     return rename(life.disk, life.left) == 0;
 }
@@ -349,10 +348,9 @@ static struct disk_faults faults_of_opening(void)
     return faults;
 }
 
-static void open_world(void)
+static struct world_options options_of_world(void)
 {
     const struct knobs *k = &saga->knobs;
-    char why[400] = "";
     struct world_options options = {.dir = saga->options.dir,
                                     .store_dir = life.store,
                                     .seed = saga->options.seed * 0x9e3779b97f4a7c15u + saga->life,
@@ -362,8 +360,27 @@ static void open_world(void)
                                     .order = k->order,
                                     .store = k->store,
                                     .loud = saga->options.loud};
-    make_args();
     memcpy(options.args, life.pointers, life.args_count * sizeof(*life.pointers));
+    return options;
+}
+
+bool life_prepare(void)
+{
+    char why[400] = "";
+    life.args_count = 0;
+    name_places();
+    make_args();
+    const struct world_options options = options_of_world();
+    if (world_configure(&options, why, sizeof(why)))
+        return true;
+    saga_violate("the harness: what a server is told can't be: %s", why);
+    return false;
+}
+
+static void open_world(void)
+{
+    char why[400] = "";
+    const struct world_options options = options_of_world();
     disk_fail(faults_of_opening());
     life.world = world_open(&options, why, sizeof(why));
     bool died = disk_dead(), failed = disk_failed_syncs() > 0;
@@ -874,7 +891,6 @@ _Noreturn void life_run(void)
     saga->answered = false;
     saga->began = saga->now;
     saga->figures.lives++;
-    name_places();
     if (!saga->options.loud)
         (void)!freopen(life.last_words, "w", stderr);
     if (!begin_disk()) {

@@ -13,6 +13,8 @@
 /* What its process has written to standard error, in the seed's folder. */
 #define LIFE_LAST_WORDS "words"
 
+/* Before the first life of a seed: what all of them have in common. */
+bool life_prepare(void);
 /* In a process that was forked for it; ends that with an enum ending as its status. */
 _Noreturn void life_run(void);
 /* After one whose process ended by itself: its files, as the system has them, are what the next one begins with. */

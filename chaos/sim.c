@@ -171,8 +171,8 @@ static void run_seed(const struct saga_options *options)
     life_clean(options->dir);
     if (mkdir(options->dir, 0700) < 0)
         abort();
-    while (live())
-        ;
+    for (bool more = life_prepare(); more;)
+        more = live();
     life_clean(options->dir);
 }
 

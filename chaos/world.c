@@ -40,21 +40,25 @@ struct axe_note {
     char class[WORLD_CLASS_MAX];
 };
 
-struct world {
-    struct world_options options;
+/* What depends on the command line alone: made once, by who forks the processes. */
+static struct blueprint {
     struct settings settings;
-    struct sockets sockets;
     struct plan *plan;
-    struct fronts *fronts;
-    struct sim *sim;
-    struct store *store;
     size_t rows_count;
     struct topology_row rows[ROWS_MAX];
-    actor_pid root, axes[AXES_MAX];
-    uint32_t axes_count;
     char http[WORLD_PATH_MAX], operator_at[WORLD_PATH_MAX], store_dir[WORLD_PATH_MAX], config[WORLD_PATH_MAX];
     char schedulers[16];
     struct sockaddr_un address;
+} blueprint;
+
+struct world {
+    struct world_options options;
+    struct sockets sockets;
+    struct fronts *fronts;
+    struct sim *sim;
+    struct store *store;
+    actor_pid root, axes[AXES_MAX];
+    uint32_t axes_count;
     uint32_t lines_count;
     char lines[LINES][LINE_SIZE];
     bool starved; /* memory was refused */
@@ -563,46 +567,47 @@ static bool left_out(const struct topology_row *row)
            row->class == &notify_class;
 }
 
-static void choose_rows(struct world *w)
+static void choose_rows(struct blueprint *b)
 {
-    for (size_t i = 0; i < topology_count && w->rows_count < ROWS_MAX; i++)
+    b->rows_count = 0;
+    for (size_t i = 0; i < topology_count && b->rows_count < ROWS_MAX; i++)
         if (!left_out(&topology_rows[i]))
-            w->rows[w->rows_count++] = topology_rows[i];
+            b->rows[b->rows_count++] = topology_rows[i];
 }
 
-static bool load_settings(struct world *w, char *why, size_t size)
+static bool load_settings(struct blueprint *b, const struct world_options *options, char *why, size_t size)
 {
     static char *const nothing[] = {NULL};
     const char *argv[ARGS_OWN + WORLD_ARGS_MAX + 1] = {
-        "coppice",       "serve", "--config",          w->config,      "--store-dir",  w->store_dir,
-        "--http-listen", w->http, "--operator-listen", w->operator_at, "--schedulers", w->schedulers};
+        "coppice",       "serve", "--config",          b->config,      "--store-dir",  b->store_dir,
+        "--http-listen", b->http, "--operator-listen", b->operator_at, "--schedulers", b->schedulers};
     int argc = ARGS_OWN;
-    for (uint32_t i = 0; i < WORLD_ARGS_MAX && w->options.args[i]; i++)
-        argv[argc++] = w->options.args[i];
-    return settings_load(&w->settings, argc, (char *const *)(uintptr_t)argv, nothing, why, size) == 0;
+    for (uint32_t i = 0; i < WORLD_ARGS_MAX && options->args[i]; i++)
+        argv[argc++] = options->args[i];
+    return settings_load(&b->settings, argc, (char *const *)(uintptr_t)argv, nothing, why, size) == 0;
 }
 
-static bool name_places(struct world *w, char *why, size_t size)
+static bool name_places(struct blueprint *b, const struct world_options *options, char *why, size_t size)
 {
-    const char *dir = w->options.dir;
-    snprintf(w->http, sizeof(w->http), "unix:%s/c", dir);
-    snprintf(w->operator_at, sizeof(w->operator_at), "unix:%s/o", dir);
-    snprintf(w->store_dir, sizeof(w->store_dir), "%s", w->options.store_dir);
-    snprintf(w->config, sizeof(w->config), "%s/f", dir);
-    snprintf(w->schedulers, sizeof(w->schedulers), "%u", w->options.schedulers);
-    w->address.sun_family = AF_UNIX;
-    int length = snprintf(w->address.sun_path, sizeof(w->address.sun_path), "%s/c", dir);
-    int fd = open(w->config, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    const char *dir = options->dir;
+    snprintf(b->http, sizeof(b->http), "unix:%s/c", dir);
+    snprintf(b->operator_at, sizeof(b->operator_at), "unix:%s/o", dir);
+    snprintf(b->store_dir, sizeof(b->store_dir), "%s", options->store_dir);
+    snprintf(b->config, sizeof(b->config), "%s/f", dir);
+    snprintf(b->schedulers, sizeof(b->schedulers), "%u", options->schedulers);
+    b->address.sun_family = AF_UNIX;
+    int length = snprintf(b->address.sun_path, sizeof(b->address.sun_path), "%s/c", dir);
+    int fd = open(b->config, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     bool made = fd >= 0 && write(fd, "{}\n", 3) == 3;
     close(fd);
-    return made && (size_t)length < sizeof(w->address.sun_path) ? true
+    return made && (size_t)length < sizeof(b->address.sun_path) ? true
                                                                 : refuse(why, size, "no place for a socket");
 }
 
 static bool open_store(struct world *w, char *why, size_t size)
 {
     const struct world_store *s = &w->options.store;
-    const struct store_options options = {.environment = {.dir = w->store_dir,
+    const struct store_options options = {.environment = {.dir = blueprint.store_dir,
                                                           .map = s->map,
                                                           .map_max = s->map_max,
                                                           .step = s->step,
@@ -615,7 +620,7 @@ static bool open_store(struct world *w, char *why, size_t size)
 
 static bool spawn_all(struct world *w, char *why, size_t size)
 {
-    const struct spawn_options root = plan_root(w->plan);
+    const struct spawn_options root = plan_root(blueprint.plan);
     struct runtime *rt = sim_runtime(w->sim);
     if (runtime_spawn(rt, &root, &w->root) != OK)
         return refuse(why, size, "the root could not be started");
@@ -644,22 +649,32 @@ static bool make_sim(struct world *w)
 /* As boot_serve has it. */
 static bool make(struct world *w, char *why, size_t size)
 {
-    if (!make_sim(w) || !name_places(w, why, size) || !load_settings(w, why, size))
+    if (!make_sim(w))
         return false;
-    const struct options *o = &w->settings.options;
+    const struct options *o = &blueprint.settings.options;
     if (sockets_open(&w->sockets, o->http_listen, o->operator_listen, (uint32_t)o->schedulers, why, size))
         return false;
-    domains_configure(o);
-    choose_rows(w);
-    w->plan = plan_create(o, w->rows, w->rows_count);
-    w->fronts = w->plan ? fronts_create(&w->settings, &w->sockets, plan_rows(w->plan), why, size) : NULL;
+    w->fronts = fronts_create(&blueprint.settings, &w->sockets, plan_rows(blueprint.plan), why, size);
     if (!w->fronts || !open_store(w, why, size))
         return false;
     store_install(w->store);
-    if (!fronts_open(w->fronts, &w->settings, why, size))
+    if (!fronts_open(w->fronts, &blueprint.settings, why, size))
         return false;
-    plan_finish(w->plan, w->fronts, &w->sockets);
+    plan_finish(blueprint.plan, w->fronts, &w->sockets);
     return spawn_all(w, why, size);
+}
+
+bool world_configure(const struct world_options *options, char *why, size_t size)
+{
+    struct blueprint *b = &blueprint;
+    plan_destroy(b->plan);
+    b->plan = NULL;
+    if (!name_places(b, options, why, size) || !load_settings(b, options, why, size))
+        return false;
+    domains_configure(&b->settings.options);
+    choose_rows(b);
+    b->plan = plan_create(&b->settings.options, b->rows, b->rows_count);
+    return b->plan || refuse(why, size, "no plan");
 }
 
 struct world *world_open(const struct world_options *options, char *why, size_t size)
@@ -711,9 +726,10 @@ uint64_t world_now(const struct world *w)
 
 int world_connect(struct world *w)
 {
+    (void)w;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     stirs++;
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&w->address, sizeof(w->address)) == 0)
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&blueprint.address, sizeof(blueprint.address)) == 0)
         return fd;
     if (fd >= 0)
         close(fd);

@@ -52,6 +52,9 @@ extern struct world_faults world_faults;
 
 /* Before the fork: what each world needs and none changes, the compiled contracts. Worlds do without. */
 bool world_prepare(char *ret_why, size_t why_size);
+/* Before the fork, too: what depends on the command line alone, settings and the tree's declaration, for all worlds that are opened with
+ * the same folders, schedulers and arguments. The one before is forgotten. */
+bool world_configure(const struct world_options *options, char *ret_why, size_t why_size);
 /* NULL: as boot would have refused it; why. *ret_status: of the process. */
 struct world *world_open(const struct world_options *options, char *ret_why, size_t why_size);
 struct sim *world_sim(struct world *w);

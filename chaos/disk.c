@@ -1,5 +1,6 @@
 #include "chaos/disk.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -156,6 +157,74 @@ void disk_stop(void)
     disk.on = false;
     disk_fail((struct disk_faults){0});
     close_readers();
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static bool adopt_file(const char *path, uint32_t file)
+{
+    struct stat found;
+    int fd = __real_open(path, O_RDONLY | O_CLOEXEC);
+    bool good = fd >= 0 && fstat(fd, &found) == 0;
+    size_t size = good ? (size_t)found.st_size : 0, pages = (size + DISK_PAGE - 1) / DISK_PAGE;
+    good = good && pages * DISK_PAGE <= DISK_BYTES_MAX - disk.used;
+    if (good && size > 0) {
+        struct disk_entry *entry = enter(DISK_WRITE, file);
+        entry->pages = (uint32_t)pages;
+        entry->size = size;
+        entry->bytes = disk.bytes + disk.used;
+        good = pread(fd, disk.bytes + disk.used, size, 0) == (ssize_t)size;
+        memset(disk.bytes + disk.used + size, 0, pages * DISK_PAGE - size);
+        disk.used += pages * DISK_PAGE;
+    }
+    if (fd >= 0)
+        __real_close(fd);
+    enter(DISK_SYNC, file);
+    return good;
+}
+
+static bool adopt_folder(const char *path, uint32_t folder);
+
+static bool adopt_one(const char *path, uint32_t folder, const char *name)
+{
+    struct stat found;
+    if (strlen(name) >= DISK_NAME_MAX || lstat(path, &found) < 0)
+        return false;
+    uint32_t file = file_new(found.st_ino);
+    struct disk_entry *entry = enter(DISK_LINK, file);
+    entry->folder = folder;
+    entry->made_folder = S_ISDIR(found.st_mode);
+    memcpy(entry->name, name, strlen(name) + 1);
+    return S_ISDIR(found.st_mode) ? adopt_folder(path, file) : adopt_file(path, file);
+}
+
+/* In the order of names: what is recorded mustn't depend on a hash of the file system. */
+static bool adopt_folder(const char *path, uint32_t folder)
+{
+    struct dirent **entries;
+    int count = scandir(path, &entries, NULL, by_name);
+    bool good = count >= 0;
+    for (int i = 0; i < count; i++) {
+        const char *name = entries[i]->d_name;
+        char below[PATH_MAX];
+        bool itself = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+        if (good && !itself)
+            good = (size_t)snprintf(below, sizeof(below), "%s/%s", path, name) < sizeof(below) &&
+                   adopt_one(below, folder, name);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+    enter(DISK_SYNC_NAMES, folder);
+    return good;
+}
+
+bool disk_adopt(const char *base)
+{
+    return adopt_folder(base, 0) && !disk.full;
 }
 
 void disk_forget(void)

@@ -66,9 +66,13 @@ struct disk_faults {
     uint32_t dies_after;                /* calls that change anything; 0: it lives */
 };
 
+/* What lies below the base already is entered as if it had been made, written and synced. */
+bool disk_adopt(const char *base);
 /* Empties the log and records what happens below base, an existing folder. */
 bool disk_record(const char *base, uint64_t seed);
 void disk_stop(void);
+/* What lies below the base already is entered as if it had been made, written and synced. */
+bool disk_adopt(const char *base);
 /* Empties the log and goes on, for one who follows it (chaos/platter.h) and has nothing of it pending. */
 void disk_forget(void);
 /* Between these two calls go to the system unrecorded. */

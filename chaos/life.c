@@ -77,53 +77,6 @@ void life_clean(const char *dir)
 
 /* ---- what an earlier one has left, onto the disk that is recorded ---- */
 
-static bool copy_file(const char *from, const char *to)
-{
-    char bytes[65536];
-    ssize_t n;
-    int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    bool good = in >= 0 && out >= 0;
-    while (good && (n = read(in, bytes, sizeof(bytes))) != 0)
-        good = n > 0 && write(out, bytes, (size_t)n) == n;
-    good = good && fsync(out) == 0;
-    close(in);
-    close(out);
-    return good;
-}
-
-static bool sync_folder(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool good = fd >= 0 && fsync(fd) == 0;
-    close(fd);
-    return good;
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-/* In the order of names: what is recorded mustn't depend on a hash of the file system. */
-static bool copy_tree(const char *from, const char *to)
-{
-    struct dirent **entries;
-    int count = scandir(from, &entries, NULL, by_name);
-    bool good = count >= 0 && mkdir(to, 0700) == 0;
-    for (int i = 0; i < count; i++) {
-        char a[WORLD_PATH_MAX * 2], b[WORLD_PATH_MAX * 2];
-        struct stat found;
-        snprintf(a, sizeof(a), "%s/%s", from, entries[i]->d_name);
-        snprintf(b, sizeof(b), "%s/%s", to, entries[i]->d_name);
-        if (good && entries[i]->d_name[0] != '.' && lstat(a, &found) == 0)
-            good = S_ISDIR(found.st_mode) ? copy_tree(a, b) : copy_file(a, b);
-        free(entries[i]);
-    }
-    if (count >= 0)
-        free(entries);
-    return good && sync_folder(to);
-}
-
 static void name_places(void)
 {
     const char *dir = saga->options.dir;
@@ -161,16 +114,28 @@ static void follow_disk(void)
     life.followed = 0;
 }
 
+/* What was left becomes the disk; a store that is put back to an earlier state is needed again, so that control has a copy. */
+static bool take_over(void)
+{
+    char command[WORLD_PATH_MAX * 3];
+    if (access(life.left, F_OK) < 0)
+        return mkdir(life.disk, 0700) == 0;
+    if (saga->options.control != CONTROL_ROLLBACK)
+        return rename(life.left, life.disk) == 0;
+    snprintf(command, sizeof(command), "cp -r %s %s", life.left, life.disk);
+    return system(command) == 0;
+}
+
 static bool begin_disk(void)
 {
-    char from[WORLD_PATH_MAX * 2];
     life_clean(life.disk);
-    if (mkdir(life.disk, 0700) < 0 || (!saga->options.days && !record())) /* many days aren't recorded */
+    if (!take_over())
         return false;
-    snprintf(from, sizeof(from), "%s/store", life.left);
-    if (access(from, F_OK) < 0)
+    if (saga->options.days) /* many days aren't recorded */
         return true;
-    return copy_tree(from, life.store) && sync_folder(life.disk);
+    bool good = record() && disk_adopt(life.disk);
+    follow_disk();
+    return good;
 }
 
 /* ---- the end ---- */

@@ -346,27 +346,40 @@ void platter_build(struct platter *p, const struct platter_choice *choice, struc
 
 /* ---- the tree ---- */
 
+/* The sectors that arrived, one run after the other. */
+static bool write_sectors(int fd, const struct platter_piece *piece, uint8_t sectors)
+{
+    uint64_t at = (uint64_t)piece->page * DISK_PAGE;
+    if (sectors == ALL)
+        return pwrite(fd, piece->bytes, DISK_PAGE, (off_t)at) == DISK_PAGE;
+    for (uint32_t s = 0; s < DISK_PAGE / DISK_SECTOR; s++)
+        if ((sectors >> s & 1) && pwrite(fd, piece->bytes + s * DISK_SECTOR, DISK_SECTOR,
+                                         (off_t)(at + s * DISK_SECTOR)) != DISK_SECTOR)
+            return false;
+    return true;
+}
+
+static bool write_pieces(const struct platter *p, const struct platter_choice *choice, uint32_t file,
+                         uint64_t size, int fd)
+{
+    for (uint32_t i = 0; i < p->pending_count; i++) {
+        const struct platter_piece *piece = &p->pending[i];
+        if (piece->file == file && piece->bytes && (uint64_t)piece->page * DISK_PAGE < size &&
+            !write_sectors(fd, piece, choice->sectors[i]))
+            return false;
+    }
+    return true;
+}
+
 static bool write_file(struct platter *p, const struct platter_choice *choice, uint32_t file,
                        const char *path)
 {
-    uint64_t size = chosen_size(p, file, choice);
-    struct platter_image image = {.size = size};
-    image.fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (image.fd < 0 || ftruncate(image.fd, (off_t)size) < 0)
-        return false;
-    if (size > 0) {
-        image.map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, image.fd, 0);
-        if (image.map == MAP_FAILED)
-            return false;
-        if (p->files[file].bytes)
-            memcpy(image.map, p->files[file].bytes, p->files[file].size < size ? p->files[file].size : size);
-        for (uint32_t i = 0; i < p->pending_count; i++)
-            if (p->pending[i].file == file && p->pending[i].bytes &&
-                (uint64_t)p->pending[i].page * DISK_PAGE < size)
-                image_sectors(&image, &p->pending[i], choice->sectors[i]);
-        munmap(image.map, size);
-    }
-    return close(image.fd) == 0;
+    const struct platter_file *f = &p->files[file];
+    uint64_t size = chosen_size(p, file, choice), durable = f->size < size ? f->size : size;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool good = fd >= 0 && (!f->bytes || pwrite(fd, f->bytes, durable, 0) == (ssize_t)durable) &&
+                write_pieces(p, choice, file, size, fd) && ftruncate(fd, (off_t)size) == 0;
+    return fd >= 0 && close(fd) == 0 && good;
 }
 
 static bool write_folder(struct platter *p, const struct platter_choice *choice, struct naming n,

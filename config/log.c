@@ -84,18 +84,22 @@ static bool put(const char *line, size_t size)
 
 /* ---- secrets ---- */
 
+static bool begins(const char *name, size_t length, const char *part)
+{
+    size_t size = strlen(part);
+    return size <= length && strncasecmp(name, part, size) == 0;
+}
+
 bool log_secret(const char *name, size_t length)
 {
     static const char *const parts[] = {"password",    "passwd", "secret",    "authorization",
                                         "api_key",     "apikey", "api-key",   "credential",
                                         "private_key", "cookie", "master_key"};
     static const char last[] = "token";
-    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-        size_t part = strlen(parts[i]);
-        for (size_t at = 0; at + part <= length; at++)
-            if (strncasecmp(name + at, parts[i], part) == 0)
+    for (size_t at = 0; at < length; at++)
+        for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+            if ((name[at] | 0x20) == parts[i][0] && begins(name + at, length - at, parts[i]))
                 return true;
-    }
     /* "access_token", but neither "tokens" nor "token_count" */
     size_t part = sizeof(last) - 1;
     return length >= part && strncasecmp(name + length - part, last, part) == 0;

@@ -33,7 +33,9 @@ static struct {
     size_t used;
     ino_t files[DISK_FILES_MAX]; /* 0: the file has gone */
     uint32_t files_count;
-    int readers[DISK_FILES_MAX]; /* descriptors to read files by that are open for writing only; 0: none */
+    int readers[DISK_FILES_MAX];   /* descriptors to read files by that are open for writing only; 0: none */
+    void *adopted[DISK_FILES_MAX]; /* what files had in them before */
+    size_t adopted_size[DISK_FILES_MAX];
     int16_t file_of[FDS_MAX];
     bool through[FDS_MAX], folder[FDS_MAX];
 } disk;
@@ -164,22 +166,26 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* Its bytes stay where they are, until the log is emptied. */
+static bool adopt_bytes(int fd, uint32_t file, size_t size)
+{
+    void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        return false;
+    struct disk_entry *entry = enter(DISK_WRITE, file);
+    entry->pages = (uint32_t)((size + DISK_PAGE - 1) / DISK_PAGE);
+    entry->size = size;
+    entry->bytes = disk.adopted[file] = bytes;
+    disk.adopted_size[file] = size;
+    return true;
+}
+
 static bool adopt_file(const char *path, uint32_t file)
 {
     struct stat found;
     int fd = __real_open(path, O_RDONLY | O_CLOEXEC);
-    bool good = fd >= 0 && fstat(fd, &found) == 0;
-    size_t size = good ? (size_t)found.st_size : 0, pages = (size + DISK_PAGE - 1) / DISK_PAGE;
-    good = good && pages * DISK_PAGE <= DISK_BYTES_MAX - disk.used;
-    if (good && size > 0) {
-        struct disk_entry *entry = enter(DISK_WRITE, file);
-        entry->pages = (uint32_t)pages;
-        entry->size = size;
-        entry->bytes = disk.bytes + disk.used;
-        good = pread(fd, disk.bytes + disk.used, size, 0) == (ssize_t)size;
-        memset(disk.bytes + disk.used + size, 0, pages * DISK_PAGE - size);
-        disk.used += pages * DISK_PAGE;
-    }
+    bool good = fd >= 0 && fstat(fd, &found) == 0 &&
+                (found.st_size == 0 || adopt_bytes(fd, file, (size_t)found.st_size));
     if (fd >= 0)
         __real_close(fd);
     enter(DISK_SYNC, file);
@@ -229,6 +235,11 @@ bool disk_adopt(const char *base)
 
 void disk_forget(void)
 {
+    for (uint32_t i = 0; i < disk.files_count; i++)
+        if (disk.adopted[i]) {
+            (void)munmap(disk.adopted[i], disk.adopted_size[i]);
+            disk.adopted[i] = NULL;
+        }
     disk.count = 0;
     disk.used = 0;
 }

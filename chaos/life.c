@@ -114,28 +114,24 @@ static void follow_disk(void)
     life.followed = 0;
 }
 
-/* What was left becomes the disk; a store that is put back to an earlier state is needed again, so that control has a copy. */
-static bool take_over(void)
+/* For the control that goes back: what was left stays, beside the disk that it became. */
+static bool leave_it(void)
 {
-    char command[WORLD_PATH_MAX * 3];
-    if (access(life.left, F_OK) < 0)
-        return mkdir(life.disk, 0700) == 0;
-    if (saga->options.control != CONTROL_ROLLBACK)
-        return rename(life.left, life.disk) == 0;
-    snprintf(command, sizeof(command), "cp -r %s %s", life.left, life.disk);
-    return system(command) == 0;
+    static struct platter_choice nothing;
+    struct dice dice = dice_of(0);
+    return mkdir(life.left, 0700) == 0 && platter_build_tree(&life.platter, &nothing, &dice, life.left);
 }
 
 static bool begin_disk(void)
 {
     life_clean(life.disk);
-    if (!take_over())
+    if (access(life.left, F_OK) == 0 ? rename(life.left, life.disk) < 0 : mkdir(life.disk, 0700) < 0)
         return false;
     if (saga->options.days) /* many days aren't recorded */
         return true;
     bool good = record() && disk_adopt(life.disk);
     follow_disk();
-    return good;
+    return good && (saga->options.control != CONTROL_ROLLBACK || leave_it());
 }
 
 /* ---- the end ---- */

@@ -467,6 +467,7 @@ static enum log_level level_of(enum telemetry_event event)
     case TELEMETRY_MESSAGE_UNKNOWN:
     case TELEMETRY_TELEMETRY_REJECTED:
     case TELEMETRY_STORE_STATE:
+    case TELEMETRY_HTTP_CROWDED:
     case TELEMETRY_JOB_REFUSED:
         return LOG_WARN;
     default:

@@ -175,6 +175,7 @@ static size_t plan_listeners(struct plan *plan, size_t at)
                 .listening = plan->sockets->clients[a].fds[n],
                 .tls = plan->options->tls_certificate[0] && !plan->sockets->clients[a].address.local_file,
                 .front = fronts_client(plan->fronts),
+                .leave_free = LISTENER_LEAVE_FREE,
                 .keep = plan->sockets->clients[a].activated || plan->options->guardian,
                 .connections = plan->names[n],
                 .drain_ms = drain_ms(plan)};

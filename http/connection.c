@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -985,6 +986,39 @@ _Noreturn static void turn_away(struct connection *c, bool tls)
     actor_refuse(reason_error(CONNECTION_PEER_FULL));
 }
 
+/* ---- those who would take what others need ----
+ *
+ * The kernel gives the lowest number there is, so one this near to the limit says how few are left. */
+
+static int left_over[RUNTIME_SCHEDULERS_MAX]; /* 1 + its descriptor; 0: nobody */
+
+bool connection_scarce(int fd, uint32_t leave_free, uint32_t *ret_left)
+{
+    struct rlimit limit;
+    if (!leave_free || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return false;
+    *ret_left = (uint32_t)(limit.rlim_cur / 8 < leave_free ? limit.rlim_cur / 8 : leave_free);
+    return (rlim_t)fd + *ret_left >= limit.rlim_cur;
+}
+
+int connection_left_over(void)
+{
+    int *place = &left_over[actor_scheduler_of(actor_self())];
+    int fd = *place - 1;
+    *place = 0;
+    return fd;
+}
+
+/* For the listener, which waits for our start; if it has gone meanwhile, the next one of it closes this one. */
+_Noreturn static void leave_over(int fd)
+{
+    int before = connection_left_over();
+    if (before >= 0)
+        close(before);
+    left_over[actor_scheduler_of(actor_self())] = fd + 1;
+    actor_refuse(reason_error(CONNECTION_NO_DESCRIPTORS));
+}
+
 static void begin_tls(struct connection *c)
 {
     struct tls_context *context = tls_context_here();
@@ -1003,6 +1037,7 @@ static enum actor_step connection_init(void *state, const void *args, size_t arg
     struct sockaddr_storage from = {0};
     socklen_t from_size = sizeof(from);
     int on = 1;
+    uint32_t left;
     ASSERT(args_size == sizeof(a));
     memcpy(&a, args, sizeof(a));
     c->front = a.front;
@@ -1014,6 +1049,8 @@ static enum actor_step connection_init(void *state, const void *args, size_t arg
         return ACTOR_IGNORE;
     if (c->fd < 0)
         actor_refuse(reason_error(errno));
+    if (connection_scarce(c->fd, a.leave_free, &left))
+        leave_over(c->fd);
     if (!actor_own_fd(c->fd)) {
         close(c->fd);
         actor_refuse(reason_error(ENOMEM));

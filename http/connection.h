@@ -30,12 +30,17 @@
 struct connection_args {
     int listening; /* stays open for the process's life */
     bool tls;
+    uint32_t leave_free; /* descriptors that are for others: of few, an eighth of what the process may have */
     struct front *front;
 };
 extern const struct actor_class connection_class;
 
-/* What init is refused with; the listener goes on (http/listener.c). */
-enum { CONNECTION_PEER_FULL = 1, CONNECTION_NO_TLS };
+/* What init is refused with, beside errno; the listener goes on (http/listener.c). */
+enum { CONNECTION_PEER_FULL = 1 << 16, /* beyond errno's */ CONNECTION_NO_TLS, CONNECTION_NO_DESCRIPTORS };
+/* After CONNECTION_NO_DESCRIPTORS: who was accepted, and found no room. The caller's; -1: nobody. */
+int connection_left_over(void);
+/* Whether this descriptor, just made, is one of those that are left to others; then also how many these are. */
+bool connection_scarce(int fd, uint32_t leave_free, uint32_t *ret_left);
 
 /* By the listener, when there is no room: asks the connection of this scheduler that has been idle for longest, give or take
  * CONNECTION_ORDER_MS, and for CONNECTION_SHED_MS at least, to close. False: there is none, or none among the first

@@ -66,6 +66,8 @@ struct front {
     _Atomic bool draining;
     _Atomic uint32_t connections, streams;
     _Atomic uint64_t requests;
+    _Atomic uint64_t quiet_until; /* for the listeners: when it may be said again that there is no room */
+    _Atomic uint32_t crowded;     /* turned away since it was said last */
 };
 
 /* Boot, with `embeddable` as it will be. Where scripts of our pages may come from: 'self' and origins, with spaces or commas

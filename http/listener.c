@@ -44,6 +44,20 @@ static void observe(const struct listener *l, const char *outcome)
     TELEMETRY(HTTP_CONNECTION, 1, DIM(LISTENER, l->args.front->name), DIM(OUTCOME, outcome));
 }
 
+/* Each of them has its line among the requests; why is said once in a while. */
+static void observe_crowded(struct listener *l, const char *reason)
+{
+    struct front *front = l->args.front;
+    uint64_t quiet_until = atomic_load(&front->quiet_until);
+    observe(l, "turned_away");
+    atomic_fetch_add(&front->crowded, 1);
+    if (actor_now() < quiet_until || !atomic_compare_exchange_strong(&front->quiet_until, &quiet_until,
+                                                                     actor_deadline_ms(LISTENER_CROWDED_MS)))
+        return;
+    TELEMETRY(HTTP_CROWDED, atomic_exchange(&front->crowded, 0), DIM(LISTENER, front->name),
+              DIM(REASON, reason));
+}
+
 /* ---- those who are told to come back ---- */
 
 static void take_spares(struct listener *l)
@@ -77,18 +91,30 @@ static int accept_anyway(struct listener *l)
     return accept4(l->args.listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
+/* Of all listeners. Of the descriptors that are left to others they keep half at most, and one each. */
+static _Atomic uint32_t turned_all;
+
+static void turned_end(void *arg)
+{
+    close((int)(intptr_t)arg);
+    atomic_fetch_sub(&turned_all, 1);
+}
+
 static void turned_keep(struct listener *l, int fd)
 {
-    if (l->turned_count == TURNED_MAX)
+    uint32_t left;
+    bool scarce = connection_scarce(fd, l->args.leave_free, &left);
+    if (l->turned_count == TURNED_MAX || (l->turned_count && scarce && atomic_load(&turned_all) >= left / 2))
         turned_drop(l, 0);
-    struct turned t = {.fd = fd, .own = actor_own_fd(fd)};
+    atomic_fetch_add(&turned_all, 1);
+    struct turned t = {.fd = fd, .own = actor_own(turned_end, (void *)(intptr_t)fd)};
     t.watch = t.own ? actor_watch(fd, WATCH_READ) : 0;
     if (t.watch)
         l->turned[l->turned_count++] = t;
     else if (t.own)
         actor_release(t.own);
     else
-        close(fd);
+        turned_end((void *)(intptr_t)fd);
 }
 
 static void say_full(const struct listener *l, int fd)
@@ -102,11 +128,12 @@ static void say_full(const struct listener *l, int fd)
     (void)!send(fd, text, front_turn_away(l->args.front, key, text), MSG_NOSIGNAL);
 }
 
-/* No room. Accepts one and tells it to come back; the connection that has been idle for longest makes room for the next. False:
- * there is nobody, or no way to say so. */
-static bool turn_away(struct listener *l)
+/* No room. Accepts one, unless it was, and tells it to come back; the connection that has been idle for longest makes room for the
+ * next. False: there is nobody, or no way to say so. */
+static bool turn_away(struct listener *l, int fd, const char *reason)
 {
-    int fd = accept_anyway(l);
+    if (fd < 0)
+        fd = accept_anyway(l);
     if (fd < 0) {
         if (errno != EAGAIN &&
             errno != EWOULDBLOCK) { /* who is waiting there doesn't announce itself again */
@@ -117,7 +144,7 @@ static bool turn_away(struct listener *l)
         return false;
     }
     connection_shed();
-    observe(l, "turned_away");
+    observe_crowded(l, reason);
     if (!l->args.tls)
         say_full(l, fd);
     shutdown(fd, SHUT_WR);
@@ -150,8 +177,10 @@ static void hear_turned(struct listener *l, uint64_t watch)
 /* Has one connection actor started, which accepts. False: nothing more to do now. */
 static bool accept_one(struct listener *l)
 {
-    const struct connection_args args = {
-        .listening = l->args.listening, .tls = l->args.tls, .front = l->args.front};
+    const struct connection_args args = {.listening = l->args.listening,
+                                         .tls = l->args.tls,
+                                         .leave_free = l->args.leave_free,
+                                         .front = l->args.front};
     const struct child_spec spec = {.class = &connection_class,
                                     .args = &args,
                                     .args_size = sizeof(args),
@@ -168,13 +197,17 @@ static bool accept_one(struct listener *l)
     case ERR_IGNORED:
         return false;
     case ERR_MAX_CHILDREN:
-        return turn_away(l);
+        return turn_away(l, -1, "connections");
     case ERR_INIT: {
-        bool full = child.why.code == CONNECTION_PEER_FULL || child.why.code == CONNECTION_NO_TLS;
+        int32_t code = child.why.code;
         reason_drop(&child.why);
-        if (full)
+        if (code == CONNECTION_PEER_FULL || code == CONNECTION_NO_TLS) {
             observe(l, "turned_away");
-        return full || turn_away(l);
+            return true;
+        }
+        if (code == CONNECTION_NO_DESCRIPTORS || code == EMFILE || code == ENFILE)
+            return turn_away(l, connection_left_over(), "descriptors");
+        return turn_away(l, -1, "memory");
     }
     default:
         actor_timer(actor_deadline_ms(LISTENER_RETRY_MS), LISTENER_GO_ON, 0);

@@ -163,6 +163,9 @@
     X(HTTP_CONNECTION, "http.connection", "count", COUNT, "http_connections", OUTCOME,                       \
       "accepted|turned_away|cut_off", HAS(LISTENER) | HAS(OUTCOME),                                          \
       "Connections that were accepted, turned away for want of room, or cut off for being too slow.")        \
+    X(HTTP_CROWDED, "http.crowded", "turned_away", COUNT, "http_crowded", REASON,                            \
+      "connections|descriptors|memory", HAS(LISTENER) | HAS(REASON),                                         \
+      "Whether newcomers were turned away, said each ten seconds, by what there was no room of.")            \
     X(AUTH_REJECTED, "auth.rejected", "count", COUNT, "auth_rejected", STAGE,                                \
       "form|blocklist|signature|claims|replay|store|operator", HAS(STAGE),                                   \
       "Credentials that were refused, by the check they failed.")                                            \

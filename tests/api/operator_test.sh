@@ -347,6 +347,27 @@ check "D8 not all are" test "$served" -lt 64
 check "D8 the others are told to come back" is "$(grep -c '^HTTP/1.1 503' "$tmp/held")" $((70 - served))
 until [ "$(status GET /healthz)" = 200 ]; do :; done # until the server has seen those connections close
 check "D8 then there is room again, and nobody has died" nobody_died
+# Clients take what there is, but for some: operators are served meanwhile, and why nobody else is is said once.
+export operators="$at"
+at=$client
+with_connections '
+    n=10
+    while [ $n -lt 120 ]; do
+        open $n
+        printf "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" >&$n
+        read -r -t 20 line <&$n
+        echo "$line"
+        n=$((n + 1))
+    done
+    for n in 1 2 3 4; do curl -s -o /dev/null -w "operators: %{http_code}\n" "http://$operators/readyz"; done' >"$tmp/held"
+at=$operators
+check "D8 clients have most of them" test "$(grep -c '^HTTP/1.1 200' "$tmp/held")" -gt 25
+check "D8 and are told to come back" test "$(grep -c '^HTTP/1.1 503' "$tmp/held")" -gt 20
+check "D8 operators are served meanwhile" is "$(grep -c '^operators: 200' "$tmp/held")" 4
+check "D8 why is an event" has "$(get '/stats/events?event=http.crowded')" '"listener":"client","reason":"descriptors"'
+check "D8 which isn't said of each of them" test "$(get '/stats/events?event=http.crowded' | grep -o '"event":' | wc -l)" -lt 10
+until [ "$(curl -s -m 120 -o /dev/null -w '%{http_code}' "http://$client/healthz")" = 200 ]; do :; done
+check "D8 then there is room for clients again" nobody_died
 check "D8 it can be stopped, and nothing has crashed" stop_unharmed
 
 # The contracts: each form has an ETag of its own.

@@ -269,6 +269,10 @@ limp: deps ## LIMPS=1000 crashes of the kind that nothing may survive: the proce
 	@$(MAKE) --no-print-directory $(B)/chaos/limp $(B)/chaos/poisoned $(PROGRAM)
 	@$(B)/chaos/limp $(B)/chaos/poisoned $(PROGRAM) --cycles $(LIMPS)
 
+everycall: deps ## the end of the process at every call of the store, for each operation of the API: wholly there or not at all
+	@$(MAKE) --no-print-directory $(B)/chaos/everycall $(B)/chaos/poisoned $(PROGRAM)
+	@$(B)/chaos/everycall $(B)/chaos/poisoned $(PROGRAM) $(ARGS)
+
 damage: deps ## 100,000 damaged data files: never taken for empty, never a wrong value
 	@$(MAKE) --no-print-directory $(B)/chaos/damage
 	@$(B)/chaos/damage

@@ -52,6 +52,7 @@ enum {
     MAX_NS = 20000000,
     LATE_NS = (BUDGET_MS + 1) * 1000000,
     LEAKS = 32,
+    METRIC_TRIES = 10,
 };
 
 static const char *const names[] = POISON_NAMES;
@@ -290,11 +291,15 @@ static void time_restarts(struct figures *f)
 
 static uint64_t metric(const char *name)
 {
-    if (host_ask_operator(&c.host, "GET", "/metrics", "") != 200)
-        return 0;
-    for (const char *at = c.host.answer; (at = strstr(at, name)) != NULL; at++)
+    int status = 0;
+    for (uint32_t tries = 0; tries < METRIC_TRIES && status != 200; tries++) {
+        host_rest_us(tries * 100000);
+        status = host_ask_operator(&c.host, "GET", "/metrics", "");
+    }
+    for (const char *at = c.host.answer; status == 200 && (at = strstr(at, name)) != NULL; at++)
         if (at[strlen(name)] == ' ' && (at == c.host.answer || at[-1] == '\n'))
             return strtoull(at + strlen(name) + 1, NULL, 10);
+    printf("%s isn't among the metrics: status %d, %zu bytes\n", name, status, strlen(c.host.answer));
     return 0;
 }
 

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOG_MAX = 1 << 20, EXIT_USAGE = 64 };
+enum { LOG_MAX = 1 << 20, EXIT_USAGE = 64, NO_CONTENT = 204 };
 
 static pid_t newest; /* to be killed when the program gives up */
 
@@ -100,7 +100,7 @@ static uint16_t port_in(const char *line, const char *name)
     return at ? (uint16_t)atoi(at + strlen(name)) : 0;
 }
 
-static void await_started(struct host *h, uint64_t began_us)
+static bool await_started(struct host *h, uint64_t began_us)
 {
     while (host_now_us() - began_us < UINT64_C(1000) * HOST_WAIT_MS) {
         const char *text = read_log(h), *at = text ? strstr(text, "\"msg\":\"started\"") : NULL;
@@ -108,14 +108,15 @@ static void await_started(struct host *h, uint64_t began_us)
             h->port = port_in(at, "\"client\":\"127.0.0.1:");
             h->operator= port_in(at, "\"operator\":\"127.0.0.1:");
             h->started_us = host_now_us() - began_us;
-            return;
+            return true;
         }
-        if (waitpid(h->pid, NULL, WNOHANG) == h->pid)
-            break;
+        if (waitpid(h->pid, NULL, WNOHANG) == h->pid) {
+            h->pid = newest = 0;
+            return false;
+        }
         host_rest_us(500);
     }
-    fputs(h->log, stdout);
-    host_give_up(": the server doesn't start");
+    host_give_up("the server neither starts nor ends");
 }
 
 static void read_token(struct host *h)
@@ -151,7 +152,7 @@ static _Noreturn void become(const struct host *h, int log, const char *const *o
     _exit(127);
 }
 
-void host_start(struct host *h, const char *const *options)
+bool host_starts(struct host *h, const char *const *options)
 {
     int log = open(h->log, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
     uint64_t began_us = host_now_us();
@@ -164,8 +165,18 @@ void host_start(struct host *h, const char *const *options)
     if (h->pid == 0)
         become(h, log, options);
     close(log);
-    await_started(h, began_us);
+    if (!await_started(h, began_us))
+        return false;
     read_token(h);
+    return true;
+}
+
+void host_start(struct host *h, const char *const *options)
+{
+    if (host_starts(h, options))
+        return;
+    fputs(h->log, stdout);
+    host_give_up(": the server doesn't start");
 }
 
 bool host_ended(struct host *h, uint32_t wait_ms, int *ret_status)
@@ -267,8 +278,8 @@ static int hear(struct host *h, int fd, bool *ret_last)
         h->answer[used] = 0;
         if (!body && (body = strstr(h->answer, "\r\n\r\n")) != NULL) {
             const char *field = strcasestr(h->answer, "\r\nContent-Length:");
-            to_the_end = !field || field > body;
-            length = to_the_end ? 0 : strtoul(field + strlen("\r\nContent-Length:"), NULL, 10);
+            to_the_end = (!field || field > body) && atoi(h->answer + strlen("HTTP/1.1 ")) != NO_CONTENT;
+            length = to_the_end || !field ? 0 : strtoul(field + strlen("\r\nContent-Length:"), NULL, 10);
             body += 4;
         }
     }
@@ -342,12 +353,12 @@ bool host_field(const struct host *h, const char *name, char *value, size_t size
 
 void host_enrol(struct host *h)
 {
-    char path[128], client[64];
+    char path[128];
     h->key[0] = 0;
     if (host_ask(h, "POST", "/v1/clients", "", "") != 201 ||
-        !host_field(h, "client_id", client, sizeof(client)))
+        !host_field(h, "client_id", h->client, sizeof(h->client)))
         host_give_up("no client");
-    snprintf(path, sizeof(path), "/v1/clients/%s/keys", client);
+    snprintf(path, sizeof(path), "/v1/clients/%s/keys", h->client);
     if (host_ask(h, "POST", path, "", "") != 201 || !host_field(h, "api_key", h->key, sizeof(h->key)))
         host_give_up("no key");
 }

@@ -23,10 +23,10 @@ struct host {
     struct board *board;
     pid_t pid; /* 0: it doesn't run */
     uint16_t port, operator;
-    uint64_t started_us; /* from its start to the line that says so */
-    char token[256], key[128];
-    int connection; /* of the client; -1 */
-    long log_from;  /* where the log of this start begins */
+    uint64_t started_us;                   /* from its start to the line that says so */
+    char token[256], key[128], client[64]; /* client, and key: of the newest host_enrol */
+    int connection;                        /* of the client; -1 */
+    long log_from;                         /* where the log of this start begins */
     char answer[HOST_ANSWER_MAX];
 };
 
@@ -42,6 +42,8 @@ void host_remove(struct host *h);
 
 /* Options behind those that all have; ended by NULL. The ports are 0: another one each time, unless the options say otherwise. */
 void host_start(struct host *h, const char *const *options);
+/* The same; false: it ended while it started. */
+bool host_starts(struct host *h, const char *const *options);
 /* Whether it has ended by now, or within so long; its wait status, once. */
 bool host_ended(struct host *h, uint32_t wait_ms, int *ret_status);
 void host_end(struct host *h, int sig);

@@ -176,7 +176,7 @@ LINKED         := $(filter-out $(FAILING_TEST),$(LINKED))
 # --- everyday ----------------------------------------------------------------------------------------------------------
 
 .PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit format
-.PHONY: powercut powercut-full kill9 damage contain limp everycall mutants traffic chaos chaos-full sim sim-full soak contract docs
+.PHONY: powercut powercut-full kill9 damage contain limp everycall comeback leases mutants traffic chaos chaos-full sim sim-full soak contract docs
 .PHONY: present present-test peers always check tests benches fuzzers cutters
 
 build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
@@ -273,6 +273,11 @@ everycall: deps ## the end of the process at every call of the store, for each o
 	@$(MAKE) --no-print-directory $(B)/chaos/everycall $(B)/chaos/poisoned $(PROGRAM)
 	@$(B)/chaos/everycall $(B)/chaos/poisoned $(PROGRAM) $(ARGS)
 
+COMEBACKS ?= 1000
+comeback: deps ## COMEBACKS=1000 times kill -9 of a server with 100,000 open jobs in 1 GiB: how long until it answers again (ARGS=--times judges that)
+	@$(MAKE) --no-print-directory $(B)/chaos/comeback $(PROGRAM)
+	@$(B)/chaos/comeback $(PROGRAM) --restarts $(COMEBACKS) --jobs $$(($(COMEBACKS) * 100)) --bytes 10800 $(ARGS)
+
 damage: deps ## 100,000 damaged data files: never taken for empty, never a wrong value
 	@$(MAKE) --no-print-directory $(B)/chaos/damage
 	@$(B)/chaos/damage
@@ -304,6 +309,11 @@ races: deps ## two processes that open one store at the same moment, 10,000 time
 	@$(MAKE) --no-print-directory $(B)/tests/store/two_test
 	@TWO_RACES=10000 $(B)/tests/store/two_test
 
+LEASES ?= 10000000
+leases: deps ## LEASES=10000000 operations on jobs at random, with clocks that leap, against a model: no end of a job counts twice
+	@$(MAKE) --no-print-directory $(B)/tests/store/job_model_test
+	@JOB_MODEL_OPERATIONS=$(LEASES) $(B)/tests/store/job_model_test
+
 MUTANTS ?=
 mutants: deps ## defects planted one by one, each of which a harness has to find: MUTANTS='--some 12', MUTANTS=lease
 	@B=$(B) chaos/mutants/run $(MUTANTS)
@@ -313,7 +323,7 @@ chaos-full: deps ## every campaign at its full length, one after the other; hour
 	@$(MAKE) --no-print-directory mutants
 	@$(MAKE) --no-print-directory mutants MUTANTS=--sim
 	@$(MAKE) --no-print-directory chaos ARGS=--full
-	@for campaign in powercut-full kill9 kill9-service damage races sim-full soak; do \
+	@for campaign in powercut-full kill9 kill9-service damage races contain limp everycall comeback leases sim-full soak; do \
 		$(MAKE) --no-print-directory $$campaign || exit; \
 	done
 

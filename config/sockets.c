@@ -158,8 +158,7 @@ bool sockets_meet(const struct address *a, const struct address *b)
 
 static int fail(char *why, size_t why_size, const char *what, int error)
 {
-    snprintf(why, why_size, "%s: %s%s", what, strerror(error),
-             error == EADDRINUSE ? "; is another server running? choose another address" : "");
+    snprintf(why, why_size, "%s: %s%s", what, strerror(error), address_advice(error));
     return error == EADDRINUSE || error == EADDRNOTAVAIL || error == EACCES ? EXIT_UNAVAILABLE : EXIT_SYSTEM;
 }
 

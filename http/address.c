@@ -124,13 +124,26 @@ static bool bind_to(int fd, const struct address *a)
     return bound;
 }
 
+const char *address_advice(int error)
+{
+    switch (error) {
+    case EADDRINUSE:
+        return "; is another server running? choose another address";
+    case EACCES:
+        return "; this user may not listen there (a port below 1024 needs CAP_NET_BIND_SERVICE)";
+    case EEXIST:
+        return "; something that is no socket has that name";
+    default:
+        return "";
+    }
+}
+
 int address_listen(const struct address *address, char *ret_why, size_t why_size)
 {
     int fd = socket(address->base.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind_to(fd, address) && listen(fd, ADDRESS_BACKLOG) == 0)
         return fd;
-    snprintf(ret_why, why_size, "%s%s", strerror(errno),
-             errno == EADDRINUSE ? "; is another server running? choose another address" : "");
+    snprintf(ret_why, why_size, "%s%s", strerror(errno), address_advice(errno));
     if (fd >= 0)
         close(fd);
     return -1;

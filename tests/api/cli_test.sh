@@ -255,6 +255,10 @@ check "a name that nobody has" ask 1 kill nobody --yes --reason x
 check "is named by the answer" err "(OPS_404"
 check "the address is taken" runs 69 serve --operator-listen "$at" --http-listen 127.0.0.1:0
 check "the address is taken, and says so" err "is another server running?"
+echo "no socket" >"$tmp/file"
+check "a name that a file has" runs 69 serve --operator-listen "unix:$tmp/file" --http-listen 127.0.0.1:0
+check "is left to it, and says so" err "something that is no socket has that name"
+check "the file is as it was" is "$(cat "$tmp/file")" "no socket"
 check "so is the clients'" runs 69 serve --operator-listen 127.0.0.1:0 --http-listen "$client"
 {
     "$COPPICE" events --follow --json --operator-listen "$at" --store-dir "$tmp/store" 2>"$tmp/stderr"

@@ -16,7 +16,6 @@ static const uint8_t fixed_sizes[FIELD_TYPE_COUNT] = {
 #undef X
 };
 
-#define LENGTH_SIZE     4u
 #define JSON_NUMBER_MAX (UINT64_C(1) << 53) /* readers that keep numbers as doubles are exact up to here */
 
 static const char hex_digits[] = "0123456789abcdef";
@@ -51,9 +50,9 @@ static bool text_sound(struct span text)
     return true;
 }
 
-static bool span_sound(const struct record_field *field, struct span span)
+static bool span_sound(struct span span, uint32_t limit, bool text)
 {
-    return span.size <= field->limit && (field->type != FIELD_TEXT || text_sound(span));
+    return span.size <= limit && (!text || text_sound(span));
 }
 
 static const void *field_of(const struct record_field *field, const void *record)
@@ -68,7 +67,8 @@ static const struct span *span_field_of(const struct record_field *field, const 
 
 static bool field_sound(const struct record_field *field, const void *record)
 {
-    return fixed_sizes[field->type] > 0 || span_sound(field, *span_field_of(field, record));
+    return fixed_sizes[field->type] > 0 ||
+           span_sound(*span_field_of(field, record), field->limit, field->type == FIELD_TEXT);
 }
 
 const char *record_refused(const struct record_class *class, const void *record)
@@ -81,127 +81,39 @@ const char *record_refused(const struct record_class *class, const void *record)
 
 /* ---- bytes ---- */
 
-static size_t field_size(const struct record_field *field, const void *record)
+size_t record_span_measure(const struct span *span, uint32_t limit, bool text)
 {
-    size_t fixed = fixed_sizes[field->type];
-    return fixed > 0 ? fixed : LENGTH_SIZE + span_field_of(field, record)->size;
+    return span_sound(*span, limit, text) ? RECORD_LENGTH_SIZE + span->size : 0;
+}
+
+size_t record_span_sound(const uint8_t *at, size_t left, uint32_t limit, bool text)
+{
+    uint32_t length;
+    if (left < RECORD_LENGTH_SIZE)
+        return 0;
+    memcpy(&length, at, RECORD_LENGTH_SIZE);
+    bool sound = length <= left - RECORD_LENGTH_SIZE &&
+                 (length == 0 || span_sound(span_of(at + RECORD_LENGTH_SIZE, length), limit, text));
+    return sound ? RECORD_LENGTH_SIZE + length : 0;
 }
 
 size_t record_size(const struct record_class *class, const void *record)
 {
-    size_t size = 0;
-    for (size_t i = 0; i < class->count; i++) {
-        const struct record_field *field = &class->fields[i];
-        if (!field_sound(field, record))
-            return 0;
-        size += field_size(field, record);
-    }
-    return size;
+    return class->measure(record);
 }
 
-/* Of constant size each, so that the compiler makes moves of them instead of calls. */
-static inline __attribute__((always_inline)) void fixed_copy(void *to, const void *from, size_t size)
+void record_lay(const struct record_class *class, const void *record, void *bytes)
 {
-    switch (size) {
-    case 1:
-        memcpy(to, from, 1);
-        break;
-    case 2:
-        memcpy(to, from, 2);
-        break;
-    case 4:
-        memcpy(to, from, 4);
-        break;
-    case 8:
-        memcpy(to, from, 8);
-        break;
-    case 16:
-        memcpy(to, from, 16);
-        break;
-    default:
-        memcpy(to, from, size);
-    }
-}
-
-static void field_write(const struct record_field *field, const void *record, uint8_t *at)
-{
-    const struct span *span;
-    size_t fixed = fixed_sizes[field->type];
-    if (fixed > 0) {
-        fixed_copy(at, field_of(field, record), fixed);
-        return;
-    }
-    span = span_field_of(field, record);
-    memcpy(at, &span->size, LENGTH_SIZE);
-    if (span->size > 0)
-        memcpy(at + LENGTH_SIZE, span->bytes, span->size);
+    class->put(record, bytes);
 }
 
 size_t record_encode(const struct record_class *class, const void *record, void *bytes, size_t room)
 {
-    size_t written = 0;
-    for (size_t i = 0; i < class->count; i++) {
-        const struct record_field *field = &class->fields[i];
-        size_t size = field_size(field, record);
-        if (size > room - written || !field_sound(field, record))
-            return 0;
-        field_write(field, record, (uint8_t *)bytes + written);
-        written += size;
-    }
-    return written;
-}
-
-static uint32_t length_at(const uint8_t *at)
-{
-    uint32_t length;
-    memcpy(&length, at, LENGTH_SIZE);
-    return length;
-}
-
-/* Whether the bytes are the fields of this version, all of them and nothing else. */
-static bool bytes_sound(const struct record_class *class, uint8_t version, struct span bytes)
-{
-    const uint8_t *at = bytes.bytes;
-    size_t left = bytes.size;
-    for (size_t i = 0; i < class->count; i++) {
-        const struct record_field *field = &class->fields[i];
-        size_t size = fixed_sizes[field->type];
-        if (field->since > version)
-            continue;
-        if (size == 0) {
-            if (left < LENGTH_SIZE)
-                return false;
-            size = length_at(at);
-            at += LENGTH_SIZE;
-            left -= LENGTH_SIZE;
-            if (size > left || (size > 0 && !span_sound(field, span_of(at, size))))
-                return false;
-        }
-        if (size > left)
-            return false;
-        at += size;
-        left -= size;
-    }
-    return left == 0;
-}
-
-/* From sound bytes. */
-static void fields_read(const struct record_class *class, uint8_t version, const uint8_t *at, uint8_t *record)
-{
-    for (size_t i = 0; i < class->count; i++) {
-        const struct record_field *field = &class->fields[i];
-        size_t size = fixed_sizes[field->type];
-        if (field->since > version)
-            continue;
-        if (size > 0) {
-            fixed_copy(record + field->offset, at, size);
-        } else {
-            struct span span = span_of(at + LENGTH_SIZE, length_at(at));
-            memcpy(record + field->offset, &span, sizeof(span));
-            size = LENGTH_SIZE + span.size;
-        }
-        at += size;
-    }
+    size_t size = class->measure(record);
+    if (size == 0 || size > room)
+        return 0;
+    class->put(record, bytes);
+    return size;
 }
 
 enum error record_decode(const struct record_class *class, uint8_t version, struct span bytes,
@@ -209,10 +121,10 @@ enum error record_decode(const struct record_class *class, uint8_t version, stru
 {
     if (version > class->version)
         return ERR_NEWER;
-    if (version == 0 || !bytes_sound(class, version, bytes))
+    if (version == 0 || !class->sound(bytes.bytes, bytes.size, version))
         return ERR_DAMAGED;
     memset(ret_record, 0, class->size);
-    fields_read(class, version, bytes.bytes, ret_record);
+    class->take(bytes.bytes, version, ret_record);
     return OK;
 }
 

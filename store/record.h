@@ -54,6 +54,13 @@ enum field_type {
 FIELD_TYPES(X)
 #undef X
 
+enum { /* bytes; 0: the length stands before them */
+#define X(name, ctype, size) RECORD_FIXED_##name = (size),
+       FIELD_TYPES(X)
+#undef X
+};
+#define RECORD_LENGTH_SIZE 4u
+
 struct record_field {
     const char *name;
     uint16_t offset; /* in the struct */
@@ -68,7 +75,66 @@ struct record_class {
     uint16_t count;
     uint16_t size;   /* of the struct */
     uint8_t version; /* 1..255 */
+    /* What the table says, field by field with each one's own type, so that moving a field is a move and no look into the table: by
+     * RECORD_CLASS, for record.c alone. */
+    size_t (*measure)(const void *record);                          /* 0: a field breaks its limit */
+    void (*put)(const void *record, uint8_t *at);                   /* what was measured */
+    bool (*sound)(const uint8_t *at, size_t left, uint8_t version); /* the bytes are its fields */
+    void (*take)(const uint8_t *at, uint8_t version, void *record); /* from sound bytes */
 };
+
+/* Of a span: how many bytes it takes, its length included; 0: it breaks its limit. */
+size_t record_span_measure(const struct span *span, uint32_t limit, bool text);
+/* Of bytes that begin with a length: how many there are with it; 0: they aren't a span like that. */
+size_t record_span_sound(const uint8_t *at, size_t left, uint32_t limit, bool text);
+
+/* `fixed` and `since` are constants of the table, and what depends on them is no code. */
+static inline __attribute__((always_inline)) bool record_since(unsigned since, uint8_t version)
+{
+    return since <= 1 || since <= version;
+}
+
+static inline __attribute__((always_inline)) size_t record_measure(const void *field, size_t fixed,
+                                                                   uint32_t limit, bool text)
+{
+    return fixed ? fixed : record_span_measure(field, limit, text);
+}
+
+static inline __attribute__((always_inline)) uint8_t *record_put(uint8_t *at, const void *field, size_t fixed)
+{
+    struct span span;
+    if (fixed) {
+        memcpy(at, field, fixed);
+        return at + fixed;
+    }
+    memcpy(&span, field, sizeof(span));
+    memcpy(at, &span.size, RECORD_LENGTH_SIZE);
+    if (span.size > 0)
+        memcpy(at + RECORD_LENGTH_SIZE, span.bytes, span.size);
+    return at + RECORD_LENGTH_SIZE + span.size;
+}
+
+static inline __attribute__((always_inline)) size_t record_sound(const uint8_t *at, size_t left, size_t fixed,
+                                                                 uint32_t limit, bool text)
+{
+    if (fixed)
+        return left >= fixed ? fixed : 0;
+    return record_span_sound(at, left, limit, text);
+}
+
+static inline __attribute__((always_inline)) const uint8_t *record_take(const uint8_t *at, void *field,
+                                                                        size_t fixed)
+{
+    uint32_t length;
+    if (fixed) {
+        memcpy(field, at, fixed);
+        return at + fixed;
+    }
+    memcpy(&length, at, RECORD_LENGTH_SIZE);
+    struct span span = span_of(at + RECORD_LENGTH_SIZE, length);
+    memcpy(field, &span, sizeof(span));
+    return at + RECORD_LENGTH_SIZE + length;
+}
 
 #define RECORD_STRUCT(name, FIELDS) \
     struct name {                   \
@@ -79,11 +145,59 @@ struct record_class {
 
 #define RECORD_CLASS(NAME, FIELDS, VERSION)                                                               \
     static const struct record_field NAME##_fields[] = {FIELDS(NAME##_FIELD)};                            \
+    static size_t NAME##_bytes_measure(const void *record)                                                \
+    {                                                                                                     \
+        const struct NAME *r = record;                                                                    \
+        size_t sum = 0, size;                                                                             \
+        FIELDS(RECORD_MEASURE_FIELD)                                                                      \
+        return sum;                                                                                       \
+    }                                                                                                     \
+    static void NAME##_bytes_put(const void *record, uint8_t *at)                                         \
+    {                                                                                                     \
+        const struct NAME *r = record;                                                                    \
+        FIELDS(RECORD_PUT_FIELD)                                                                          \
+        (void)at;                                                                                         \
+    }                                                                                                     \
+    static bool NAME##_bytes_sound(const uint8_t *at, size_t left, uint8_t version)                       \
+    {                                                                                                     \
+        size_t size;                                                                                      \
+        (void)version;                                                                                    \
+        FIELDS(RECORD_SOUND_FIELD)                                                                        \
+        return left == 0;                                                                                 \
+    }                                                                                                     \
+    static void NAME##_bytes_take(const uint8_t *at, uint8_t version, void *record)                       \
+    {                                                                                                     \
+        struct NAME *r = record;                                                                          \
+        (void)version;                                                                                    \
+        FIELDS(RECORD_TAKE_FIELD)                                                                         \
+        (void)at;                                                                                         \
+    }                                                                                                     \
     const struct record_class NAME##_record = {.name = #NAME,                                             \
                                                .fields = NAME##_fields,                                   \
                                                .count = sizeof(NAME##_fields) / sizeof(NAME##_fields[0]), \
                                                .size = sizeof(struct NAME),                               \
-                                               .version = VERSION}
+                                               .version = VERSION,                                        \
+                                               .measure = NAME##_bytes_measure,                           \
+                                               .put = NAME##_bytes_put,                                   \
+                                               .sound = NAME##_bytes_sound,                               \
+                                               .take = NAME##_bytes_take}
+#define RECORD_MEASURE_FIELD(field, TYPE, most, from)                                          \
+    size = record_measure(&r->field, RECORD_FIXED_##TYPE, (most), FIELD_##TYPE == FIELD_TEXT); \
+    if (size == 0)                                                                             \
+        return 0;                                                                              \
+    sum += size;
+#define RECORD_PUT_FIELD(field, TYPE, most, from) at = record_put(at, &r->field, RECORD_FIXED_##TYPE);
+#define RECORD_SOUND_FIELD(field, TYPE, most, from)                                             \
+    if (record_since(from, version)) {                                                          \
+        size = record_sound(at, left, RECORD_FIXED_##TYPE, (most), FIELD_##TYPE == FIELD_TEXT); \
+        if (size == 0)                                                                          \
+            return false;                                                                       \
+        at += size;                                                                             \
+        left -= size;                                                                           \
+    }
+#define RECORD_TAKE_FIELD(field, TYPE, most, from) \
+    if (record_since(from, version))               \
+        at = record_take(at, &r->field, RECORD_FIXED_##TYPE);
 /* The row of one field of one record; each .c file says once:
  *     #define parcel_FIELD(name, TYPE, limit, since) RECORD_FIELD(parcel, name, TYPE, limit, since) */
 #define RECORD_FIELD(RECORD, field, TYPE, most, from) \
@@ -101,6 +215,8 @@ size_t record_encode(const struct record_class *class, const void *record, void 
 /* OK, ERR_DAMAGED or ERR_NEWER; *ret_record is written only when OK. Its spans borrow from bytes. */
 enum error record_decode(const struct record_class *class, uint8_t version, struct span bytes,
                          void *ret_record);
+/* Of one that record_size has measured, into a room of that size. */
+void record_lay(const struct record_class *class, const void *record, void *bytes);
 /* NULL, or the name of the first field that breaks its limit. */
 const char *record_refused(const struct record_class *class, const void *record);
 /* The members of one object, without its braces: the caller may add some of its own. */

@@ -309,12 +309,6 @@ static uint32_t until_of(uint64_t deadline)
     return ms ? ms : 1;
 }
 
-static void encode(const struct command_class *class, const void *command, uint8_t *bytes, size_t size)
-{
-    size_t written = record_encode(class->record, command, bytes, size);
-    ASSERT(written == size);
-}
-
 static struct message *command_message(const struct command_class *class, const void *command, size_t size,
                                        uint64_t deadline)
 {
@@ -324,7 +318,7 @@ static struct message *command_message(const struct command_class *class, const 
     if (!m)
         return NULL;
     memcpy(m->payload, &head, sizeof(head));
-    encode(class, command, m->payload + sizeof(head), size);
+    record_lay(class->record, command, m->payload + sizeof(head));
     return m;
 }
 
@@ -391,7 +385,7 @@ enum error store_stand(const struct command_class *class, const void *command, u
     if (!m)
         return ERR_MEMORY;
     memcpy(m->payload, &head, sizeof(head));
-    encode(class, command, m->payload + sizeof(head), size);
+    record_lay(class->record, command, m->payload + sizeof(head));
     return actor_send(*ret_writer, m);
 }
 

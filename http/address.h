@@ -33,9 +33,9 @@ bool address_parse(const char *text, struct address *ret_address, char *ret_why,
 int address_listen(const struct address *address, char *ret_why, size_t why_size);
 /* A blocking, close-on-exec connection, or -1 with errno. */
 int address_connect(const struct address *address);
-/* Where the socket really listens: port 0 has become a port. */
 /* What to do about an address that can't be listened at, to stand behind the errno's own words; "": nothing is known. */
 const char *address_advice(int error);
+/* Where the socket really listens: port 0 has become a port. */
 void address_text(int listening, char text[ADDRESS_TEXT_MAX]);
 /* Removes a unix socket's file; nothing for others. */
 void address_remove(const struct address *address);

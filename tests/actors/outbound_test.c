@@ -99,11 +99,16 @@ static void signed_body(void)
     EXPECT(signed_by(&hooks_calls[2], span_of(first, sizeof(first))) &&
            signed_by(&hooks_calls[2], span_of(second, sizeof(second))) &&
            !signed_by(&hooks_calls[2], common));
-    hooks_settle(24 * 3600 * 1000u);
+    stage_clock_jump((int64_t)(24 * 3600 - 10) * (int64_t)NS_PER_S);
     (void)hooks_job(&client, "");
     hooks_settle(1000);
-    EXPECT(!signed_by(&hooks_calls[3], span_of(first, sizeof(first))) &&
-           signed_by(&hooks_calls[3], span_of(second, sizeof(second))));
+    EXPECT(hooks_count == 4 && signed_by(&hooks_calls[3], span_of(first, sizeof(first))) &&
+           signed_by(&hooks_calls[3], span_of(second, sizeof(second)))); /* still within the day */
+    hooks_settle(10000);
+    (void)hooks_job(&client, "");
+    hooks_settle(1000);
+    EXPECT(hooks_count == 5 && !signed_by(&hooks_calls[4], span_of(first, sizeof(first))) &&
+           signed_by(&hooks_calls[4], span_of(second, sizeof(second))));
 }
 
 static void test_signatures_of_the_server_and_of_a_webhook_AMB_J_43_W6(void)

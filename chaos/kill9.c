@@ -19,14 +19,18 @@
  * next one begins with other sizes. Every other ordeal has the real writer and submitters as actors; in the others one
  * thread makes the batches, and all of a batch must be there or nothing.
  *
- * A campaign begins with two controls, stores that answer before the commit or commit a batch in two halves: it fails
- * unless both are found out.
+ * One ordeal of five has a twin instead of a model: every command of the registry is drawn, and the same batches go to a store
+ * that nobody kills (kill9_twin.h). A campaign says how many commands were accepted in those.
+ *
+ * A campaign begins with controls, stores that answer before the commit or commit a batch in two halves, with a model and with a
+ * twin: it fails unless all are found out.
  *
  * Most ordeals are in memory (--memory, /dev/shm when it is there), one of DISK_SHARE on the disk (--dir).
  *
  * Its nouns: chaos/kill9_names.h (what things are called), kill9_attempt.h (what is tried), kill9_model.h (what must be there),
- * kill9_ordeal.h (one store), kill9_submitter.h (who tries), kill9_victim.h (who is killed), kill9_sight.h (what is seen) and
- * kill9_judge.h (whether it is right). Here is the campaign: parents, their cycles, the instants of the kills, the controls.
+ * kill9_ordeal.h (one store), kill9_submitter.h (who tries), kill9_victim.h (who is killed), kill9_sight.h (what is seen),
+ * kill9_judge.h (whether it is right) and kill9_twin.h (stores with a twin). Here is the campaign: parents, their cycles, the
+ * instants of the kills, the controls.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -44,6 +48,7 @@
 
 #include "chaos/kill9_judge.h"
 #include "chaos/kill9_ordeal.h"
+#include "chaos/kill9_twin.h"
 #include "chaos/kill9_victim.h"
 
 #define PARENTS_MAX    16u
@@ -173,7 +178,7 @@ static void look(bool last)
         ordeal_complain("reading the ledger: %s", error_name(e));
         _exit(1);
     }
-    bool good = judge_store(store, last);
+    bool good = ordeal.twin ? twin_judge(store, last) : judge_store(store, last);
     store_close(store);
     ordeal.committed = true;
     ordeal_shared->left = ordeal;
@@ -232,8 +237,11 @@ static void tell_violation(uint32_t parent, uint64_t seed, enum when when)
             "kill9:   what is left is kept in %s; the same choices again, at other instants: kill9 --seed "
             "%" PRIu64 " --parents %" PRIu64 " --cycles %" PRIu64 "\n",
             ordeal_shared->complaint, parent, seed, ordeal.number, ordeal.on_disk ? "disk" : "memory",
-            ordeal.actors ? "actors" : "batches", ordeal.lanes_busy, ordeal.cycle, whens[when], ordeal.dir,
-            options.seed, options.parents, options.cycles);
+            ordeal.actors ? "actors"
+            : ordeal.twin ? "twin"
+                          : "batches",
+            ordeal.lanes_busy, ordeal.cycle, whens[when], ordeal.dir, options.seed, options.parents,
+            options.cycles);
 }
 
 static bool cycle(uint32_t parent, uint64_t seed, bool last)
@@ -355,6 +363,11 @@ static int report(uint64_t began, bool controls)
            t->unknown, t->committed, t->uncommitted, t->same, t->made_again);
     printf("rows checked at the end of ordeals %" PRIu64 ", batches cut in two %" PRIu64 "\n",
            t->checked_rows, t->batches_cut);
+    uint32_t commands, accepted;
+    twin_reached(&commands, &accepted);
+    printf("twins            %" PRIu64 ": of the %" PRIu32 " commands of the registry %" PRIu32
+           " were accepted and killed around\n",
+           t->twins, commands, accepted);
     uint64_t passed = t->cycles - t->failed;
     uint64_t missing = options.cycles - t->cycles;
     printf("%" PRIu64 " passed, %" PRIu64 " failed\n", passed, t->failed + missing);
@@ -363,8 +376,10 @@ static int report(uint64_t began, bool controls)
 
 static bool run_controls(void)
 {
-    static const char *const names[] = {
-        [CONTROL_EARLY] = "an answer before the commit", [CONTROL_HALF] = "a batch in two halves"};
+    static const char *const names[] = {[CONTROL_EARLY] = "an answer before the commit",
+                                        [CONTROL_HALF] = "a batch in two halves",
+                                        [CONTROL_TWIN_EARLY] = "the first, beside a twin",
+                                        [CONTROL_TWIN_HALF] = "the second, beside a twin"};
     bool all = true;
     for (enum control control = CONTROL_EARLY; control < CONTROL_COUNT; control++) {
         uint64_t cycles = control_run(control);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define DISK_SHARE 10u /* one of so many lies on the disk */
+#define TWIN_SHARE 5u  /* one of so many has a twin */
 #define CYCLES_MAX 60u
 
 struct ordeal ordeal;
@@ -44,6 +45,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 void ordeal_end(void)
 {
     (void)nftw(ordeal.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    (void)nftw(ordeal.twin_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static uint64_t wall_us(void)
@@ -65,11 +67,14 @@ void ordeal_begin(const struct ordeal_place *place, enum control control, struct
     names_begin(ordeal.number);
     ordeal.on_disk = dice_below(&own, DISK_SHARE) == 0;
     ordeal.control = control;
-    ordeal.actors = !control && dice_below(&own, 2);
+    ordeal.twin = control ? control >= CONTROL_TWIN_EARLY : dice_below(&own, TWIN_SHARE) == 0;
+    ordeal.actors = !control && !ordeal.twin && dice_below(&own, 2);
     ordeal.lanes_busy = control ? LANES - 1 : 1 + dice_below(&own, LANES - 1);
     ordeal.cycles = 1 + dice_below(&own, CYCLES_MAX);
     snprintf(ordeal.dir, sizeof(ordeal.dir), "%s/kill9-%d-%u-%" PRIu64,
              ordeal.on_disk ? place->disk : place->memory, (int)getppid(), place->parent, ordeal.number);
+    snprintf(ordeal.twin_dir, sizeof(ordeal.twin_dir), "%s/kill9-%d-%u-%" PRIu64 "-twin", place->memory,
+             (int)getppid(), place->parent, ordeal.number);
     ordeal.options = (struct store_options){
         .environment = {.dir = ordeal.dir,
                         .map = maps[dice_below(&own, 4)],
@@ -79,8 +84,11 @@ void ordeal_begin(const struct ordeal_place *place, enum control control, struct
         .schema = &parcel_store_schema,
         .ledger_max = 1 << 14,
     };
+    memcpy(ordeal.options.environment.birth, &ordeal.seed,
+           sizeof(ordeal.seed)); /* a twin has the same secret */
     ordeal.clock_us = wall_us();
     ordeal_end();
+    ordeal_totals->twins += ordeal.twin;
     ordeal_totals->stores++;
 }
 
@@ -90,6 +98,7 @@ void ordeal_cycle(struct dice *dice)
     for (uint32_t n = 0; n < LANES; n++)
         ordeal.lane[n].dice.state = dice_draw(dice);
     memset(ordeal_shared->count, 0, sizeof(ordeal_shared->count));
+    ordeal_shared->batches.begun = ordeal_shared->batches.answered = 0;
     ordeal_shared->complaint[0] = 0;
     if (ordeal.actors)
         ordeal.clock_us = wall_us();

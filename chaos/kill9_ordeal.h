@@ -15,17 +15,21 @@
 /* What a campaign does wrong on purpose before it begins, and must notice: else nothing it says counts. */
 enum control {
     CONTROL_NONE,
-    CONTROL_EARLY, /* answers before the commit */
-    CONTROL_HALF,  /* commits a batch in two halves */
+    CONTROL_EARLY,      /* answers before the commit */
+    CONTROL_HALF,       /* commits a batch in two halves */
+    CONTROL_TWIN_EARLY, /* the same two of an ordeal with a twin */
+    CONTROL_TWIN_HALF,
     CONTROL_COUNT
 };
 
 struct ordeal {
     enum control control;
     uint64_t number, seed;
-    char dir[400];
-    bool actors, on_disk, committed; /* committed: a store must be there */
-    uint32_t lanes_busy;             /* lanes that submit */
+    char dir[400], twin_dir[408];
+    bool actors,
+        twin; /* actors: who submits; twin: every command, and what must be there is a store (kill9_twin.h) */
+    bool on_disk, committed; /* committed: a store must be there */
+    uint32_t lanes_busy;     /* lanes that submit */
     struct store_options options;
     uint64_t clock_us;
     uint64_t fence[OUTBOX_PARTITIONS];
@@ -34,19 +38,29 @@ struct ordeal {
 };
 extern struct ordeal ordeal;
 
+/* Of an ordeal with a twin: the batches of this cycle. */
+#define ORDEAL_BATCHES_MAX 2000u
+struct ordeal_batches {
+    _Atomic uint32_t begun, answered;
+    uint64_t sums[ORDEAL_BATCHES_MAX]; /* of their answers */
+};
+
 struct ordeal_shared {
     uint32_t count[LANES]; /* attempts of this cycle */
     struct attempt attempts[LANES][ATTEMPTS_MAX];
+    struct ordeal_batches batches;
     struct ordeal left; /* what is known after somebody has looked */
     char complaint[512];
 };
 extern struct ordeal_shared *ordeal_shared; /* of one parent */
 
+#define ORDEAL_COMMANDS_MAX 128u
 struct ordeal_totals {
     _Atomic uint64_t cycles, failed, in_memory, on_disk, opening, load, closing, stores, checked_rows;
     _Atomic uint64_t acknowledged, lost, refused, present;
     _Atomic uint64_t unknown, committed, uncommitted, same;
-    _Atomic uint64_t batches_cut, made_again;
+    _Atomic uint64_t batches_cut, made_again, twins;
+    _Atomic uint64_t commands[ORDEAL_COMMANDS_MAX]; /* of the registry: how many twins' stores accepted */
 };
 extern struct ordeal_totals *ordeal_totals; /* of all parents */
 
@@ -63,7 +77,7 @@ struct ordeal_place {
  * many lanes, who makes the batches, and where. Nothing is left of another store in its directory. */
 void ordeal_begin(const struct ordeal_place *place, enum control control, struct dice *dice);
 void ordeal_cycle(struct dice *dice);
-/* Its store goes. */
+/* Its store goes, and its twin. */
 void ordeal_end(void);
 
 /* The attempt of a lane that has no answer, or NULL: of a lane that waits for each answer there is at most one. */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "chaos/kill9_submitter.h"
+#include "chaos/kill9_twin.h"
 #include "runtime/actor.h"
 #include "runtime/runtime.h"
 #include "store/batch.h"
@@ -199,15 +200,17 @@ _Noreturn void victim_work(bool closing)
                  error_name(e), text);
         _exit(2);
     }
-    if (closing) {
-        load_batches(store, 1 + dice_below(&ordeal.lane[1].dice, 40));
-        ordeal_tell(ORDEAL_CLOSES);
-        store_close(store);
-        _exit(0);
-    }
-    if (ordeal.actors)
+    uint32_t batches = closing ? 1 + dice_below(&ordeal.lane[1].dice, 40) : BATCHES_MAX;
+    if (ordeal.actors && !closing)
         load_actors(store);
-    load_batches(store, BATCHES_MAX);
-    for (;;)
-        pause(); /* every lane has made enough */
+    if (ordeal.twin)
+        twin_work(store, batches);
+    else
+        load_batches(store, batches);
+    if (!closing)
+        for (;;)
+            pause(); /* every lane has made enough */
+    ordeal_tell(ORDEAL_CLOSES);
+    store_close(store);
+    _exit(0);
 }

@@ -5,8 +5,6 @@
  * then the new state; the reader takes the state, the content, and the state again, and drops what it has
  * read if the two differ. The content is stored with release and loaded with acquire order, so that a reader
  * who met one new word of it also meets the changed state; no fences, which ThreadSanitizer does not know.
- * Slices of SLO windows need no second look: the one that is cleared is always too old for a reader whose
- * time is right.
  *
  * Kept records are numbered across all shards. A number is drawn before its record can be read, so a reader that goes on
  * behind the greatest number it has seen would lose the record of a thread that is held up in between. Therefore each
@@ -28,26 +26,14 @@
 #include "runtime/assert.h"
 #include "runtime/histogram.h"
 #include "runtime/json.h"
+#include "runtime/slo_window.h"
 
 enum {
     RING_WORDS = sizeof(struct telemetry_record) / 8,
     LABEL_PLACES = 2 * TELEMETRY_LABELS_MAX, /* at most half full: a search always ends at a free place */
     LABEL_OTHER = 0,
     WHY_MAX = TELEMETRY_VALUE_MAX + 1,
-
-    /* Slices of an SLO window: 30 make five minutes; two more, so that the one being cleared is never in a
-       window. */
-    SLICE_COUNT = 32,
-    SLICE_WINDOW = 30,
-    /* Latencies within a slice, in microseconds: 0..31 exactly, then 16 buckets for each power of two up to
-       2^30. */
-    SLICE_EXACT = 32,
-    SLICE_PER_POWER = 16,
-    SLICE_POWER_MAX = 30,
-    SLICE_BUCKETS = SLICE_EXACT + (SLICE_POWER_MAX - 5) * SLICE_PER_POWER,
 };
-
-#define SLICE_NS (TELEMETRY_SLO_WINDOW_NS / SLICE_WINDOW)
 
 STATIC_ASSERT(sizeof(struct telemetry_record) % 8 == 0, "records are copied word by word");
 STATIC_ASSERT(TELEMETRY_DIMENSION_COUNT <= 64, "required dimensions are bits of one word");
@@ -61,8 +47,6 @@ enum unit {
     TELEMETRY_UNITS(X)
 #undef X
 };
-
-enum slo_kind { SLO_P95, SLO_RATIO, SLO_TOTAL };
 
 enum histogram_index {
 #define X(event, ...) HISTOGRAM_OF_##event,
@@ -193,15 +177,6 @@ struct slot {
     _Atomic uint64_t words[RING_WORDS];
 };
 
-struct slice {
-    _Atomic uint64_t state; /* 1 + number of the ten seconds it counts; 0: being cleared, or never used */
-    _Atomic uint32_t samples;
-    _Atomic uint32_t above_warn;             /* P95 only */
-    _Atomic uint32_t above_critical;         /* P95 only */
-    _Atomic uint32_t total;                  /* RATIO: successes; TOTAL: the sum */
-    _Atomic uint32_t buckets[SLICE_BUCKETS]; /* P95 only */
-};
-
 struct telemetry_shard {
     struct telemetry *telemetry;
     uint32_t index;
@@ -211,7 +186,7 @@ struct telemetry_shard {
     uint64_t asked, ahead;    /* when the wall clock was asked, and by how much it was ahead then */
     _Atomic uint64_t counts[TELEMETRY_EVENT_COUNT][TELEMETRY_LABELS_MAX];
     struct histogram histograms[HISTOGRAM_COUNT];
-    struct slice slices[TELEMETRY_SLO_COUNT][SLICE_COUNT];
+    struct slo_window windows[TELEMETRY_SLO_COUNT];
     struct slot ring[TELEMETRY_RING_SIZE];
 };
 
@@ -254,16 +229,6 @@ static _Thread_local bool delivering;
 static void add(_Atomic uint64_t *cell, uint64_t n)
 {
     atomic_store_explicit(cell, atomic_load_explicit(cell, memory_order_relaxed) + n, memory_order_relaxed);
-}
-
-static void add32(_Atomic uint32_t *cell, uint32_t n)
-{
-    atomic_store_explicit(cell, atomic_load_explicit(cell, memory_order_relaxed) + n, memory_order_release);
-}
-
-static uint32_t get32(const _Atomic uint32_t *cell)
-{
-    return atomic_load_explicit(cell, memory_order_acquire);
 }
 
 /* Names. */
@@ -646,64 +611,6 @@ const char *telemetry_record_value(const struct telemetry_record *record, enum t
     return record_find(record, dimension, &length);
 }
 
-/* SLO windows: writing. */
-
-static uint32_t slice_bucket(uint64_t ns)
-{
-    uint64_t us = ns / 1000;
-    unsigned power;
-
-    if (us < SLICE_EXACT)
-        return (uint32_t)us;
-    if (us >> SLICE_POWER_MAX)
-        return SLICE_BUCKETS - 1;
-    power = 63u - (unsigned)__builtin_clzll(us);
-    return SLICE_EXACT + (power - 5) * SLICE_PER_POWER + (uint32_t)(us >> (power - 4)) - SLICE_PER_POWER;
-}
-
-static int64_t slice_bucket_high(uint32_t bucket)
-{
-    uint32_t power, place;
-    uint64_t us = bucket;
-
-    if (bucket >= SLICE_EXACT) {
-        power = (bucket - SLICE_EXACT) / SLICE_PER_POWER + 5;
-        place = (bucket - SLICE_EXACT) % SLICE_PER_POWER + SLICE_PER_POWER;
-        us = ((uint64_t)(place + 1) << (power - 4)) - 1;
-    }
-    return (int64_t)(us * 1000 + 999);
-}
-
-static void slice_clear(struct slice *slice, enum slo_kind kind, uint64_t state)
-{
-    atomic_store_explicit(&slice->state, 0, memory_order_release);
-    atomic_store_explicit(&slice->samples, 0, memory_order_release);
-    atomic_store_explicit(&slice->above_warn, 0, memory_order_release);
-    atomic_store_explicit(&slice->above_critical, 0, memory_order_release);
-    atomic_store_explicit(&slice->total, 0, memory_order_release);
-    for (uint32_t i = 0; kind == SLO_P95 && i < SLICE_BUCKETS; i++)
-        atomic_store_explicit(&slice->buckets[i], 0, memory_order_release);
-    atomic_store_explicit(&slice->state, state, memory_order_release);
-}
-
-static void slo_record(struct telemetry_shard *shard, enum telemetry_slo slo, uint64_t now, int64_t value)
-{
-    const struct telemetry_threshold *threshold = &shard->telemetry->thresholds[slo];
-    uint64_t number = now / SLICE_NS;
-    struct slice *slice = &shard->slices[slo][number % SLICE_COUNT];
-
-    if (atomic_load_explicit(&slice->state, memory_order_relaxed) != number + 1)
-        slice_clear(slice, slos[slo].kind, number + 1);
-    add32(&slice->samples, 1);
-    if (slos[slo].kind == SLO_P95) {
-        add32(&slice->above_warn, value > threshold->warn);
-        add32(&slice->above_critical, value > threshold->critical);
-        add32(&slice->buckets[slice_bucket((uint64_t)value)], 1);
-    } else if (value > 0) {
-        add32(&slice->total, value < UINT16_MAX ? (uint32_t)value : UINT16_MAX);
-    }
-}
-
 /* Emitting. */
 
 static void slot_write(struct slot *slot, const struct telemetry_record *record)
@@ -762,6 +669,13 @@ static void shard_keep(struct telemetry_shard *shard, struct telemetry_record *r
     atomic_store_explicit(&shard->keeping, 0, memory_order_release);
 }
 
+static void shard_judge(struct telemetry_shard *shard, enum telemetry_slo slo,
+                        const struct telemetry_record *record)
+{
+    slo_window_record(&shard->windows[slo], slos[slo].kind, shard->telemetry->thresholds[slo], record->time,
+                      record->measurement);
+}
+
 static void shard_take(struct telemetry_shard *shard, struct telemetry_record *record)
 {
     struct telemetry *t = shard->telemetry;
@@ -774,7 +688,7 @@ static void shard_take(struct telemetry_shard *shard, struct telemetry_record *r
     record->n = atomic_load_explicit(&shard->next, memory_order_relaxed);
     shard_count(shard, event, record->measurement, label, length);
     if (slo_of[event] != 0)
-        slo_record(shard, slo_of[event] - 1u, record->time, record->measurement);
+        shard_judge(shard, slo_of[event] - 1u, record);
     record->sequence = 0;
     if (!frequent[event])
         shard_keep(shard, record);
@@ -1173,117 +1087,16 @@ void telemetry_record_write(const struct telemetry *telemetry, const struct tele
     json_object_end(json);
 }
 
-/* SLO levels: reading. */
-
-struct window {
-    uint64_t samples, above_warn, above_critical, total;
-    uint32_t buckets[SLICE_BUCKETS];
-};
-
-static void window_add(struct window *window, const struct slice *slice, enum slo_kind kind)
-{
-    window->samples += get32(&slice->samples);
-    window->above_warn += get32(&slice->above_warn);
-    window->above_critical += get32(&slice->above_critical);
-    window->total += get32(&slice->total);
-    for (uint32_t i = 0; kind == SLO_P95 && i < SLICE_BUCKETS; i++)
-        window->buckets[i] += get32(&slice->buckets[i]);
-}
-
-/* A slice can only be cleared meanwhile if the writer's time is two slices ahead of the reader's; what was
- * added from it is then at most one slice's worth, and the next reading is right again. */
-static void window_read(struct window *window, const struct telemetry *t, enum telemetry_slo slo,
-                        uint64_t now)
-{
-    uint64_t newest = now / SLICE_NS + 1;
-
-    *window = (struct window){.samples = 0};
-    for (uint32_t i = 0; i <= t->shard_count; i++) {
-        for (uint32_t j = 0; j < SLICE_COUNT; j++) {
-            const struct slice *slice = &t->shards[i].slices[slo][j];
-            uint64_t state = atomic_load_explicit(&slice->state, memory_order_acquire);
-
-            if (state != 0 && state <= newest && state + SLICE_WINDOW > newest)
-                window_add(window, slice, slos[slo].kind);
-        }
-    }
-}
-
-/* The p95 is above a threshold when fewer than ceil(0.95 n) samples are at or below it. */
-static bool p95_above(const struct window *window, uint64_t above)
-{
-    uint64_t rank = (window->samples * 95 + 99) / 100;
-
-    return window->samples - above < rank;
-}
-
-static int64_t p95_read(const struct window *window)
-{
-    uint64_t rank = (window->samples * 95 + 99) / 100;
-    uint64_t seen = 0;
-
-    for (uint32_t i = 0; i < SLICE_BUCKETS; i++) {
-        seen += window->buckets[i];
-        if (seen >= rank && seen > 0)
-            return slice_bucket_high(i);
-    }
-    return 0;
-}
-
-static void p95_judge(const struct window *window, struct telemetry_slo_state *state)
-{
-    bool warn = p95_above(window, window->above_warn);
-    bool critical = p95_above(window, window->above_critical);
-
-    state->level = critical ? SLO_CRITICAL : warn ? SLO_WARN : SLO_OK;
-    state->value = p95_read(window);
-    /* The bucket's highest value may lie across a threshold that the true value does not cross. */
-    if (!critical && state->value > state->threshold.critical)
-        state->value = state->threshold.critical;
-    if (!warn && state->value > state->threshold.warn)
-        state->value = state->threshold.warn;
-}
-
-static void ratio_judge(const struct window *window, struct telemetry_slo_state *state)
-{
-    uint64_t scaled = window->total * 1000000;
-
-    state->level = scaled < window->samples * (uint64_t)state->threshold.critical ? SLO_CRITICAL
-                   : scaled < window->samples * (uint64_t)state->threshold.warn   ? SLO_WARN
-                                                                                  : SLO_OK;
-    state->value = window->samples > 0 ? (int64_t)(scaled / window->samples) : 1000000;
-}
-
-static void total_judge(const struct window *window, struct telemetry_slo_state *state)
-{
-    state->level = window->total >= (uint64_t)state->threshold.critical ? SLO_CRITICAL : SLO_OK;
-    state->value = (int64_t)window->total;
-}
+/* SLO levels. */
 
 void telemetry_slo_read(const struct telemetry *t, enum telemetry_slo slo, uint64_t now,
                         struct telemetry_slo_state *ret_state)
 {
-    struct telemetry_slo_state state = {.threshold = t->thresholds[slo]};
-    struct window window;
+    struct slo_sum sum = {.samples = 0};
 
-    window_read(&window, t, slo, now);
-    state.samples = window.samples;
-    switch (slos[slo].kind) {
-    case SLO_P95:
-        p95_judge(&window, &state);
-        break;
-    case SLO_RATIO:
-        ratio_judge(&window, &state);
-        break;
-    case SLO_TOTAL:
-        total_judge(&window, &state);
-        break;
-    }
-    if (slos[slo].kind != SLO_TOTAL && window.samples < TELEMETRY_SLO_SAMPLES_MIN) {
-        state.insufficient = true;
-        state.level = SLO_OK;
-    }
-    *ret_state = state;
+    for (uint32_t i = 0; i <= t->shard_count; i++)
+        slo_sum_add(&sum, &t->shards[i].windows[slo], slos[slo].kind, now);
+    slo_sum_judge(&sum, slos[slo].kind, t->thresholds[slo], ret_state);
 }
 
 /* Metrics. */

@@ -576,6 +576,13 @@ static int unknown_option(struct parse *p, const char *argument, size_t length)
                   command);
 }
 
+/* Most options aren't it, and their names needn't be made to see that. */
+static bool may_be(const struct option *o, const char *argument)
+{
+    return strncmp(argument, "--", 2) == 0 &&
+           (argument[2] == o->key[0] || strncmp(argument, "--no-", strlen("--no-")) == 0);
+}
+
 /* --no-NAME and --NAME for flags; --NAME VALUE and --NAME=VALUE for all. Moves *at over what it took. */
 static int parse_option(struct parse *p, int argc, char *const argv[], int *at)
 {
@@ -590,7 +597,7 @@ static int parse_option(struct parse *p, int argc, char *const argv[], int *at)
         }
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const struct option *o = &option_table[i];
-        if (!taken_by(o, p->options->command))
+        if (!taken_by(o, p->options->command) || !may_be(o, argument))
             continue;
         option_flag(o, name);
         if (o->kind == KIND_FLAG && !value) {

@@ -62,6 +62,9 @@ ifeq ($(findstring clang,$(COMPILER))$(MACHINE),x86_64)
 CODE += -mmemset-strategy=libcall:-1:noalign -mmemcpy-strategy=libcall:-1:noalign
 endif
 
+# What gcc warns of after following values it knows less of with -O1: that is looked at without sanitizers.
+WARN += $(if $(filter -O1,$(OPT)),$(if $(filter gcc,$(COMPILER)),-Wno-format-truncation))
+
 ifeq ($(MODE),asan)
 CODE += -fsanitize=address,undefined -fno-sanitize-recover=all
 else ifeq ($(MODE),tsan)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "chaos/digest.h"
@@ -22,7 +23,10 @@ enum {
     SUBSETS = 24, /* and as many tears, at each sync */
     PREFIXES_MAX = 96,
     IMAGE_EVERY = 16,
-    STATE_SECONDS = 60, /* a checker that hangs is killed */
+    /* A checker that computes on and on is killed, by what it has used of a processor: on a machine that stands still one that is
+     * well stands still, too. One that waits for ever is killed by the clock. */
+    STATE_SECONDS = 60,
+    STATE_WAIT_SECONDS = 600,
 };
 
 struct checker {
@@ -66,6 +70,13 @@ static void check_image(struct checker *c)
         check_pages(c);
 }
 
+/* The next states have so much time; 0: as much as they like. */
+static void bound(unsigned seconds, unsigned wait_seconds)
+{
+    setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = seconds}, NULL);
+    alarm(wait_seconds);
+}
+
 /* Whether this state is one to look at; counts it. */
 static bool wanted(struct checker *c)
 {
@@ -74,7 +85,7 @@ static bool wanted(struct checker *c)
         return false;
     atomic_store(&cut_here.worker->at, ordinal);
     if (ordinal % 256 == 0)
-        alarm(STATE_SECONDS);
+        bound(STATE_SECONDS, STATE_WAIT_SECONDS);
     atomic_fetch_add_explicit(cut_here.kind == PLATTER_HONEST ? &cut_shared->states
                                                               : &cut_shared->control_states[cut_here.kind],
                               1, memory_order_relaxed);
@@ -317,5 +328,5 @@ void checker_run(uint64_t from, uint64_t until)
     }
     if (c->platter.overflow)
         cut_violation("harness: more is pending than fits");
-    alarm(0);
+    bound(0, 0);
 }

@@ -181,7 +181,7 @@ LINKED         := $(filter-out $(FAILING_TEST),$(LINKED))
 # --- everyday ----------------------------------------------------------------------------------------------------------
 
 .PHONY: help build run test deps bench asan tsan lint fuzz coverage conformance install clean precommit format
-.PHONY: powercut powercut-full kill9 damage contain limp everycall comeback leases mutants traffic chaos chaos-full sim sim-full soak contract docs
+.PHONY: powercut powercut-full kill9 damage contain limp everycall comeback leases doublecheck mutants traffic chaos chaos-full sim sim-full soak contract docs
 .PHONY: lint-deep present present-test peers always check tests benches fuzzers cutters
 
 build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
@@ -295,6 +295,11 @@ traffic: deps ## clients of the job API, and what they see of a running server: 
 	@$(MAKE) --no-print-directory $(B)/chaos/traffic
 	@$(B)/chaos/traffic $(ARGS)
 
+HASHES ?= 10000
+doublecheck: deps ## HASHES=10000 seeds of the simulated runtime: one trace each, with gcc and clang, -O0 and -O2
+	@.ci/deps clang
+	@SIM_HASHES=$(HASHES) sh tests/sim_hash.sh
+
 SEEDS ?= 20000
 sim: deps ## the whole server simulated, under SEEDS=20000 seeds with faults at every seam, its controls first
 	@$(MAKE) --no-print-directory $(B)/chaos/sim
@@ -333,7 +338,7 @@ chaos-full: deps ## every campaign at its full length, one after the other; hour
 	@$(MAKE) --no-print-directory mutants
 	@$(MAKE) --no-print-directory mutants MUTANTS=--sim
 	@$(MAKE) --no-print-directory chaos ARGS=--full
-	@for campaign in powercut-full kill9 kill9-service damage races contain limp everycall comeback leases sim-full soak; do \
+	@for campaign in powercut-full kill9 kill9-service damage races contain limp everycall comeback leases doublecheck sim-full soak; do \
 		$(MAKE) --no-print-directory $$campaign || exit; \
 	done
 

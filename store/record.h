@@ -131,8 +131,9 @@ static inline __attribute__((always_inline)) const uint8_t *record_take(const ui
         return at + fixed;
     }
     memcpy(&length, at, RECORD_LENGTH_SIZE);
-    struct span span = span_of(at + RECORD_LENGTH_SIZE, length);
-    memcpy(field, &span, sizeof(span));
+    struct span *span = field; /* member by member: what is between them stays 0 */
+    span->bytes = (const char *)at + RECORD_LENGTH_SIZE;
+    span->size = length;
     return at + RECORD_LENGTH_SIZE + length;
 }
 

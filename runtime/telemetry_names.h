@@ -189,12 +189,13 @@
     X(IDEMPOTENCY, "idempotency.looked_up", "count", COUNT, "idempotency", OUTCOME, "hit|new", HAS(OUTCOME), \
       "Submits with an idempotency key, or repeated by their request id: whether the job was there.")
 
-/* X(event): those that come with each request: counted, shown to subscribers, but not kept in the ring, where
+/* X(event): those that come with each request, or with each batch of them: counted, shown to subscribers, but not kept in the ring, where
  * they would push out everything else within a hundredth of a second. */
 #define TELEMETRY_FREQUENT(X) \
     X(HTTP_REQUEST)           \
     X(HTTP_CONNECTION)        \
     X(JOB_TRANSITION)         \
+    X(STORE_COMMIT)           \
     X(WORKER_HEARTBEAT)       \
     X(IDEMPOTENCY)
 

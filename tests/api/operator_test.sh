@@ -82,11 +82,13 @@ check "TOP-029 TOP-031 all others keep theirs" is "$(pids deduper)" "$before"
 check "whoever looks for deaths finds it" died
 check "its restart is counted" has "$(get '/stats/tree?format=text' | grep deduper)" 'killed'
 check "the budget shows it" has "$(get /stats/tree)" '"budget":{"restarts":3,"period_ms":10000,"used":1,"left":2}'
-# Of restarts alone, and as many as are kept: the store commits in the background, and each commit is an event.
+# Of restarts alone, and as many as are kept: what goes on in the background has events, too.
 restarts='/stats/events?event=supervisor.restart&limit=100000'
 events=$(get "$restarts")
 check "the restart is an event" has "$events" '"dimensions":{"supervisor":"root","child":"deduper","reason":"killed"'
 next=$(member next "$events")
+check "what comes with each batch of the store is counted" has "$(get /metrics | grep '^coppice_store_commits_total{outcome="ok"} [1-9]')" commits
+check "and not kept, where it would push out all else" lacks "$(get '/stats/events?event=store.commit&limit=100000')" '"event":"store.commit"'
 check "nothing is newer" has "$(get "$restarts&since=$next")" '{"events":[],"missed":0,"next":"'
 kill_actor bus >/dev/null
 check "what is newer is shown alone" lacks "$(get "$restarts&since=$next")" '"child":"deduper"'

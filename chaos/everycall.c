@@ -38,7 +38,20 @@ enum {
 #define NO_ANSWER UINT32_MAX
 
 /* What there is before. */
-enum before { BARE, NOTHING, JOB, CLAIMED, FAILED, WEBHOOK, WEBHOOK_OFF, SCHEDULE, SCHEDULE_OFF };
+enum before {
+    BARE,
+    NOTHING,
+    KEYED,
+    JOB,
+    CLAIMED,
+    FAILED,
+    PAUSED,
+    PRINCIPAL,
+    WEBHOOK,
+    WEBHOOK_OFF,
+    SCHEDULE,
+    SCHEDULE_OFF
+};
 
 struct deed {
     const char *name;
@@ -50,12 +63,16 @@ struct deed {
     bool later;              /* it is done soon after it was answered */
     bool twice;              /* asked for again it is done again */
     bool same;               /* it leaves the text as it was */
-    const char *look, *text; /* once more than before behind it */
+    bool gone;               /* it takes one away */
+    const char *look, *text; /* once more than before behind it, or once less */
 };
 
 #define X_JOB "{\"work_kind\":\"x.echo\",\"payload\":1,\"idempotency_key\":\"k\"}"
 #define LEASE "\"job_id\":\"{job}\",\"lease_token\":\"{token}\""
 #define HOOK  "{\"url\":\"https://example.com/a\",\"events\":[\"*\"]}"
+#define WHY   "\"reason\":\"a drill\""
+#define REST  "{\"scope\":\"client\",\"client\":\"{client}\"," WHY "}"
+#define WHO   "{\"name\":\"ci-{client}\",\"role\":\"service\",\"projects\":[\"p\"]," WHY "}"
 #define PLAN  "{\"cron\":\"0 0 * * *\",\"name\":\"nightly\",\"work_kind\":\"SUCCESS_FAST\"}"
 
 static const struct deed deeds[] = {
@@ -103,15 +120,31 @@ static const struct deed deeds[] = {
      .look = "/v1/jobs", .text = "\"job_id\""},
     {"schedule delete", SCHEDULE, false, "DELETE", "/v1/schedules/{schedule}", "", 204, .again = 404,
      .look = "/v1/schedules", .text = "\"items\":[]"},
-    {"keys:issue", NOTHING, true, "POST", "/clients/{client}/keys:issue", "{\"reason\":\"a drill\"}", 201,
+    {"keys:issue", NOTHING, true, "POST", "/clients/{client}/keys:issue", "{" WHY "}", 201, .twice = true,
+     .same = true, .look = "operator/clients/{client}", .text = "\"key_id\""},
+    {"key renew", NOTHING, false, "POST", "/v1/clients/{client}/keys/renew", "", 200, .again = 403,
      .twice = true, .same = true, .look = "operator/clients/{client}", .text = "\"key_id\""},
+    {"keys:revoke", KEYED, true, "POST", "/clients/{client}/keys:revoke", "{\"key_id\":\"{key}\"," WHY "}",
+     200, .again = 409, .gone = true, .look = "operator/clients/{client}", .text = "\"key_id\""},
+    {"pause", NOTHING, true, "POST", "/jobs:pause", REST, 200, .look = "operator/jobs/pauses?limit=100",
+     .text = "\"scope\":\"client\""},
+    {"resume", PAUSED, true, "POST", "/jobs:resume", REST, 200, .again = 404, .gone = true,
+     .look = "operator/jobs/pauses?limit=100", .text = "\"scope\":\"client\""},
+    {"principal", NOTHING, true, "POST", "/principals", WHO, 201, .again = 409,
+     .look = "operator/principals?limit=100", .text = "\"role\""},
+    {"principal:rotate", PRINCIPAL, true, "POST", "/principals/ci-{client}:rotate", "{" WHY "}", 200,
+     .twice = true, .same = true, .look = "operator/principals?limit=100", .text = "\"role\""},
+    {"principal:revoke", PRINCIPAL, true, "POST", "/principals/ci-{client}:revoke", "{" WHY "}", 200,
+     .again = 404, .gone = true, .look = "operator/principals?limit=100", .text = "\"role\""},
+    {"signing key", NOTHING, true, "POST", "/keys:rotate", "{" WHY "}", 201, .twice = true, .same = true,
+     .look = "operator/keys", .text = "\"state\":\"active\""},
 };
 enum { DEEDS = sizeof(deeds) / sizeof(*deeds) };
 
 static struct campaign {
     struct host host;
     const char *coppice;
-    char client[64], job[64], token[64], webhook[64], schedule[64];
+    char client[64], key[64], job[64], token[64], webhook[64], schedule[64];
     uint64_t violations, ends, starts;
     uint64_t there, not_there; /* without an answer */
     bool aloud;
@@ -132,11 +165,8 @@ static void fill(const char *text, char *ret, size_t size)
 {
     const struct {
         const char *name, *value;
-    } words[] = {{"{client}", c.client},
-                 {"{job}", c.job},
-                 {"{token}", c.token},
-                 {"{webhook}", c.webhook},
-                 {"{schedule}", c.schedule}};
+    } words[] = {{"{client}", c.client}, {"{key}", c.key},         {"{job}", c.job},
+                 {"{token}", c.token},   {"{webhook}", c.webhook}, {"{schedule}", c.schedule}};
     size_t used = 0;
     while (*text && used + 1 < size) {
         bool found = false;
@@ -188,6 +218,12 @@ static uint32_t look(const struct deed *d)
     return count;
 }
 
+/* What must stand there after it. */
+static uint32_t behind_it(const struct deed *d, uint32_t before)
+{
+    return d->same ? before : d->gone ? before - 1 : before + 1;
+}
+
 static void make_job(void)
 {
     need(ask(false, "POST", "/v1/work:submit", X_JOB) == 202 &&
@@ -213,6 +249,14 @@ static void prepare(enum before before)
              "a client");
     }
     snprintf(c.client, sizeof(c.client), "%s", c.host.client);
+    if (before == KEYED)
+        need(ask(true, "GET", "/clients/{client}", "") == 200 &&
+                 host_field(&c.host, "key_id", c.key, sizeof(c.key)),
+             "its key");
+    if (before == PAUSED)
+        need(ask(true, "POST", "/jobs:pause", REST) == 200, "a pause");
+    if (before == PRINCIPAL)
+        need(ask(true, "POST", "/principals", WHO) == 201, "a principal");
     if (before == JOB)
         make_job();
     if (before == CLAIMED || before == FAILED)
@@ -257,7 +301,7 @@ static bool await(const struct deed *d, uint32_t count)
 /* In the server that was started again. */
 static void judge(const struct deed *d, uint64_t n, int status, uint32_t before)
 {
-    uint32_t after = before + !d->same;
+    uint32_t after = behind_it(d, before);
     if (status && !await(d, after))
         complain(d, n, "it was answered, and isn't there");
     uint32_t now = look(d);
@@ -298,7 +342,8 @@ static bool end_at(const struct deed *d, uint64_t n, uint64_t behind)
     int status = do_it(d);
     if (status && status != d->status)
         complain(d, n, "it isn't answered as it should be");
-    if (status && atomic_load(&b->calls) < atomic_load(&b->end_at) && (!d->later || await(d, before + 1))) {
+    if (status && atomic_load(&b->calls) < atomic_load(&b->end_at) &&
+        (!d->later || await(d, behind_it(d, before)))) {
         atomic_store(&b->end_at, 0);
         if (atomic_load(&b->calls) < atomic_load(&b->end_at) || !host_ended(&c.host, 0, &ended))
             return false;
@@ -312,6 +357,21 @@ static bool end_at(const struct deed *d, uint64_t n, uint64_t behind)
     return true;
 }
 
+/* How many calls it took. */
+static uint64_t end_at_each(const struct deed *d, uint64_t behind)
+{
+    uint64_t n = 1;
+    while (n <= CALLS_MAX && end_at(d, n, behind))
+        n++;
+    return n;
+}
+
+/* That differs by one or two from time to time: the very last one is looked for. */
+static void end_at_the_end(const struct deed *d, uint64_t last, uint32_t try)
+{
+    (void)end_at(d, last > try % 4 ? last - try % 4 : 1, 1);
+}
+
 static void run(const struct deed *d)
 {
     uint64_t ends = c.ends;
@@ -319,11 +379,9 @@ static void run(const struct deed *d)
     start();
     uint64_t last = 1;
     for (uint64_t behind = 0; behind < 2; behind++)
-        for (last = 1; last <= CALLS_MAX && end_at(d, last, behind); last++)
-            ;
-    /* How many calls it takes differs by one or two from time to time: the very last one is looked for. */
+        last = end_at_each(d, behind);
     for (uint32_t i = 0; i < LAST_TRIES && !d->same && !c.there; i++)
-        (void)end_at(d, last > i % 4 ? last - i % 4 : 1, 1);
+        end_at_the_end(d, last, i);
     host_end(&c.host, SIGKILL);
     if (c.ends < ends + 2)
         complain(d, 0, "it never ended the process");
@@ -392,8 +450,9 @@ static bool told_of(struct deed d)
     uint64_t before = c.violations;
     c.aloud = false;
     start();
-    for (uint64_t n = 1; n <= CALLS_MAX && end_at(&d, n, 1); n++)
-        ;
+    uint64_t last = end_at_each(&d, 1);
+    for (uint32_t i = 0; i < LAST_TRIES && c.violations == before; i++)
+        end_at_the_end(&d, last, i);
     host_end(&c.host, SIGKILL);
     c.aloud = true;
     bool told = c.violations > before;

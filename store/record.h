@@ -153,22 +153,25 @@ static inline __attribute__((always_inline)) const uint8_t *record_take(const ui
         FIELDS(RECORD_MEASURE_FIELD)                                                                      \
         return sum;                                                                                       \
     }                                                                                                     \
-    static void NAME##_bytes_put(const void *record, uint8_t *at)                                         \
+    static void NAME##_bytes_put(const void *record, uint8_t *bytes)                                      \
     {                                                                                                     \
         const struct NAME *r = record;                                                                    \
+        uint8_t *at = bytes;                                                                              \
         FIELDS(RECORD_PUT_FIELD)                                                                          \
         (void)at;                                                                                         \
     }                                                                                                     \
-    static bool NAME##_bytes_sound(const uint8_t *at, size_t left, uint8_t version)                       \
+    static bool NAME##_bytes_sound(const uint8_t *bytes, size_t all, uint8_t version)                     \
     {                                                                                                     \
-        size_t size;                                                                                      \
+        const uint8_t *at = bytes;                                                                        \
+        size_t left = all, size;                                                                          \
         (void)version;                                                                                    \
         FIELDS(RECORD_SOUND_FIELD)                                                                        \
         return left == 0;                                                                                 \
     }                                                                                                     \
-    static void NAME##_bytes_take(const uint8_t *at, uint8_t version, void *record)                       \
+    static void NAME##_bytes_take(const uint8_t *bytes, uint8_t version, void *record)                    \
     {                                                                                                     \
         struct NAME *r = record;                                                                          \
+        const uint8_t *at = bytes;                                                                        \
         (void)version;                                                                                    \
         FIELDS(RECORD_TAKE_FIELD)                                                                         \
         (void)at;                                                                                         \

@@ -63,7 +63,7 @@ CODE += -mmemset-strategy=libcall:-1:noalign -mmemcpy-strategy=libcall:-1:noalig
 endif
 
 # What gcc warns of after following values it knows less of with -O1: that is looked at without sanitizers.
-WARN += $(if $(filter -O1,$(OPT)),$(if $(filter gcc,$(COMPILER)),-Wno-format-truncation))
+WARN += $(if $(filter -O1,$(OPT)),$(if $(filter gcc,$(COMPILER)),-Wno-format-truncation -Wno-maybe-uninitialized))
 
 ifeq ($(MODE),asan)
 CODE += -fsanitize=address,undefined -fno-sanitize-recover=all

@@ -590,6 +590,10 @@ static bool is_done(const struct order *o)
 
 static bool finish_one(struct patron *p, struct order *o)
 {
+    if (!o->known && p->crowded && below(p, 2)) {
+        ask_claim(p);
+        return true;
+    }
     if (!o->known) {
         ask_submit(p, o, false);
         return true;
@@ -606,9 +610,23 @@ static bool finish_one(struct patron *p, struct order *o)
     return true;
 }
 
+/* A queue may be full of what only its clients can work on. */
+static bool make_room(struct patron *p)
+{
+    bool may = p->crowded && below(p, 2);
+    for (uint32_t i = 0; i < saga->orders_count && may; i++) {
+        struct order *o = &saga->orders[i];
+        if (o->client == p->client && o->outside && o->lease.attempt && !o->lease.ended)
+            return ask_with_lease(p, DEED_COMPLETE, o), true;
+    }
+    return false;
+}
+
 static bool finish_something(struct patron *p)
 {
     uint32_t count = saga->orders_count, first = count ? below(p, count) : 0;
+    if (make_room(p))
+        return true;
     for (uint32_t i = 0; i < count; i++) {
         struct order *o = &saga->orders[(first + i) % count];
         if (o->client == p->client && !is_done(o))
@@ -707,6 +725,7 @@ static void judge_submit(struct patron *p, int status, const char *body)
     }
     memcpy(o->id, id, sizeof(id));
     o->known = true;
+    p->crowded = false;
 }
 
 static void judge_otherwise(struct patron *p, int status, const char *body)
@@ -1040,6 +1059,7 @@ static void take_trouble(struct patron *p, int status, const char *body)
     if (p->deed == DEED_RETRY)
         p->order->retry_unknown = true;
     bool full = strstr(body, "RFA_EXEC_QUEUE_FULL") || strstr(body, "RATE_LIMITED");
+    p->crowded = p->crowded || strstr(body, "RFA_EXEC_QUEUE_FULL");
     if (full)
         SOMETIMES(SUBMIT_REFUSED);
     else if (status == 504 || strstr(body, "RFA_EXEC_TIMEOUT"))

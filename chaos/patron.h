@@ -119,6 +119,7 @@ struct patron {
     struct order *held_order;
     uint16_t held_attempt;
     bool held_unknown; /* it had no answer */
+    bool crowded;      /* its last submit found the queue full */
     struct order *aim; /* it waits for the end of this one's lease */
     uint32_t pieces;   /* in which its request went out */
     uint32_t request_size, request_sent, answer_size;

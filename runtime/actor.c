@@ -485,7 +485,8 @@ void actor_born(struct scheduler *s, struct actor *a, enum error e, const struct
             }
             for (struct record *r = record_at(s, a->watchers), *next; r; r = next) {
                 next = record_at(s, r->next);
-                if (r->tie.peer == birth->from)
+                /* Promises are among them, and are still to be answered. */
+                if (r->kind == RECORD_WATCHER && r->tie.peer == birth->from)
                     record_free(s, a, &a->watchers, r);
             }
         }

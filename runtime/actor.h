@@ -276,7 +276,8 @@ struct actor_info {
 };
 /* Asks the actor's scheduler (the actor itself needn't be responsive). ERR_NOPROC, ERR_TIMEOUT. */
 enum error actor_inspect(actor_pid pid, struct actor_info *ret_info, uint64_t deadline);
-/* Suspend: it handles nothing more until resumed; its mailbox goes on filling. System messages pass. */
+/* Suspend: it handles nothing more until resumed, or until its parent asks it to end; its mailbox goes on filling. System
+ * messages pass. */
 void actor_suspend(actor_pid pid);
 void actor_resume(actor_pid pid);
 /* Crash: instead of its next step (or of what it waits for, or of going on after its slice) the actor runs `trap` on its

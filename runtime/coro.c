@@ -54,7 +54,7 @@ void coro_controls_reset(void)
 {
     struct coro *coro = coro_self();
     ASSERT(coro != NULL);
-    controls_restore(&coro->pool->controls);
+    controls_reset(&coro->pool->controls);
 }
 
 static size_t depth_note(struct coro_pool *pool, uintptr_t low, uintptr_t top)

@@ -82,9 +82,9 @@ size_t coro_stack_high_water(const struct coro *coro);
 /* Forgets the old mark: from outside for a parked coroutine, or inside by the running one for itself. */
 void coro_stack_paint(struct coro *coro);
 
-/* Inside: puts the floating-point controls back to what they were when the coroutine's pool was created. For
- * whoever recovers from a fault in the middle of somebody else's computation and then goes on in the same
- * coroutine. */
+/* Inside: puts the floating-point controls back to what they were when the coroutine's pool was created, and
+ * empties the x87's stack. For whoever recovers from a fault in the middle of somebody else's computation and
+ * then goes on in the same coroutine. */
 void coro_controls_reset(void);
 
 /* Which implementation this is: "native" or "libdill". */

@@ -37,6 +37,12 @@ TOOLS_INLINE void controls_restore(const struct controls *controls)
     if (__builtin_expect(((mxcsr ^ controls->mxcsr) & ~0x3fu) != 0, 0))
         __asm__ volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(controls->mxcsr), "m"(controls->x87));
 }
+
+/* In the middle of a computation: nobody takes down what it has on the x87's stack, and there is room for eight. */
+TOOLS_INLINE void controls_reset(const struct controls *controls)
+{
+    __asm__ volatile("fninit\n\tfldcw %1\n\tldmxcsr %0" : : "m"(controls->mxcsr), "m"(controls->x87));
+}
 #elif defined __aarch64__
 struct controls {
     uint64_t fpcr;
@@ -54,6 +60,11 @@ TOOLS_INLINE void controls_restore(const struct controls *controls)
     if (__builtin_expect(fpcr != controls->fpcr, 0))
         __asm__ volatile("msr fpcr, %0" : : "r"(controls->fpcr));
 }
+
+TOOLS_INLINE void controls_reset(const struct controls *controls)
+{
+    controls_restore(controls);
+}
 #else
 struct controls {
     char none;
@@ -67,6 +78,11 @@ TOOLS_INLINE void controls_read(struct controls *ret_controls)
 TOOLS_INLINE void controls_restore(const struct controls *controls)
 {
     (void)controls;
+}
+
+TOOLS_INLINE void controls_reset(const struct controls *controls)
+{
+    controls_restore(controls);
 }
 #endif
 

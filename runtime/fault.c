@@ -432,6 +432,9 @@ void fault_thread_begin(struct scheduler *s)
     s->signal_stack = p;
     stack_t stack = {.ss_sp = p, .ss_size = SIGNAL_STACK_SIZE};
     sigaltstack(&stack, NULL);
+    sigset_t mask;
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
+    memcpy(&s->blocked, &mask, sizeof s->blocked);
 }
 
 void fault_thread_end(struct scheduler *s)

@@ -431,6 +431,26 @@ void json_raw(struct json *json, const char *bytes, size_t length)
         json_sink_bytes(json->sink, bytes, length);
 }
 
+void json_foreign(struct json *json, const char *bytes, size_t length)
+{
+    const unsigned char *at = (const unsigned char *)bytes;
+    size_t i = 0;
+
+    if (!value_begin(json))
+        return;
+    while (i < length) {
+        size_t run = i;
+
+        while (run < length && at[run] >= ' ' && at[run] < 0x7f)
+            run++;
+        json_sink_bytes(json->sink, bytes + i, run - i);
+        if (run < length && at[run] < ' ')
+            byte_write(json->sink, ' ');
+        i = run < length && at[run] >= ' ' ? run + special_write(json->sink, at + run, length - run)
+                                           : run + 1;
+    }
+}
+
 enum json_status json_end(struct json *json)
 {
     if (json->depth > 0 || !json->rooted)

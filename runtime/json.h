@@ -93,6 +93,9 @@ void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 /* A complete JSON value, made elsewhere, as it is. */
 void json_raw(struct json *json, const char *bytes, size_t length);
+/* A sound JSON value that somebody else wrote, for a line or a terminal: with spaces for what breaks lines between its tokens, and
+ * what a terminal obeys escaped. It means the same. */
+void json_foreign(struct json *json, const char *bytes, size_t length);
 
 /* Ends a document: JSON_MISUSE if it is not complete. Flushes. The next call may begin another document. */
 enum json_status json_end(struct json *json);

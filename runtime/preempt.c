@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <ucontext.h>
 #include "runtime/scheduler.h"
 
 #define PREEMPT_SIGNAL SIGURG /* ignored by default, and used by nobody for out-of-band data any more */
@@ -42,6 +43,17 @@ struct seen {
     uint64_t turns;
 };
 
+/* Has the signal interrupted the handler of another one? Whoever was parked in there would keep that signal waiting, and blocked,
+ * until his next slice; and for ever if he were ended before it, so that nobody could stop the server with it any more. The
+ * mask tells: a handler has its own signal blocked. The kernel's is 64 bits. */
+static bool in_a_handler(const struct scheduler *s, const void *context)
+{
+    const ucontext_t *u = context;
+    uint64_t blocked;
+    memcpy(&blocked, &u->uc_sigmask, sizeof blocked);
+    return blocked != s->blocked;
+}
+
 /* First signal, on the alternate stack: is this the moment? */
 static void on_preempt(int signal, siginfo_t *info, void *context)
 {
@@ -51,7 +63,7 @@ static void on_preempt(int signal, siginfo_t *info, void *context)
         return;
     if (info->si_code == SI_TIMER && !atomic_load_explicit(&s->running_hog, memory_order_relaxed))
         return; /* the slice it was set for is over */
-    if (!fault_in_actor_code(context))
+    if (!fault_in_actor_code(context) || in_a_handler(s, context))
         return;
     int saved = errno;
     if (!fault_stack_spent(s, context)) {
@@ -61,16 +73,18 @@ static void on_preempt(int signal, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/* Second signal, on the actor's own stack: nothing has run in between. */
+/* Second signal, on the actor's own stack: nothing has run in between; but the process's own signal may have come just then, and
+ * its handler is about to. */
 static void on_park(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
     (void)info;
-    (void)context;
     struct scheduler *s = scheduler_current;
     if (!s || !s->parking) /* somebody else's */
         return;
     s->parking = 0;
+    if (in_a_handler(s, context))
+        return;
     int saved = errno;
     worker_preempted(s);
     errno = saved;

@@ -285,12 +285,16 @@ static void own_bury(struct scheduler *s, struct actor *a, struct record *r)
     release(arg);
 }
 
+/* Not to be switched out in the middle: who is ended there would leave the rest undone, and nobody knows of it any more. */
 void actor_release(uint64_t ref)
 {
     struct scheduler *s = scheduler_enter();
     struct record *r = owned(s, ref);
-    if (r)
-        own_bury(s, s->current, r);
+    if (!r)
+        return;
+    s->matching++;
+    own_bury(s, s->current, r);
+    s->matching--;
 }
 
 void actor_disown(uint64_t ref)

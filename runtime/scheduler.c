@@ -151,7 +151,7 @@ void scheduler_post(struct scheduler *s, actor_pid to, struct message *m)
         s->outbox_oldest = m;
     s->outbox_count++;
     if (!s->simulated && atomic_load_explicit(&s->rt->schedulers[d]->sleeping, memory_order_relaxed))
-        scheduler_flush(s); /* waking takes long enough as it is */
+        s->wake_owed = true;
 }
 
 void scheduler_flush(struct scheduler *s)
@@ -164,6 +164,7 @@ void scheduler_flush(struct scheduler *s)
                           memory_order_relaxed);
     s->outbox_newest = NULL;
     s->outbox_count = 0;
+    s->wake_owed = false;
     inbox_push(s->rt->schedulers[s->outbox_to], newest, s->outbox_oldest);
 }
 
@@ -314,7 +315,8 @@ static void turn(struct scheduler *s)
     }
     s->budget = TURN_DISPATCHES;
     atomic_store_explicit(&s->hurry, false, memory_order_relaxed);
-    while (s->budget && worker_dispatch(s))
+    /* Also among those who have stacks of their own, and yield or are resumed: many short ones are a long turn as well. */
+    while (s->budget && !atomic_load_explicit(&s->hurry, memory_order_relaxed) && worker_dispatch(s))
         ;
     scheduler_flush(s);
     COUNT(s, turns);
@@ -388,7 +390,8 @@ bool actor_listen(uint64_t deadline)
 }
 
 /* While others keep writing to us, looking at the inbox for a moment is cheaper than being woken by the kernel. How long a
- * moment is follows from what happened: a sleep that ended at once says it was too short, a long one that it was wasted. */
+ * moment is follows from what happened: a sleep that ended at once says it was too short, a long one that it was wasted.
+ * Its descriptors are looked at meanwhile: who was just answered asks again before the moment is over. */
 static bool spin(struct scheduler *s)
 {
     if (s->rt->schedulers_count == 1 || s->now - s->last_remote > 4 * SPIN_NS_MAX)
@@ -402,6 +405,10 @@ static bool spin(struct scheduler *s)
         s->now = s->env->now(s->env);
         if (wheel_due(&s->wheel, s->now))
             return true;
+        if (s->watches && s->now - s->last_poll >= SPIN_POLL_NS)
+            poll_descriptors(s, 0);
+        if (!idle(s))
+            return true;
     } while (s->now < end);
     return false;
 }
@@ -414,6 +421,13 @@ static void spin_learn(struct scheduler *s, uint64_t slept_ns)
         s->spin_ns = s->spin_ns / 2 > SPIN_NS_MIN ? s->spin_ns / 2 : SPIN_NS_MIN;
 }
 
+/* Somebody asked for an end, and the wake that came with it may have been taken in by a look at the descriptors. */
+static bool stop_unheard(const struct scheduler *s)
+{
+    return atomic_load(&s->rt->stopping) && !s->stop_told &&
+           pid_scheduler(atomic_load(&s->rt->root)) == s->index;
+}
+
 static void sleep_until_needed(struct scheduler *s)
 {
     if (spin(s)) {
@@ -423,7 +437,7 @@ static void sleep_until_needed(struct scheduler *s)
     bool more = worker_trim(s, WORKERS_KEPT, WORKERS_TRIMMED);
     atomic_store_explicit(&s->sleeping, true, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
-    if (inbox_empty(s) && !atomic_load(&s->rt->ended)) {
+    if (inbox_empty(s) && !atomic_load(&s->rt->ended) && !stop_unheard(s)) {
         COUNT(s, wakes);
         uint64_t began = s->now;
         uint64_t until = wheel_bound(&s->wheel);

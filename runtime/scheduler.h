@@ -284,6 +284,7 @@ struct telemetry_shard;
     (50 * NS_PER_US) /* looks at the inbox this long before it sleeps, while others write to it ... */
 #define SPIN_NS_MAX      (400 * NS_PER_US) /* ... and longer when its sleeps turn out to be short */
 #define SPIN_LOOKS       64                /* at the inbox, between two at the clock */
+#define SPIN_POLL_NS     (10 * NS_PER_US)  /* between two at the descriptors */
 #define SHARE_NS         NS_PER_S          /* how much of a scheduler's time is work is told of so much */
 #define SHARE_UNKNOWN    UINT32_MAX
 #define MEASURE_STACK_NS (10 * NS_PER_MS) /* how often one turn's use of its stack is measured */
@@ -329,6 +330,7 @@ struct scheduler {
     struct message *outbox_newest,
         *outbox_oldest; /* for one destination: a message for another sends these off first */
     uint32_t outbox_to, outbox_count;
+    bool wake_owed; /* it is for a scheduler that sleeps: to be handed over before others get their turn */
     uint64_t measure_at;
     uint64_t last_remote, last_poll, spin_ns;
     uint64_t hog_slice_end; /* since then the others have been served */
@@ -352,6 +354,7 @@ struct scheduler {
     struct fault fault;
     volatile int in_fault;
     volatile int parking; /* the first signal has found the moment right for the second one */
+    uint64_t blocked;     /* signals, as the kernel counts them: its thread's mask outside of handlers */
     void *signal_stack;
     struct env_alarm slice_alarm;
     uint64_t thread; /* pthread_t */
@@ -749,6 +752,13 @@ void scheduler_loop(struct scheduler *s);
 void scheduler_wind_down(struct scheduler *s);                             /* kill and bury all its actors */
 void scheduler_post(struct scheduler *s, actor_pid to, struct message *m); /* to another scheduler; takes m */
 void scheduler_flush(struct scheduler *s);
+/* When an actor has handled a message, or had its turn: what it sent to a scheduler that sleeps is handed over now, because being woken takes long; not
+ * before, so that what was sent in a row arrives together. */
+static inline void scheduler_wake_owed(struct scheduler *s)
+{
+    if (__builtin_expect(s->wake_owed, 0))
+        scheduler_flush(s);
+}
 uint32_t scheduler_busy_ppm(const struct scheduler *s, uint64_t now); /* any thread: see runtime_scheduler */
 bool inbox_empty(struct scheduler *s);
 size_t inbox_drain(struct scheduler *s, size_t count_max);

@@ -111,6 +111,23 @@ static void exit_message(struct scheduler *s, struct actor *a, struct message *m
     mailbox_append(s, a, m);
 }
 
+static void resume_arrives(struct scheduler *s, struct actor *a)
+{
+    a->flags &= (uint16_t)~ACTOR_HELD_BACK;
+    if (a->status == ACTOR_SUSPENDED || (a->status == ACTOR_STARTING && !(a->flags & ACTOR_QUEUED)))
+        run_ready(s, a);
+}
+
+/* As a message. The parent's is an ending: who is suspended can't come to it, and a supervisor may wait for one that it
+ * supervises without limit, so that goes on. */
+static void exit_trapped(struct scheduler *s, struct actor *a, struct message *m, uint64_t tag)
+{
+    bool ends = (a->flags & ACTOR_CHILD) && m->from == a->parent;
+    exit_message(s, a, m, tag);
+    if (ends && a->flags & ACTOR_HELD_BACK)
+        resume_arrives(s, a);
+}
+
 static void exit_arrives(struct scheduler *s, struct actor *a, struct message *m)
 {
     struct signal_exit *x = (struct signal_exit *)(void *)m->payload;
@@ -130,7 +147,7 @@ static void exit_arrives(struct scheduler *s, struct actor *a, struct message *m
         return;
     }
     if (a->flags & ACTOR_TRAPS) {
-        exit_message(s, a, m, tag);
+        exit_trapped(s, a, m, tag);
     } else if (x->reason.kind == REASON_NORMAL && (x->linked || m->from != actor_pid_of(a))) {
         message_give(s, m);
     } else {
@@ -466,13 +483,6 @@ void actor_resume(actor_pid pid)
 {
     struct scheduler *s = scheduler_enter();
     signal_send(s, pid, signal_new(s, SIGNAL_RESUME, 0));
-}
-
-static void resume_arrives(struct scheduler *s, struct actor *a)
-{
-    a->flags &= (uint16_t)~ACTOR_HELD_BACK;
-    if (a->status == ACTOR_SUSPENDED || (a->status == ACTOR_STARTING && !(a->flags & ACTOR_QUEUED)))
-        run_ready(s, a);
 }
 
 /* ---- arrival ---- */

@@ -155,9 +155,10 @@ static bool failed_too_often(struct child *c)
 {
     const struct quarantine_spec *q = &c->plan->quarantine;
     struct child_trouble *t = c->trouble;
-    if (t->failures.period_ns == 0 &&
-        !restart_window_init(&t->failures, q->failures - 1, q->window_ms * NS_PER_MS, NULL))
-        return false;
+    if (t->failures.period_ns == 0) {
+        bool few = restart_window_init(&t->failures, q->failures - 1, q->window_ms * NS_PER_MS, NULL);
+        ASSERT(few); /* it needs no ring */
+    }
     return !restart_window_grant(&t->failures, actor_now()) || t->probation;
 }
 
@@ -206,8 +207,6 @@ static bool back_off(struct supervisor *s, struct child *c, bool lived)
     if (!c->plan->backoff.first_ms || !c->trouble)
         return false;
     uint64_t delay = backoff_delay(c, lived);
-    if (delay == 0)
-        return false;
     if (supervisor_is_group(s))
         children_stop_group(s, group_first(s, c));
     return park(s, c, CHILD_BACKING_OFF, delay);
@@ -250,13 +249,15 @@ static void name_failure(enum error e, struct reason *why)
     *why = reason_with_detail(reason_error((int)e), error_name(e), strlen(error_name(e)));
 }
 
-static void start_failed(struct supervisor *s, struct child *c, const struct reason *why)
+/* Takes the reason: what comes behind it may wait, or end us, and nobody would give its detail back then. */
+static void start_failed(struct supervisor *s, struct child *c, struct reason *why)
 {
     child_ended(s, c, why);
     char text[CHILD_TEXT_MAX];
     reason_format(why, text, sizeof text);
     TELEMETRY(SUPERVISOR_START_ERROR, 1, DIM(SUPERVISOR, supervisor_label(s)), DIM(CHILD, child_label(c)),
               DIM(REASON, text));
+    reason_drop(why);
     if (!quarantine(s, c, true) && !back_off(s, c, false))
         retry_later(s, c);
 }
@@ -497,10 +498,9 @@ _Noreturn static void start_refused(struct supervisor *s, struct child *c, size_
     name_failure(e, &why);
     int used = snprintf(text, sizeof text, "%s: ", plan_id(c->plan));
     used += (int)reason_format(&why, text + used, sizeof text - (size_t)used);
-    r = reason_with_detail(r, text, (size_t)used);
     reason_drop(&why);
-    children_stop_all(s);
-    actor_refuse(r);
+    children_stop_all(s); /* waits: whoever is killed meanwhile holds no detail */
+    actor_refuse(reason_with_detail(r, text, (size_t)used));
 }
 
 static void start_children(struct supervisor *s, const struct supervisor_spec *spec)

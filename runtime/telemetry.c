@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "runtime/actor.h"
 #include "runtime/assert.h"
 #include "runtime/histogram.h"
 #include "runtime/json.h"
@@ -30,6 +31,7 @@
 
 enum {
     RING_WORDS = sizeof(struct telemetry_record) / 8,
+    LABEL_TEXTS_MAX = (TELEMETRY_EVENT_COUNT + TELEMETRY_GAUGE_COUNT) * (TELEMETRY_LABELS_MAX - 1),
     LABEL_PLACES = 2 * TELEMETRY_LABELS_MAX, /* at most half full: a search always ends at a free place */
     LABEL_OTHER = 0,
     WHY_MAX = TELEMETRY_VALUE_MAX + 1,
@@ -39,6 +41,7 @@ STATIC_ASSERT(sizeof(struct telemetry_record) % 8 == 0, "records are copied word
 STATIC_ASSERT(TELEMETRY_DIMENSION_COUNT <= 64, "required dimensions are bits of one word");
 STATIC_ASSERT(TELEMETRY_SUBSCRIBERS_MAX <= 8, "subscribers of an event are bits of one byte");
 STATIC_ASSERT(LABEL_PLACES < 256, "places are bytes");
+STATIC_ASSERT(LABEL_TEXTS_MAX <= UINT16_MAX, "the number of a text fits");
 
 /* The lists as tables. */
 
@@ -163,13 +166,13 @@ struct label_value {
     char text[TELEMETRY_VALUE_MAX + 1];
 };
 
-/* The values seen of one label. Only grows: a value, once it has an index, keeps it. Of one that nobody has used there is no
- * page: "other" isn't written down. */
+/* The values seen of one label. Only grows: a value, once it has an index, keeps it. "other" isn't written down. The texts of all labels
+ * lie behind each other as they come, so that those known at boot take a few pages instead of some for each label. */
 struct labels {
-    _Atomic uint8_t added;                /* beside "other" */
-    _Atomic uint8_t places[LABEL_PLACES]; /* open addressing: index of the value, 0 is free */
-    struct label_value
-        values[TELEMETRY_LABELS_MAX]; /* each written once, before its place and `added`; the first never */
+    const struct label_value *texts;       /* of all labels */
+    _Atomic uint8_t added;                 /* beside "other" */
+    _Atomic uint8_t places[LABEL_PLACES];  /* open addressing: index of the value, 0 is free */
+    uint16_t values[TELEMETRY_LABELS_MAX]; /* numbers of texts, each written before its place and `added` */
 };
 
 struct slot {
@@ -219,6 +222,8 @@ struct telemetry {
         struct labels labels;
         _Atomic int64_t cells[TELEMETRY_LABELS_MAX];
     } gauges[TELEMETRY_GAUGE_COUNT];
+    uint32_t texts_count; /* under the lock */
+    struct label_value texts[LABEL_TEXTS_MAX];
     struct telemetry_shard shards[];
 };
 
@@ -299,8 +304,9 @@ static uint8_t label_find(const struct labels *labels, const char *text, size_t 
     for (;;) {
         uint8_t index = atomic_load_explicit(&labels->places[place], memory_order_acquire);
 
-        if (index == LABEL_OTHER || (labels->values[index].length == length &&
-                                     memcmp(labels->values[index].text, text, length) == 0)) {
+        const struct label_value *value = &labels->texts[labels->values[index]];
+
+        if (index == LABEL_OTHER || (value->length == length && memcmp(value->text, text, length) == 0)) {
             *ret_place = place;
             return index;
         }
@@ -317,39 +323,43 @@ static const struct label_value *label_value(const struct labels *labels, uint32
 {
     static const struct label_value other = {.length = 5, .text = "other"};
 
-    return index == LABEL_OTHER ? &other : &labels->values[index];
+    return index == LABEL_OTHER ? &other : &labels->texts[labels->values[index]];
 }
 
-static void label_store(struct labels *labels, uint8_t index, const char *text, size_t length)
+static void label_store(struct telemetry *t, struct labels *labels, uint8_t index, const char *text,
+                        size_t length)
 {
+    struct label_value *value = &t->texts[t->texts_count];
+
     ASSERT(text != NULL); /* each event requires the dimension of its label */
-    labels->values[index].length = (uint8_t)length;
-    memcpy(labels->values[index].text, text, length);
+    value->length = (uint8_t)length;
+    memcpy(value->text, text, length);
+    labels->values[index] = (uint16_t)t->texts_count++;
 }
 
-static uint8_t label_add(struct labels *labels, pthread_mutex_t *lock, const char *text, size_t length)
+static uint8_t label_add(struct telemetry *t, struct labels *labels, const char *text, size_t length)
 {
     uint32_t place;
     uint8_t index;
 
-    pthread_mutex_lock(lock);
+    pthread_mutex_lock(&t->lock);
     index = label_find(labels, text, length, &place);
     if (index == LABEL_OTHER) {
         uint32_t count = label_count(labels);
 
         if (count < TELEMETRY_LABELS_MAX) {
             index = (uint8_t)count;
-            label_store(labels, index, text, length);
+            label_store(t, labels, index, text, length);
             atomic_store_explicit(&labels->places[place], index, memory_order_release);
             atomic_store_explicit(&labels->added, index, memory_order_release);
         }
     }
-    pthread_mutex_unlock(lock);
+    pthread_mutex_unlock(&t->lock);
     return index;
 }
 
 /* The index of a value, which gets one now if there is room. `length` <= TELEMETRY_VALUE_MAX. */
-static uint8_t label_index(struct labels *labels, pthread_mutex_t *lock, const char *text, size_t length)
+static uint8_t label_index(struct telemetry *t, struct labels *labels, const char *text, size_t length)
 {
     uint32_t place;
     uint8_t index = label_find(labels, text, length, &place);
@@ -358,15 +368,16 @@ static uint8_t label_index(struct labels *labels, pthread_mutex_t *lock, const c
         return index;
     if (length == 5 && memcmp(text, "other", 5) == 0)
         return LABEL_OTHER;
-    return label_add(labels, lock, text, length);
+    return label_add(t, labels, text, length);
 }
 
-static void labels_init(struct labels *labels, pthread_mutex_t *lock, const char *known)
+static void labels_init(struct telemetry *t, struct labels *labels, const char *known)
 {
+    labels->texts = t->texts;
     while (*known != 0) {
         size_t length = strcspn(known, "|");
 
-        label_index(labels, lock, known, length);
+        label_index(t, labels, known, length);
         known += length + (known[length] == '|');
     }
 }
@@ -426,9 +437,11 @@ struct telemetry *telemetry_create(const struct telemetry_options *options)
     pthread_mutex_init(&t->shared_lock, NULL);
     pthread_mutex_init(&t->merge_lock, NULL);
     for (enum telemetry_event i = 0; i < TELEMETRY_EVENT_COUNT; i++) {
-        labels_init(&t->labels[i], &t->lock, events[i].labels);
+        labels_init(t, &t->labels[i], events[i].labels);
         t->known[i] = (uint8_t)(label_count(&t->labels[i]) - 1);
     }
+    for (enum telemetry_gauge i = 0; i < TELEMETRY_GAUGE_COUNT; i++)
+        labels_init(t, &t->gauges[i].labels, "");
     for (uint32_t i = 0; i <= t->shard_count; i++) {
         t->shards[i].telemetry = t;
         t->shards[i].index = i;
@@ -641,7 +654,7 @@ static void shard_count(struct telemetry_shard *shard, enum telemetry_event even
 {
     struct telemetry *t = shard->telemetry;
 
-    shard_add(shard, event, measurement, label_index(&t->labels[event], &t->lock, label, length));
+    shard_add(shard, event, measurement, label_index(t, &t->labels[event], label, length));
 }
 
 static uint64_t wall_of(struct telemetry_shard *shard, uint64_t time)
@@ -690,12 +703,18 @@ static void shard_take(struct telemetry_shard *shard, struct telemetry_record *r
     if (slo_of[event] != 0)
         shard_judge(shard, slo_of[event] - 1u, record);
     record->sequence = 0;
-    if (!frequent[event])
+    if (frequent[event])
+        record->wall = wall_of(shard, record->time); /* for subscribers alone */
+    else
         shard_keep(shard, record);
 }
 
 /* Pairs with telemetry_unsubscribe: it clears the wish and then looks for calls, we announce the call and
- * then look for the wish, all in one total order; so either it waits for us or we do not call. */
+ * then look for the wish, all in one total order; so either it waits for us or we do not call.
+ *
+ * A subscriber is code of above in the middle of ours: of an append to a mailbox, say, whose level has changed. It is
+ * guarded, because an actor that was switched out in it, and ended there, would leave that half done, nobody told on this
+ * thread any more, and whoever unsubscribes waiting. */
 static void record_deliver(struct telemetry *t, const struct telemetry_record *record)
 {
     uint8_t wanted = atomic_load_explicit(&t->wanted[record->event], memory_order_relaxed);
@@ -703,6 +722,7 @@ static void record_deliver(struct telemetry *t, const struct telemetry_record *r
     if (wanted == 0 || delivering)
         return;
     delivering = true;
+    actor_guard_begin();
     for (uint32_t i = 0; i < TELEMETRY_SUBSCRIBERS_MAX; i++) {
         struct subscriber *subscriber = &t->subscribers[i];
 
@@ -713,6 +733,7 @@ static void record_deliver(struct telemetry *t, const struct telemetry_record *r
             subscriber->call(subscriber->context, record);
         atomic_fetch_sub(&subscriber->calls, 1);
     }
+    actor_guard_end();
     delivering = false;
 }
 
@@ -800,7 +821,7 @@ _Atomic int64_t *telemetry_gauge_cell(enum telemetry_gauge gauge, const char *la
     if (t == NULL)
         return NULL;
     length = text_pack(text, label);
-    return &t->gauges[gauge].cells[label_index(&t->gauges[gauge].labels, &t->lock, text, length)];
+    return &t->gauges[gauge].cells[label_index(t, &t->gauges[gauge].labels, text, length)];
 }
 
 void telemetry_gauge_set(enum telemetry_gauge gauge, const char *label, int64_t value)

@@ -203,9 +203,9 @@ static inline void telemetry_filter_add(struct telemetry_filter *filter, enum te
     filter->words[event / 64] |= UINT64_C(1) << (event % 64);
 }
 
-/* Called on the emitting thread, after the record is in the ring. Must not block, and must return (an actor
- * must not end inside it). It may emit; what it emits is counted and recorded but not given to subscribers.
- */
+/* Called on the emitting thread, after the record is in the ring, inside a guarded section: nobody is switched out in it, and
+ * a fault in it ends the process. Must not block, and must return (an actor must not end inside it). It may emit; what it
+ * emits is counted and recorded but not given to subscribers. */
 typedef void (*telemetry_subscriber)(void *context, const struct telemetry_record *record);
 
 /* `filter` NULL: all events. Returns a handle >= 0, or -1 when all places are taken. Any thread. */

@@ -318,8 +318,11 @@ __attribute__((always_inline)) static inline void turn(struct scheduler *s, stru
             break;
         handled++;
         lives = turn_message(s, w, a, m);
+        scheduler_wake_owed(s); /* whom it has written to needn't wait for what it does next */
         if (lives && __builtin_expect(a->flags & ACTOR_HELD_BACK, 0)) /* it has suspended itself */
             break;
+        if (__builtin_expect(atomic_load_explicit(&s->hurry, memory_order_relaxed), 0))
+            break; /* each within its slice, but together they keep the others waiting */
     }
     count_handled(s, handled);
     if (!lives)
@@ -385,6 +388,7 @@ __attribute__((noinline)) static void worker_loop(struct scheduler *s, struct wo
                 turn_measured(s, w, a);
             else
                 turn(s, w, a);
+            scheduler_wake_owed(s);
             continue;
         }
         ASSERT(w->canary == WORKER_CANARY && w->canary_end == WORKER_CANARY); /* who hasn't waited, too */
@@ -573,6 +577,7 @@ bool worker_dispatch(struct scheduler *s)
     } else {
         served = run_on_worker(s, a);
     }
+    scheduler_wake_owed(s);
     atomic_store_explicit(&s->running, false, memory_order_relaxed);
     if (hog) {
         preempt_slice_ends(s);

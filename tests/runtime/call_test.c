@@ -183,6 +183,44 @@ static void unanswered(void)
     TEST_CHECK(!mail());
 }
 
+/* Whoever gave a start up may call the newcomer before that one hears of it: when it ends in its init then, that is an answer, too,
+ * and not only the start's. */
+static enum actor_step defer_in_init(void *state, const void *args, size_t size)
+{
+    (void)state;
+    (void)args;
+    (void)size;
+    actor_defer(actor_receive(NULL, NULL, DEADLINE_NONE));
+    (void)actor_receive(NULL, NULL, DEADLINE_NONE);
+    return ACTOR_CONTINUE;
+}
+static const struct actor_class slow_class = {.name = "slow", .init = defer_in_init, .handle = doll_handle};
+
+static void given_up(void)
+{
+    for (int i = 0; i < 20; i++) {
+        struct spawn_options o = {.class = &slow_class, .name = "slow", .scheduler = anywhere()};
+        struct start_result r;
+        actor_pid pid = 0;
+        TEST_CHECK(actor_start(&o, &r, actor_now()) == ERR_TIMEOUT);
+        for (int tries = 0; tries < 10 && !pid; tries++) {
+            actor_yield();
+            pid = actor_whereis("slow");
+        }
+        if (pid) {
+            enum error e = actor_call(pid, message_new(ASK, 8), NULL, actor_deadline_ms(1000));
+            TEST_CHECK_(e == ERR_DOWN || e == ERR_NOPROC, "%s", error_name(e));
+        }
+        settle();
+        TEST_CHECK(!actor_whereis("slow"));
+    }
+}
+
+static void test_given_up(void)
+{
+    node_sim(given_up);
+}
+
 static void test_unanswered(void)
 {
     node_sim(unanswered);
@@ -497,6 +535,7 @@ TEST_LIST
 = {
     {"answered: once, by whoever it was passed on to, by its own block", test_answered},
     {"unanswered: forgotten, freed, passed on to the dead, crashed", test_unanswered},
+    {"unanswered by who was started in vain", test_given_up},
     {"a call's block used for something else answers the call", test_reused},
     {"deferred and kept calls; death answers them", test_deferring},
     {"deferred for one that has died", test_deferred_for_the_dead},

@@ -3,8 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "runtime/env.h"
 
@@ -141,6 +147,55 @@ static void test_many_events(void)
     env->poller_close(p);
 }
 
+/* ---- a filter of system calls that doesn't know the newest ones ---- */
+
+static bool refuse_fine_waits(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_pwait2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof rules / sizeof *rules, .filter = rules};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+enum { WAITED, TOO_EARLY, DEAF, NO_FILTER };
+
+/* It waits until its deadline, not at all in vain, and hears of descriptors. */
+static int wait_filtered(void)
+{
+    struct env *env = env_real();
+    struct poller *p = env->poller_open(env);
+    struct env_event events[4];
+    int fds[2];
+    if (!p || pipe2(fds, O_CLOEXEC) != 0 || env->poller_arm(p, fds[0], WATCH_READ, false, 17) != 0)
+        return DEAF;
+    if (!refuse_fine_waits())
+        return NO_FILTER;
+    uint64_t until = env->now(env) + 2 * NS_PER_MS;
+    if (env->poller_wait(p, events, 4, until) != 0 || env->now(env) < until)
+        return TOO_EARLY;
+    if (write(fds[1], "x", 1) != 1)
+        return DEAF;
+    return env->poller_wait(p, events, 4, env->now(env) + NS_PER_S) == 1 ? WAITED : DEAF;
+}
+
+static void test_filtered(void)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(wait_filtered());
+    TEST_CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+    if (WEXITSTATUS(status) == NO_FILTER)
+        TEST_MSG("no filter can be had here");
+    else
+        TEST_CHECK_(WEXITSTATUS(status) == WAITED, "%d", WEXITSTATUS(status));
+}
+
 /* A wake that comes before, while or after it goes to sleep ends the wait: ten thousand times, without a sleep between. */
 struct wakes {
     struct poller *poller;
@@ -184,6 +239,7 @@ TEST_LIST
     {"chance of several threads", test_random_of_threads},
     {"the poller: edges, one shots, hang-ups, deadlines", test_poller},
     {"more events than fit", test_many_events},
+    {"a filter that refuses to wait finely", test_filtered},
     {"no wake is lost", test_wakes},
     {NULL, NULL},
 };

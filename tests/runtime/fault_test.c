@@ -487,7 +487,8 @@ PLAIN static void crash_strangely(void *arg)
     (void)arg;
 #if defined(__x86_64__)
     __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x6000); /* towards zero */
-    __asm__ volatile("std\n\tmovl $1, 0" : : : "memory");      /* the direction flag, too */
+    /* the direction flag, too, and a long double that was being computed */
+    __asm__ volatile("fld1\n\tstd\n\tmovl $1, 0" : : : "memory");
 #else
     write_null(arg);
 #endif
@@ -503,7 +504,8 @@ PLAIN static void look(void *arg)
     odd |= (flags & 0x400) || (__builtin_ia32_stmxcsr() & 0x6000);
 #endif
     volatile double x = 1, y = 3;
-    odd |= x / y * y != 1;
+    volatile long double z = 1;
+    odd |= x / y * y != 1 || z + 2 != 3;
 }
 
 static void processor(void)

@@ -131,6 +131,20 @@ static void test_strings_are_escaped(void)
     expect(JSON_OK, "{\"a\\\"\\n\":1}");
 }
 
+/* A value that somebody else wrote means the same, on one line that no terminal obeys. */
+static void test_foreign_values_are_tamed(void)
+{
+    static const char text[] =
+        "{\n\t\"a\xc2\x9b\":\r[\"\\u001b\x7f\xc3\xa9\xc2\x80\xc2\xa0\", \"\xe2\x80\xa8\"]}";
+
+    begin();
+    json_array_begin(&json);
+    json_foreign(&json, text, sizeof(text) - 1);
+    json_foreign(&json, "7", 1);
+    json_array_end(&json);
+    expect(JSON_OK, "[{  \"a\\u009b\": [\"\\u001b\\u007f\xc3\xa9\\u0080\xc2\xa0\", \"\\u2028\"]},7]");
+}
+
 static void test_valid_utf8_is_kept(void)
 {
     static const char text[] =
@@ -389,6 +403,7 @@ TEST_LIST
     {"decimals_are_exact", test_decimals_are_exact},
     {"doubles_read_back_as_the_same_number", test_doubles_read_back_as_the_same_number},
     {"strings_are_escaped", test_strings_are_escaped},
+    {"foreign_values_are_tamed", test_foreign_values_are_tamed},
     {"valid_utf8_is_kept", test_valid_utf8_is_kept},
     {"invalid_utf8_becomes_the_replacement_character", test_invalid_utf8_becomes_the_replacement_character},
     {"each_byte_at_each_place", test_each_byte_at_each_place},

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "runtime/scheduler.h"
+#include "runtime/telemetry.h"
 
 /* The sanitizers know nothing of a stack that is left inside a signal handler: runtime.c starts no monitor in such builds,
  * and what computes without end would never be switched out. Only what needs no signal is tested there. */
@@ -135,16 +136,22 @@ static void overrun(void)
     struct reason stop = reason_with_detail(reason_of(REASON_SHUTDOWN), "detail", 6);
     TEST_CHECK(actor_stop(pid, stop, &why, DEADLINE_NONE) == OK && why.kind == REASON_OVERRUN &&
                terminated == 1);
-    pid = spawn(&runaway_class, SPAWN_HERE);
     actor_pid hog = doll(SPAWN_HERE);
     tell(hog, endless, (void *)(uintptr_t)&counters[1]);
-    tell(pid, yields_for_long, (void *)(uintptr_t)&counters[0]);
-    TEST_CHECK(actor_call(pid, message_new(ASK, 0), NULL, DEADLINE_NONE) == OK);
+    /* Where a host takes a CPU away, a thread's clock may go on: then 7 ms were more than its budget. Not each time. */
+    unsigned tries = 0;
+    enum error e;
+    do {
+        pid = spawn(&runaway_class, SPAWN_HERE);
+        tell(pid, yields_for_long, (void *)(uintptr_t)&counters[0]);
+        e = actor_call(pid, message_new(ASK, 0), NULL, DEADLINE_NONE);
+    } while (e && ++tries < 100);
+    TEST_CHECK(e == OK);
     kill_and_wait(pid);
     kill_and_wait(hog);
     struct runtime_stats stats;
     runtime_stats(node_runtime, &stats);
-    TEST_CHECK(stats.overruns == 2);
+    TEST_CHECK(stats.overruns == 2 + tries);
 }
 
 static void test_overrun(void)
@@ -198,10 +205,14 @@ static void stops(void)
     TEST_CHECK(write(stopper[1], "", 1) == 1);
     TEST_CHECK(actor_wait_fd(stopped[0], WATCH_READ, DEADLINE_NONE) == OK);
     atomic_store(&enough, true);
-    TEST_CHECK(actor_call(hog, message_new(ASK, 8), NULL, DEADLINE_NONE) == OK);
+    enum error answered = actor_call(hog, message_new(ASK, 8), NULL, DEADLINE_NONE);
     struct runtime_stats stats;
     runtime_stats(node_runtime, &stats);
-    TEST_CHECK(stats.overruns == 0);
+    /* Where nobody lets the stopper run, the hog may have computed for so long indeed: it is on this thread. */
+    if (env_thread_computed() < stopped_class.runaway_ns)
+        TEST_CHECK(answered == OK && stats.overruns == 0);
+    if (stats.overruns)
+        return;
     uint64_t ref = actor_monitor(hog, 0);
     tell(hog, endless, (void *)(uintptr_t)&counters[0]);
     TEST_CHECK(down(ref).kind == REASON_OVERRUN);
@@ -237,11 +248,21 @@ __attribute__((noinline)) static double compute(double seed, unsigned rounds)
 }
 
 #define ROUNDS 3000000u
+static uint64_t preempted_before;
+static bool often_enough(void)
+{
+    return preemptions() - preempted_before > 4;
+}
+
 static void compute_sum(void *arg)
 {
     double *sum = arg;
     errno = 4242;
-    *sum = compute((double)(sum - sums), ROUNDS);
+    do {
+        double again = compute((double)(sum - sums), ROUNDS);
+        spoiled += *sum != 0 && again != *sum;
+        *sum = again;
+    } while (!often_enough());
     spoiled += errno != 4242;
 }
 
@@ -274,8 +295,10 @@ static void compute_upward(void *arg)
     (void)arg;
     volatile double third = 0;
     round_upward(true);
-    for (unsigned i = 0; i < ROUNDS; i++)
-        third = 1.0 / (third * 0 + 3.0);
+    do
+        for (unsigned i = 0; i < ROUNDS; i++)
+            third = 1.0 / (third * 0 + 3.0);
+    while (!often_enough());
     spoiled += !rounds_upward() || third * 3 < 1.0;
     round_upward(false);
 }
@@ -289,7 +312,7 @@ static void look_at_rounding(void *arg)
 static void registers(void)
 {
     actor_pid pids[4];
-    uint64_t before = preemptions();
+    preempted_before = preemptions();
     spoiled = 0;
     for (int i = 0; i < 3; i++) {
         pids[i] = doll(SPAWN_HERE);
@@ -304,7 +327,7 @@ static void registers(void)
     }
     for (int i = 0; i < 4; i++)
         TEST_CHECK(actor_call(pids[i], message_new(ASK, 0), NULL, DEADLINE_NONE) == OK);
-    TEST_CHECK(preemptions() - before > 4);
+    TEST_CHECK(often_enough());
 }
 
 static void test_registers(void)
@@ -328,9 +351,9 @@ static void run_other(void *arg)
 static void guarded(void *arg)
 {
     struct env *env = env_real();
+    actor_guard_begin();
+    actor_guard_begin();
     uint64_t before = preemptions();
-    actor_guard_begin();
-    actor_guard_begin();
     unsigned ran = others_ran;
     for (uint64_t end = env->now(env) + 20 * NS_PER_MS; env->now(env) < end;)
         for (int i = 0; i < 10000; i++)
@@ -342,7 +365,8 @@ static void guarded(void *arg)
     TEST_CHECK(preemptions() == before && others_ran == ran);
     actor_guard_end();
     while (preemptions() == before) /* and afterwards again */
-        ++*(volatile uint64_t *)arg;
+        for (int i = 0; i < 10000; i++)
+            ++*(volatile uint64_t *)arg;
 }
 
 static bool slow_match(const struct message *m, void *arg)
@@ -354,6 +378,111 @@ static bool slow_match(const struct message *m, void *arg)
             ++*(volatile uint64_t *)arg;
     TEST_CHECK(preemptions() == before);
     return m->type == NOTE;
+}
+
+/* ---- not inside what the runtime calls in the middle of its own work ---- */
+
+static uint64_t cut_off; /* how often somebody was switched out there */
+static unsigned told;
+
+static void for_20_ms(void)
+{
+    uint64_t before = preemptions();
+    for (uint64_t end = env_thread_computed() + 20 * NS_PER_MS; env_thread_computed() < end;)
+        for (int i = 0; i < 10000; i++)
+            ++*(volatile uint64_t *)&counters[0];
+    cut_off += preemptions() - before;
+}
+
+static void slow_subscriber(void *context, const struct telemetry_record *record)
+{
+    (void)context;
+    (void)record;
+    told++;
+    for_20_ms();
+}
+
+static void emit(void *arg)
+{
+    (void)arg;
+    TELEMETRY(MESSAGE_UNKNOWN, 1, DIM(CLASS, "doll"));
+}
+
+static void slow_release(void *arg)
+{
+    ++*(unsigned *)arg;
+    for_20_ms();
+    ++*(unsigned *)arg;
+}
+
+static void release_slowly(void *arg)
+{
+    actor_release(actor_own(slow_release, arg));
+}
+
+/* Told to do it, and killed in the middle of it, if there is one. */
+static void do_and_die(void (*run)(void *arg), void *arg)
+{
+    actor_pid pid = doll(SPAWN_HERE);
+    tell(pid, run, arg);
+    actor_yield();
+    kill_and_wait(pid);
+}
+
+/* The process's own signals are handled wherever they find the thread. */
+static void slow_handler(int signal)
+{
+    (void)signal;
+    for_20_ms(); /* the first of the runtime's two signals comes here ... */
+    uint64_t before = preemptions();
+    node_runtime->schedulers[0]->parking = 1; /* ... or has just been here, and the second one comes */
+    raise(SIGRTMIN + 5);
+    cut_off += preemptions() - before;
+}
+
+static void signal_yourself(void *arg)
+{
+    (void)arg;
+    raise(SIGUSR1);
+}
+
+static void handles(void)
+{
+    struct sigaction action = {.sa_handler = slow_handler}, was;
+    sigset_t blocked;
+    cut_off = 0;
+    sigaction(SIGUSR1, &action, &was);
+    do_and_die(signal_yourself, NULL);
+    sigaction(SIGUSR1, &was, NULL);
+    TEST_CHECK(cut_off == 0);
+    TEST_CHECK(pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && !sigismember(&blocked, SIGUSR1));
+}
+
+static void test_handles(void)
+{
+    SKIP_IF_SANITIZED();
+    TEST_CHECK(node_real(1, handles) == 0);
+}
+
+static void called_back(void)
+{
+    struct telemetry_filter filter = {{0}};
+    unsigned released = 0;
+    telemetry_filter_add(&filter, TELEMETRY_MESSAGE_UNKNOWN);
+    int handle = telemetry_subscribe(runtime_telemetry(node_runtime), &filter, slow_subscriber, NULL);
+    cut_off = told = 0;
+    do_and_die(emit, NULL);
+    emit(NULL); /* nobody was left in it */
+    TEST_CHECK(told == 2 && cut_off == 0);
+    telemetry_unsubscribe(runtime_telemetry(node_runtime), handle);
+    do_and_die(release_slowly, &released);
+    TEST_CHECK(released == 2 && cut_off == 0);
+}
+
+static void test_called_back(void)
+{
+    SKIP_IF_SANITIZED();
+    TEST_CHECK(node_real(1, called_back) == 0);
 }
 
 static void guards(void)
@@ -379,14 +508,24 @@ static void test_guards(void)
 
 /* ---- the class's own slice ---- */
 
+/* A slice is of the clock: for as long as this one no machine stands still. */
 static const struct actor_class patient_class = {
-    .name = "patient", .handle = doll_handle, .slice_ns = NS_PER_S, .runaway_ns = DEADLINE_NONE};
+    .name = "patient", .handle = doll_handle, .slice_ns = 3600 * NS_PER_S, .runaway_ns = DEADLINE_NONE};
 
 static void for_30_ms(void *arg)
 {
-    struct env *env = env_real();
-    for (uint64_t end = env->now(env) + 30 * NS_PER_MS; env->now(env) < end;)
+    uint64_t before = preemptions(); /* the root may have been, too */
+    for (uint64_t end = env_thread_computed() + 30 * NS_PER_MS; env_thread_computed() < end;)
         for (int i = 0; i < 10000; i++)
+            ++*(volatile uint64_t *)arg;
+    TEST_CHECK(preemptions() == before);
+}
+
+static void until_preempted(void *arg)
+{
+    uint64_t before = preemptions();
+    while (preemptions() == before)
+        for (int i = 0; i < 10000; i++) /* nearly all of it here: in the runtime nobody is preempted */
             ++*(volatile uint64_t *)arg;
 }
 
@@ -395,10 +534,8 @@ static void slices(void)
     actor_pid patient = spawn(&patient_class, SPAWN_HERE), common = doll(SPAWN_HERE);
     tell(patient, for_30_ms, (void *)(uintptr_t)&counters[0]);
     TEST_CHECK(actor_call(patient, message_new(ASK, 0), NULL, DEADLINE_NONE) == OK);
-    TEST_CHECK(preemptions() == 0);
-    tell(common, for_30_ms, (void *)(uintptr_t)&counters[0]);
+    tell(common, until_preempted, (void *)(uintptr_t)&counters[0]);
     TEST_CHECK(actor_call(common, message_new(ASK, 0), NULL, DEADLINE_NONE) == OK);
-    TEST_CHECK(preemptions() > 0);
     kill_and_wait(patient);
     kill_and_wait(common);
 }
@@ -407,6 +544,85 @@ static void test_slices(void)
 {
     SKIP_IF_SANITIZED();
     TEST_CHECK(node_real(1, slices) == 0);
+}
+
+/* ---- many yields, or messages, are a long turn ---- */
+
+enum { YIELDS = 8 * TURN_DISPATCHES };
+
+static uint64_t yields_of_a_turn; /* on average */
+
+/* Half a millisecond between two: a turn that took as many of them as it may would keep the inbox waiting for 64 ms. */
+static void yields_and_yields(void *arg)
+{
+    const struct scheduler *s = node_runtime->schedulers[0];
+    uint64_t turns = s->turns;
+    for (int i = 0; i < YIELDS; i++) {
+        uint64_t end = env_thread_computed() + NS_PER_MS / 2;
+        while (env_thread_computed() < end)
+            for (int k = 0; k < 1000; k++)
+                ++*(volatile uint64_t *)arg;
+        actor_yield();
+    }
+    yields_of_a_turn = YIELDS / (s->turns - turns);
+}
+
+enum { PILE = TURN_MESSAGES };
+static uint64_t pile_began; /* in turns */
+
+/* Half a millisecond each, so nobody is switched out: one turn for all of them would keep the others waiting for 32 ms. */
+static void piece(void *arg)
+{
+    uint64_t end = env_thread_computed() + NS_PER_MS / 2;
+    if (!pile_began)
+        pile_began = node_runtime->schedulers[0]->turns;
+    while (env_thread_computed() < end)
+        for (int k = 0; k < 1000; k++)
+            ++*(volatile uint64_t *)arg;
+}
+
+static uint64_t turns_of_pile(actor_pid pid)
+{
+    pile_began = 0;
+    for (int i = 0; i < PILE; i++)
+        tell(pid, piece, (void *)(uintptr_t)&counters[0]);
+    TEST_CHECK(actor_call(pid, message_new(ASK, 0), NULL, DEADLINE_NONE) == OK);
+    return node_runtime->schedulers[0]->turns - pile_began;
+}
+
+static void pile(void)
+{
+    actor_pid pid = doll(SPAWN_HERE);
+    uint64_t turns = 0;
+    for (unsigned tries = 20; tries > 0 && turns < 4; tries--) /* the monitor has to be let run, too */
+        turns = turns_of_pile(pid);
+    TEST_CHECK_(turns >= 4, "%llu turns", (unsigned long long)turns);
+    kill_and_wait(pid);
+}
+
+static void hurries(void)
+{
+    actor_pid pid = doll(SPAWN_HERE);
+    unsigned tries = 20; /* the monitor has to be let run, too */
+    do {
+        tell(pid, yields_and_yields, (void *)(uintptr_t)&counters[0]);
+        TEST_CHECK(actor_call(pid, message_new(ASK, 0), NULL, DEADLINE_NONE) == OK);
+    } while (yields_of_a_turn > TURN_DISPATCHES / 4 && --tries);
+    TEST_CHECK(yields_of_a_turn <= TURN_DISPATCHES / 4);
+    TEST_MSG("%llu yields a turn", (unsigned long long)yields_of_a_turn);
+    kill_and_wait(pid);
+}
+
+static void test_hurries(void)
+{
+    SKIP_IF_SANITIZED();
+    TEST_CHECK(node_real(1, hurries) == 0);
+}
+
+static void test_pile(void)
+{
+    SKIP_IF_SANITIZED();
+    TEST_CHECK(node_real(1, pile) == 0);
 }
 
 /* ---- suspended, stopped ---- */
@@ -443,11 +659,21 @@ static void test_suspended(void)
 }
 
 /* A stray signal of the second kind, from anywhere, parks nobody. */
-static void stray(void)
+static void raise_a_hundred(void *arg)
 {
+    (void)arg;
+    uint64_t before = preemptions();
     for (int i = 0; i < 100; i++)
         raise(SIGRTMIN + 5);
-    TEST_CHECK(preemptions() == 0);
+    TEST_CHECK(preemptions() == before);
+}
+
+static void stray(void)
+{
+    actor_pid patient = spawn(&patient_class, SPAWN_HERE);
+    tell(patient, raise_a_hundred, NULL);
+    TEST_CHECK(actor_call(patient, message_new(ASK, 0), NULL, DEADLINE_NONE) == OK);
+    kill_and_wait(patient);
     kill(getpid(), SIGRTMIN + 5);
     raise(SIGURG);
 }
@@ -515,7 +741,11 @@ TEST_LIST
     {"stopped and continued, nobody has computed for too long", test_stops},
     {"registers, errno and rounding survive", test_registers},
     {"not in guarded sections, not while matching", test_guards},
+    {"not in subscribers, not while releasing", test_called_back},
+    {"not in the handler of another signal", test_handles},
     {"the class's own slice", test_slices},
+    {"who yields again and again keeps no inbox waiting", test_hurries},
+    {"who has many messages keeps nobody waiting", test_pile},
     {"suspended, and left behind", test_suspended},
     {"stray signals", test_stray},
     {"linkage stubs are not actor code", test_linkage_stubs},

@@ -200,6 +200,22 @@ static void watch_sockets(void)
     close(pair[0]);
 }
 
+/* Who waits to write, to another side that takes nothing and has said all that it has to say, waits for his time: a half that is
+ * closed makes no room. */
+static void write_to_a_closed_half(void)
+{
+    static const char bytes[4096];
+    TEST_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
+    while (write(pair[0], bytes, sizeof bytes) > 0) {
+    }
+    TEST_CHECK(errno == EAGAIN && shutdown(pair[1], SHUT_WR) == 0);
+    TEST_CHECK(actor_wait_fd(pair[0], WATCH_READ, DEADLINE_NONE) == OK);
+    TEST_CHECK(actor_wait_fd(pair[0], WATCH_WRITE, actor_deadline_ms(50)) == ERR_TIMEOUT);
+    close(pair[1]); /* but one that has gone altogether is news to him */
+    TEST_CHECK(actor_wait_fd(pair[0], WATCH_WRITE, DEADLINE_NONE) == OK);
+    close(pair[0]);
+}
+
 /* Two actors that never rest, on two schedulers, while a third waits for its descriptor: it must get its turn. */
 static actor_pid partner[2];
 static atomic_bool over;
@@ -272,6 +288,7 @@ static void test_descriptors(void)
     TEST_CHECK(node_real(1, wait_on_pipes) == 0);
     TEST_CHECK(node_real(2, wait_on_pipes) == 0);
     TEST_CHECK(node_real(1, watch_sockets) == 0);
+    TEST_CHECK(node_real(1, write_to_a_closed_half) == 0);
     TEST_CHECK(node_real(1, watches_go) == 0);
     TEST_CHECK(node_real(2, watches_go) == 0);
 }

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include "runtime/scheduler.h"
@@ -339,6 +340,54 @@ static void test_stop_while_busy(void)
     }
 }
 
+/* Stopped in the moment in which the root's scheduler looks at its inbox and its descriptors before it sleeps: the wake may be taken in
+ * by that look. One that is slept over leaves the test waiting for ever. */
+static int pipe_ends[2];
+static enum actor_step glancing(void *state)
+{
+    (void)state;
+    actor_pid d = doll(SPAWN_ON(1));
+    EXPECT(actor_watch(pipe_ends[0], EPOLLIN) != 0);
+    for (uint64_t i = 0; i < 5; i++) /* somebody writes to us: it will look for a while */
+        EXPECT(actor_call(d, message_of(ASK, &i, sizeof i), NULL, DEADLINE_NONE) == OK);
+    steps++;
+    return ACTOR_CONTINUE;
+}
+static void *stop_soon(void *arg)
+{
+    struct timespec t;
+    while (steps < 1)
+        sched_yield();
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    uint64_t until = (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec + *(uint64_t *)arg;
+    do
+        clock_gettime(CLOCK_MONOTONIC, &t);
+    while ((uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec < until);
+    runtime_stop(rt);
+    return NULL;
+}
+
+static void test_stop_while_looking(void)
+{
+    static const struct actor_class class = {
+        .name = "glancing", .init = root_init, .proceed = glancing, .handle = doll_handle};
+    TEST_ASSERT(pipe(pipe_ends) == 0);
+    for (uint64_t i = 0; i < (SANITIZED ? 40 : 400); i++) {
+        pthread_t thread;
+        uint64_t after = i % 100 * NS_PER_US;
+        steps = 0;
+        rt = runtime_create(&(struct runtime_options){.schedulers = 2, .actors_max = 100}, NULL, 0);
+        TEST_CHECK(runtime_spawn(rt, &(struct spawn_options){.class = &class, .scheduler = SPAWN_ON(0)},
+                                 NULL) == OK);
+        TEST_CHECK(pthread_create(&thread, NULL, stop_soon, &after) == 0);
+        TEST_CHECK(runtime_run(rt) == 0);
+        pthread_join(thread, NULL);
+        runtime_destroy(rt);
+    }
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
 /* ---- spawning from outside ---- */
 
 static void test_spawn(void)
@@ -528,6 +577,7 @@ TEST_LIST
     {"the root's end is the exit status", test_endings},
     {"stopped once, twice, before, by a signal", test_stop},
     {"stopped for good while everybody is busy", test_stop_while_busy},
+    {"stopped while it looks for what may come before it sleeps", test_stop_while_looking},
     {"spawning from outside", test_spawn},
     {"dedicated schedulers take whom they are meant for", test_dedicated},
     {"abandoned: one line, a status, and nobody is asked to end", test_abandon},

@@ -45,6 +45,50 @@ static void timers_and_messages(void)
     gone(d);
 }
 
+/* ---- who has written to a sleeper, and has more to do ---- */
+
+static _Atomic bool heard;
+static enum actor_step sleeper_handle(void *state, struct message *m)
+{
+    (void)state, (void)m;
+    heard = true;
+    return ACTOR_CONTINUE;
+}
+static const struct actor_class sleeper_class = {.name = "sleeper", .handle = sleeper_handle};
+
+static void write_to_a_sleeper(void *arg)
+{
+    struct scheduler *other = scheduler_current->rt->schedulers[1];
+    while (!atomic_load(&other->sleeping))
+        sched_yield();
+    EXPECT(actor_cast(*(actor_pid *)arg, NOTE, NULL, 0) == OK);
+}
+
+/* The next message of the same turn, which isn't over before the first one's effect has been there. */
+static void wait_for_what_was_written(void *arg)
+{
+    (void)arg;
+    uint64_t until = actor_clock() + 10 * NS_PER_S;
+    actor_guard_begin(); /* as a commit does: nobody else runs here */
+    while (!heard && actor_clock() < until)
+        sched_yield();
+    actor_guard_end();
+    EXPECT(heard);
+}
+
+static void written_while_there_is_more_to_do(void)
+{
+    actor_pid sleeper = spawn(&sleeper_class, SPAWN_ON(1)), d = doll(SPAWN_ON(0));
+    for (int i = 0; i < 20; i++) {
+        heard = false;
+        tell(d, write_to_a_sleeper, &sleeper);
+        tell(d, wait_for_what_was_written, NULL);
+        EXPECT(actor_call(d, message_new(ASK, 0), NULL, DEADLINE_NONE) == OK);
+    }
+    gone(d);
+    gone(sleeper);
+}
+
 /* ---- many in flight, both ways ---- */
 
 static actor_pid peers[8];
@@ -373,6 +417,10 @@ static void run(void (*body)(void))
     TEST_CHECK(node_real(2, body) == 0);
 }
 
+static void test_written_while_there_is_more_to_do(void)
+{
+    run(written_while_there_is_more_to_do);
+}
 static void test_pingpong(void)
 {
     run(pingpong);
@@ -414,6 +462,7 @@ TEST_LIST
 = {
     {"no wake-up is lost between two schedulers", test_pingpong},
     {"nor between a timer and a message", test_timers_and_messages},
+    {"who was written to doesn't wait for the writer's next message", test_written_while_there_is_more_to_do},
     {"calls both ways", test_calls},
     {"order per sender", test_order},
     {"messages of foreign threads", test_posted},

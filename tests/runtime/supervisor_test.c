@@ -1413,6 +1413,38 @@ static void test_killed(void)
     simulate_many(killed_body);
 }
 
+/* Asked to end by its parent, a suspended one ends as any other: nobody waits for it without limit. */
+static void suspended_body(void)
+{
+    static struct plan plan = {.number = 0, .end_ms = 100};
+    struct child_spec leaf = {.id = "leaf", .class = &trapper_class, .args = &plan, .args_size = sizeof plan};
+    struct supervisor_spec inner = {.name = "inner", .children = &leaf, .children_count = 1};
+    unsigned char args[SUPERVISOR_ARGS_MAX];
+    actor_pid sup = start(
+        &(struct supervisor_spec){.children = &(struct child_spec){.id = "inner",
+                                                                   .class = &supervisor_class,
+                                                                   .args = args,
+                                                                   .args_size = supervisor_args(&inner, args),
+                                                                   .type = CHILD_SUPERVISOR},
+                                  .children_count = 1});
+    actor_pid leaf_pid = seen.pid[0], inner_pid = info_of(sup, "inner").pid;
+    actor_suspend(inner_pid);
+    actor_suspend(leaf_pid);
+    TEST_CHECK(actor_cast(inner_pid, 999, "", 0) == OK);
+    settle();
+    struct actor_info info;
+    TEST_CHECK(actor_inspect(inner_pid, &info, DEADLINE_NONE) == OK && !strcmp(info.status, "SUSPENDED"));
+    uint64_t asked_at = actor_now();
+    TEST_CHECK(supervisor_stop(sup, reason_of(REASON_SHUTDOWN), actor_deadline_ms(60000)) == OK);
+    TEST_CHECK(!actor_alive(inner_pid) && !actor_alive(leaf_pid));
+    TEST_CHECK(actor_now() - asked_at < NS_PER_S); /* asked, not killed at a deadline */
+}
+
+static void test_suspended(void)
+{
+    simulate_many(suspended_body);
+}
+
 TEST_LIST
 = {{"table: ids, order, tags, memory used again", test_table},
    {"table: blocks of every size", test_blocks},
@@ -1445,4 +1477,5 @@ TEST_LIST
    {"orphans of a killed supervisor hold their names for a while", test_orphans},
    {"memory used up is an answer", test_memory},
    {"callers of a killed supervisor", test_killed},
+   {"suspended children are asked to end, too", test_suspended},
    {NULL, NULL}};

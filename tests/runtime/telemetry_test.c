@@ -1310,6 +1310,7 @@ static void test_unsubscribe_waits_for_a_call_in_progress(void)
 static void count_call(void *context, const struct telemetry_record *record)
 {
     TEST_CHECK(record->event == TELEMETRY_HTTP_REQUEST);
+    TEST_CHECK(record->wall == now && record->time == now);
     ++*(int *)context;
 }
 
@@ -1321,8 +1322,10 @@ static void test_the_frequent_are_not_kept(void)
     begin();
     TEST_CHECK(TELEMETRY(ACTOR_START, 1, DIM(CLASS, "room")));
     int handle = telemetry_subscribe(telemetry, NULL, count_call, &calls);
-    for (int i = 0; i < 2 * TELEMETRY_RING_SIZE; i++)
+    for (int i = 0; i < 2 * TELEMETRY_RING_SIZE; i++) {
+        now += 1000;
         TEST_CHECK(TELEMETRY(HTTP_REQUEST, 1000, DIM(STATUS, "2xx"), DIM(ROUTE, "/healthz")));
+    }
     telemetry_unsubscribe(telemetry, handle);
     record = newest();
     TEST_CHECK(record.event == TELEMETRY_ACTOR_START);

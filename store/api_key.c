@@ -400,7 +400,8 @@ enum error api_key_expire(struct txn *txn, const struct due_entry *entry)
     if (e)
         return e;
     txn_remove(txn, TABLE_API_KEYS, id_span(&key.id));
-    txn_remove(txn, TABLE_API_KEY_HASHES, hash_span(&key.hash));
+    (void)txn_try_remove(txn, TABLE_API_KEY_HASHES,
+                         hash_span(&key.hash)); /* one that has gone needn't be removed */
     counter_add(txn, COUNTER_API_KEYS, id_span(&key.client), -1);
     if (uuid_equal(&keys.active, &key.id)) {
         keys.active = no_key;

@@ -176,8 +176,8 @@ enum error audit_expire(struct txn *txn, const struct due_entry *entry)
     struct audit audit;
     bool left;
     enum error e = txn_read(txn, TABLE_AUDITS, key_span(&key), &audit);
-    if (e)
-        return e;
+    if (e || entry->row.value == 0) /* which row of the outbox goes along isn't known any more */
+        return e ? e : ERR_DAMAGED;
     struct span label = span_of(verb, audit.verb.size); /* what was read goes with the first write */
     memcpy(verb, audit.verb.bytes, audit.verb.size);
     e = outbox_forget(txn, outbox_partition(txn, &entry->id), entry->row.value);

@@ -19,14 +19,15 @@
 enum {
     FINDING_SIZE = 256,
     KEY_TEXT_SIZE = 2 * 40 + 4, /* the first 40 bytes of a key in hexadecimal */
-    SUMS_FIRST = 1024, /* room for counters and names to begin with; doubles while three quarters are used */
+    PLACES_FIRST = 1024,        /* of a table for counters or names; doubles while three quarters are used */
+    SUMS_FIRST = 64,            /* room for counters themselves, likewise while all of it is */
 };
 
 /* ---- what a check knows ---- */
 
 /* What one counter should be, as the rows say. */
 struct sum {
-    struct key key; /* size 0: a free place */
+    struct key key;
     int64_t value, least;
     bool bounded; /* by `least`; else it must be `value` */
     bool seen;    /* the counter has a row */
@@ -43,9 +44,11 @@ struct check {
     check_tell *tell;
     void *context;
     struct check_report report;
-    struct sum *sums; /* a hash table: open addressing, linear probing */
+    struct sum *sums; /* in the order in which they were met */
     size_t sums_room, sums_count;
-    struct named *names; /* likewise */
+    uint32_t *places; /* a hash table of their numbers + 1: open addressing, linear probing */
+    size_t places_room;
+    struct named *names; /* likewise, the names themselves */
     size_t names_room, names_count;
     bool poor; /* no memory for another counter or name */
 };
@@ -90,7 +93,7 @@ static struct named *named_of(struct named *names, size_t room, uint64_t hash)
 
 static bool names_grow(struct check *check)
 {
-    size_t room = check->names_room ? 2 * check->names_room : SUMS_FIRST;
+    size_t room = check->names_room ? 2 * check->names_room : PLACES_FIRST;
     struct named *names = calloc(room, sizeof(*names));
     if (!names)
         return false;
@@ -120,26 +123,37 @@ uint64_t check_named(struct check *check, const void *name, size_t size, uint64_
 
 /* ---- counters ---- */
 
-static struct sum *place_of(struct sum *sums, size_t room, const struct key *key)
+/* Of that counter, or the free one that it would take. */
+static uint32_t *place_of(const struct check *check, const struct key *key)
 {
     static const struct hash_key open = {.k0 = 0x636865636b2e7375, .k1 = 0x6d73};
     for (uint64_t at = hash_sip24(&open, key->bytes, key->size);; at++) {
-        struct sum *sum = &sums[at & (room - 1)];
-        if (sum->key.size == 0 || span_equal(key_span(&sum->key), key_span(key)))
-            return sum;
+        uint32_t *place = &check->places[at & (check->places_room - 1)];
+        if (*place == 0 || span_equal(key_span(&check->sums[*place - 1].key), key_span(key)))
+            return place;
     }
+}
+
+static bool places_grow(struct check *check)
+{
+    size_t room = check->places_room ? 2 * check->places_room : PLACES_FIRST;
+    uint32_t *places = calloc(room, sizeof(*places));
+    if (!places)
+        return false;
+    free(check->places);
+    check->places = places;
+    check->places_room = room;
+    for (size_t i = 0; i < check->sums_count; i++)
+        *place_of(check, &check->sums[i].key) = (uint32_t)i + 1;
+    return true;
 }
 
 static bool sums_grow(struct check *check)
 {
     size_t room = check->sums_room ? 2 * check->sums_room : SUMS_FIRST;
-    struct sum *sums = calloc(room, sizeof(*sums));
+    struct sum *sums = realloc(check->sums, room * sizeof(*sums));
     if (!sums)
         return false;
-    for (size_t i = 0; i < check->sums_room; i++)
-        if (check->sums[i].key.size > 0)
-            *place_of(sums, room, &check->sums[i].key) = check->sums[i];
-    free(check->sums);
     check->sums = sums;
     check->sums_room = room;
     return true;
@@ -148,16 +162,17 @@ static bool sums_grow(struct check *check)
 /* NULL: no memory, and the check will end with that. */
 static struct sum *sum_of(struct check *check, const struct key *key)
 {
-    if (4 * check->sums_count >= 3 * check->sums_room && !sums_grow(check)) {
+    if ((4 * check->sums_count >= 3 * check->places_room && !places_grow(check)) ||
+        (check->sums_count == check->sums_room && !sums_grow(check))) {
         check->poor = true;
         return NULL;
     }
-    struct sum *sum = place_of(check->sums, check->sums_room, key);
-    if (sum->key.size == 0) {
-        *sum = (struct sum){.key = *key};
-        check->sums_count++;
+    uint32_t *place = place_of(check, key);
+    if (*place == 0) {
+        check->sums[check->sums_count] = (struct sum){.key = *key};
+        *place = (uint32_t)++check->sums_count;
     }
-    return sum;
+    return &check->sums[*place - 1];
 }
 
 /* The label may come from a damaged row and not be one. */
@@ -195,20 +210,20 @@ static bool never_goes_back(uint16_t counter)
            counter == COUNTER_JOB_FENCE;
 }
 
-static void counter_compare(struct check *check, const struct sum *sum, int64_t value, const char *key)
+static void counter_compare(struct check *check, const struct sum *sum, int64_t value)
 {
+    char text[KEY_TEXT_SIZE];
     if (sum->bounded && value < sum->least)
-        check_complain(check, "counters: %s is %" PRId64 ", but %" PRId64 " was given away", key, value,
-                       sum->least);
+        check_complain(check, "counters: %s is %" PRId64 ", but %" PRId64 " was given away",
+                       key_text(key_span(&sum->key), text), value, sum->least);
     else if (!sum->bounded && value != sum->value)
-        check_complain(check, "counters: %s is %" PRId64 ", but the rows say %" PRId64, key, value,
-                       sum->value);
+        check_complain(check, "counters: %s is %" PRId64 ", but the rows say %" PRId64,
+                       key_text(key_span(&sum->key), text), value, sum->value);
 }
 
 /* One row of the table of counters, against what was counted. */
 static void counter_row(struct check *check, struct span span, const struct counter *counter)
 {
-    char text[KEY_TEXT_SIZE];
     struct key key;
     key.size = 0;
     if (span.size < sizeof(uint16_t) || span.size > sizeof(uint16_t) + COUNTER_LABEL_MAX)
@@ -219,18 +234,15 @@ static void counter_row(struct check *check, struct span span, const struct coun
         return;
     sum->seen = true;
     sum->bounded = sum->bounded || never_goes_back(key_u16(span.bytes));
-    counter_compare(check, sum, counter->value, key_text(span, text));
+    counter_compare(check, sum, counter->value);
 }
 
 /* Counters that have no row are 0. */
 static void counters_without_row(struct check *check)
 {
-    char text[KEY_TEXT_SIZE];
-    for (size_t i = 0; i < check->sums_room; i++) {
-        const struct sum *sum = &check->sums[i];
-        if (sum->key.size > 0 && !sum->seen)
-            counter_compare(check, sum, 0, key_text(key_span(&sum->key), text));
-    }
+    for (size_t i = 0; i < check->sums_count; i++)
+        if (!check->sums[i].seen)
+            counter_compare(check, &check->sums[i], 0);
 }
 
 /* ---- rows ---- */
@@ -330,6 +342,7 @@ enum error check_rows(struct txn *txn, const struct schema *schema, check_tell *
         check_table(&check, TABLE_COUNTERS);
     counters_without_row(&check);
     free(check.sums);
+    free(check.places);
     free(check.names);
     if (check.poor)
         return ERR_MEMORY;

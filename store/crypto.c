@@ -4,19 +4,29 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 struct crypto crypto;
 static _Atomic bool loaded; /* behind the table */
 
+static const struct {
+    const char *name;
+    size_t at; /* in the table */
+} functions[] = {
+#define X(name) {#name, offsetof(struct crypto, name)},
+    CRYPTO_FUNCTIONS(X)
+#undef X
+};
+
 /* Every function, or the name of one that isn't there. */
 static const char *find_all(void *library, struct crypto *found)
 {
-#define X(name)                                                   \
-    found->name = (__typeof__(found->name))dlsym(library, #name); \
-    if (!found->name)                                             \
-        return #name;
-    CRYPTO_FUNCTIONS(X)
-#undef X
+    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+        void *function = dlsym(library, functions[i].name);
+        if (!function)
+            return functions[i].name;
+        memcpy((char *)found + functions[i].at, &function, sizeof(function));
+    }
     return NULL;
 }
 

@@ -184,10 +184,11 @@ static void make_ready(struct txn *txn, struct delivery *d, uint64_t steady_us, 
     txn_wake(txn, STORE_TOPIC(TOPIC_DELIVERIES, d->lane / DELIVERY_LANES_EACH));
 }
 
+/* An entry that isn't there is no reason to keep it from anything. */
 static void make_unready(struct txn *txn, struct delivery *d)
 {
     if (d->not_before_us)
-        due_clear(txn, DUE_DELIVERY, d->lane, d->not_before_us, &d->id);
+        (void)due_try_clear(txn, DUE_DELIVERY, d->lane, d->not_before_us, &d->id);
     d->not_before_us = 0;
 }
 
@@ -354,6 +355,7 @@ static void add_row(struct txn *txn, const struct delivery_times *times, struct 
     if (backlog) {
         d->state = DELIVERY_FAILED;
         d->error = DELIVERY_BACKLOG;
+        d->beside = 1; /* it never had its turn: those behind it wait for those before it */
         d->finished_us = d->at_us;
         d->gone_us = d->at_us + times->kept_us;
         txn_add(txn, TABLE_DELIVERY_INDEX, key_span(&dead), &row);
@@ -479,7 +481,8 @@ static void finish(struct txn *txn, uint64_t at_us, struct delivery *d, uint64_t
     d->gone_us = at_us < UINT64_MAX - kept_us ? at_us + kept_us : UINT64_MAX;
     retention_set(txn, RETENTION_DELIVERY, d->gone_us, &d->id, 0);
     if (d->state == DELIVERY_FAILED)
-        txn_add(txn, TABLE_DELIVERY_INDEX, key_span(&dead), &row);
+        txn_write(txn, TABLE_DELIVERY_INDEX, key_span(&dead),
+                  &row); /* over one that had no reason to be there */
 }
 
 /* `d` was read in this transaction. */
@@ -583,12 +586,18 @@ static enum error resendable(struct txn *txn, const struct delivery_resend *c, s
     return !e && pending >= DELIVERIES_PENDING_MAX ? ERR_LIMIT : e;
 }
 
+/* A row that has gone needn't be removed; check tells of it. */
+static void leave_list(struct txn *txn, const struct key *key)
+{
+    (void)txn_try_remove(txn, TABLE_DELIVERY_INDEX, key_span(key));
+}
+
 /* It begins anew, beside its chain. */
 static void revive(struct txn *txn, struct delivery *d, uint8_t next)
 {
     struct key dead = list_key(DELIVERY_LIST_FAILED, d);
     if (d->state == DELIVERY_FAILED)
-        txn_remove(txn, TABLE_DELIVERY_INDEX, key_span(&dead));
+        leave_list(txn, &dead);
     retention_clear(txn, d->gone_us, &d->id);
     count(txn, d, -1);
     d->state = next;
@@ -677,9 +686,9 @@ enum error delivery_expire(struct txn *txn, const struct due_entry *entry)
                dead = list_key(DELIVERY_LIST_FAILED, &d);
     count(txn, &d, -1);
     if (d.state == DELIVERY_FAILED)
-        txn_remove(txn, TABLE_DELIVERY_INDEX, key_span(&dead));
-    txn_remove(txn, TABLE_DELIVERY_INDEX, key_span(&order));
-    txn_remove(txn, TABLE_DELIVERY_INDEX, key_span(&list));
+        leave_list(txn, &dead);
+    leave_list(txn, &order);
+    leave_list(txn, &list);
     txn_remove(txn, TABLE_DELIVERIES, id_span(&entry->id));
     return OK;
 }
@@ -714,7 +723,7 @@ static void check_index(const struct checked *c, const struct key *key, bool the
         check_complain(c->check, "deliveries: the row of %s in %s names another one", c->id, what);
 }
 
-/* Pending ones have an entry unless they wait for another one; others have none. */
+/* Pending ones have an entry unless they wait for another one; others have none, and had their turn. */
 static void check_readiness(const struct checked *c)
 {
     const struct delivery *d = c->d;
@@ -725,10 +734,13 @@ static void check_readiness(const struct checked *c)
         check_complain(c->check, "deliveries: %s has no due entry", c->id);
     if (d->not_before_us && d->state != DELIVERY_PENDING)
         check_complain(c->check, "deliveries: %s is finished and due", c->id);
-    if (d->state != DELIVERY_PENDING || is_blocked(c->txn, d, &blocked) != OK)
+    if (is_blocked(c->txn, d, &blocked) != OK)
         return;
     blocked = blocked && !d->beside;
-    if (blocked != (d->not_before_us == 0))
+    if (d->state != DELIVERY_PENDING && blocked)
+        check_complain(c->check, "deliveries: %s has overtaken an earlier one of its job and receiver",
+                       c->id);
+    if (d->state == DELIVERY_PENDING && blocked != (d->not_before_us == 0))
         check_complain(c->check, "deliveries: %s %s", c->id,
                        blocked ? "overtakes an earlier one of its job and receiver" : "will never be sent");
 }

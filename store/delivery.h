@@ -11,7 +11,8 @@
  *
  * Order is kept per job and receiver: only the first unfinished delivery of a chain has an entry in the due index (then not_before_us
  * isn't 0); finishing it gives one to the next. One that is sent again after it had its end, or that comes when later ones are there
- * already (its row was buried in the outbox and revived), stands beside the chain: it waits for nobody and holds nobody up.
+ * already (its row was buried in the outbox and revived), or that was refused for the backlog, stands beside the chain: it waits for nobody
+ * and holds nobody up.
  *
  * Entries of the due index stand in lanes, one for each receiving host (by a keyed hash of it): so whoever sends takes each host's in turn,
  * and a host that hangs has only its own deliveries behind it. DELIVERY_PARTITIONS senders share the lanes.

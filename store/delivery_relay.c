@@ -55,7 +55,7 @@ static void relay_row(struct txn *txn, const struct delivery_times *times, const
         e = outbox_bury(txn, c->partition, seq, c->fence, times->at_us, span_text(error_name(e)));
     else
         e = outbox_mark(txn, c->partition, seq, c->fence);
-    if (e && !txn->error) /* it is there and ours: what has been written must not be kept */
+    if (!txn->error) /* it is there and ours: what has been written must not be kept */
         txn->error = e;
 }
 

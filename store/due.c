@@ -66,6 +66,20 @@ void due_clear(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t due_us, 
     ASSERT(e == OK);
 }
 
+void due_move(struct txn *txn, const struct due_entry *entry, uint64_t due_us)
+{
+    struct key from = due_key(entry->queue, entry->shard, entry->due_us, &entry->id),
+               to = due_key(entry->queue, entry->shard, due_us, &entry->id);
+    struct due_entry later = *entry;
+    struct due there;
+    if (txn_read(txn, TABLE_DUE, key_span(&from), &later.row) != OK)
+        later.row = (struct due){.kind = 0};
+    later.due_us = due_us;
+    due_clear(txn, entry->queue, entry->shard, entry->due_us, &entry->id);
+    if (txn_read(txn, TABLE_DUE, key_span(&to), &there) == ERR_NOT_FOUND)
+        due_set(txn, &later);
+}
+
 static struct scan shard_scan(struct txn *txn, uint8_t queue, uint16_t shard)
 {
     static const struct uuid first = {{0}};
@@ -98,22 +112,6 @@ enum error due_scan(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t unt
     return e;
 }
 
-enum error due_first(struct txn *txn, uint8_t queue, uint16_t shard, struct due_entry *ret_entry)
-{
-    static const struct uuid first = {{0}};
-    struct key from = due_key(queue, shard, 0, &first);
-    struct scan scan = txn_scan(txn, TABLE_DUE, key_span(&from), QUEUE_SIZE, SCAN_UP);
-    struct due_entry entry;
-    enum error e = ERR_NOT_FOUND, end;
-    if (scan_next(&scan))
-        e = key_read(scan.key, &entry) ? scan_read(&scan, &entry.row) : ERR_DAMAGED;
-    end = scan_end(&scan);
-    e = end ? end : e;
-    if (!e)
-        *ret_entry = entry;
-    return e;
-}
-
 /* Whether a scan has ended at a row that can't be read but for its key. `last`: the row before. */
 static bool ended_at(const struct scan *scan, const struct due_entry *last, struct due_entry *ret_entry)
 {
@@ -127,7 +125,7 @@ static enum error scan_keys(struct txn *txn, struct span from, uint64_t until_us
                             uint32_t most, uint32_t *found, struct key *ret_behind)
 {
     struct scan scan = txn_scan(txn, TABLE_DUE, from, SHARD_SIZE, SCAN_UP);
-    struct due_entry entry;
+    struct due_entry entry = {.row = {.kind = 0}};
     enum error e = OK;
     bool over = false;
     while (!e && !over && *found < most && scan_next(&scan)) {
@@ -160,16 +158,35 @@ enum error due_scan_keys(struct txn *txn, uint8_t queue, uint16_t shard, uint64_
     return e == ERR_LIMIT ? OK : e;
 }
 
+/* The first one of a scan, but for its row. Ends the scan. */
+static enum error first_key(struct scan *scan, struct due_entry *ret_entry)
+{
+    enum error e = ERR_NOT_FOUND;
+    *ret_entry = (struct due_entry){.due_us = 0};
+    if (scan_next(scan))
+        e = key_read(scan->key, ret_entry) ? OK : ERR_DAMAGED;
+    bool damaged = ended_at(scan, NULL, ret_entry);
+    enum error end = scan_end(scan);
+    return damaged ? OK : end ? end : e;
+}
+
+enum error due_first(struct txn *txn, uint8_t queue, uint16_t shard, struct due_entry *ret_entry)
+{
+    static const struct uuid first = {{0}};
+    struct key from = due_key(queue, shard, 0, &first);
+    struct scan scan = txn_scan(txn, TABLE_DUE, key_span(&from), QUEUE_SIZE, SCAN_UP);
+    struct due_entry entry;
+    enum error e = first_key(&scan, &entry);
+    if (!e)
+        *ret_entry = entry;
+    return e;
+}
+
 enum error due_next(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t *ret_due_us)
 {
     struct scan scan = shard_scan(txn, queue, shard);
-    struct due_entry entry = {.due_us = 0};
-    enum error e = ERR_NOT_FOUND, end;
-    if (scan_next(&scan))
-        e = key_read(scan.key, &entry) ? OK : ERR_DAMAGED;
-    bool damaged = ended_at(&scan, NULL, &entry);
-    end = scan_end(&scan);
-    e = damaged ? OK : end ? end : e;
+    struct due_entry entry;
+    enum error e = first_key(&scan, &entry);
     if (!e)
         *ret_due_us = entry.due_us;
     return e;

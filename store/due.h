@@ -52,13 +52,16 @@ void due_set(struct txn *txn, const struct due_entry *entry);
 enum error due_try_clear(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t due_us,
                          const struct uuid *id);
 void due_clear(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t due_us, const struct uuid *id);
+/* One that is there goes to another time, for who can't do now what it is for, so that it isn't in the way of others. Its row stays as it is;
+ * one that can't be read is written anew, without what it said. One that stands there already is enough. */
+void due_move(struct txn *txn, const struct due_entry *entry, uint64_t due_us);
 /* Up to `most` entries due at until_us or before, oldest first. Returns OK and *ret_count. */
 enum error due_scan(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t until_us,
                     struct due_entry *entries, uint32_t most, uint32_t *ret_count);
 /* The same without the entries' rows: whoever needs only what the key says isn't stopped by a row that is damaged. */
 enum error due_scan_keys(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t until_us,
                          struct due_entry *entries, uint32_t most, uint32_t *ret_count);
-/* The first entry of the shards from this one on; ERR_NOT_FOUND: there is none. */
+/* The first entry of the shards from this one on, by its key; ERR_NOT_FOUND: there is none. */
 enum error due_first(struct txn *txn, uint8_t queue, uint16_t shard, struct due_entry *ret_entry);
 /* When the next one of the shard is due, by its key; ERR_NOT_FOUND: none is. */
 enum error due_next(struct txn *txn, uint8_t queue, uint16_t shard, uint64_t *ret_due_us);

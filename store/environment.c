@@ -103,7 +103,7 @@ static enum error refuse_system(struct opening *o, int code, const char *what)
 /* ---- what lies in the directory ---- */
 
 struct lying {
-    bool data, lock, making;
+    bool data, lock, making, manifest;
     char stranger[NAME_MAX_BYTES + 1]; /* the first name that isn't ours; empty: none */
 };
 
@@ -117,7 +117,7 @@ static bool name_is(const char *name, const char *const *names)
 
 static enum error look(struct opening *o, struct lying *ret)
 {
-    static const char *const harmless[] = {".", "..", READERS_FILE, "lost+found", "manifest.json", NULL};
+    static const char *const harmless[] = {".", "..", READERS_FILE, "lost+found", NULL};
     DIR *dir = opendir(DIR_OF(o));
     *ret = (struct lying){0};
     if (!dir)
@@ -130,6 +130,8 @@ static enum error look(struct opening *o, struct lying *ret)
             ret->lock = true;
         else if (strcmp(entry->d_name, MAKING) == 0)
             ret->making = true;
+        else if (strcmp(entry->d_name, "manifest.json") == 0)
+            ret->manifest = true;
         else if (!name_is(entry->d_name, harmless) && !ret->stranger[0])
             snprintf(ret->stranger, sizeof(ret->stranger), "%s", entry->d_name);
     }
@@ -658,18 +660,39 @@ static enum error read_format(struct environment *e, struct meta_format *ret_for
     return error;
 }
 
+static enum error refuse_lost(struct opening *o, const char *line)
+{
+    return refuse(o, ERR_DAMAGED,
+                  "has lost its " DATA_FILE ": " LOCK_FILE " says that there was %.*s; a backup helps",
+                  (int)strcspn(line, "\n"), line);
+}
+
+static enum error refuse_strangers(struct opening *o, const struct lying *lying)
+{
+    return refuse(o, ERR_FOREIGN,
+                  "holds other things ('%s') and no store; a store needs a directory of its own",
+                  lying->stranger);
+}
+
+/* What shows at the first look. */
+static enum error refuse_lying(struct opening *o, const struct lying *lying)
+{
+    if (!lying->data && !lying->lock && lying->stranger[0])
+        return refuse_strangers(o, lying);
+    if (lying->data && lying->manifest &&
+        !lying->lock) /* a server would write to it, and it would verify no more */
+        return refuse(o, ERR_FOREIGN, "is a backup; 'coppice restore' makes a store of it");
+    return OK;
+}
+
 static enum error open_owned(struct opening *o)
 {
     struct environment *e = o->environment;
     struct lying lying;
     char line[LOCK_LINE_SIZE + 1];
     enum error error = look(o, &lying);
-    if (error)
+    if (error || (error = refuse_lying(o, &lying)) != OK)
         return error;
-    if (!lying.data && lying.stranger[0])
-        return refuse(o, ERR_FOREIGN,
-                      "holds other things ('%s') and no store; a store needs a directory of its own",
-                      lying.stranger);
     if (!lying.data && !lying.lock && e->options.must_exist)
         return refuse(o, ERR_MISSING, "holds no store; 'coppice serve' makes one");
     if (lying.data && !lying.lock &&
@@ -680,9 +703,9 @@ static enum error open_owned(struct opening *o)
     if (lying.data && (error = probe(o)) != OK)
         return error;
     if (!lying.data && lock_names_a_store(e->lock_fd, line))
-        return refuse(o, ERR_DAMAGED,
-                      "has lost its " DATA_FILE ": " LOCK_FILE " says that there was %.*s; a backup helps",
-                      (int)strcspn(line, "\n"), line);
+        return refuse_lost(o, line); /* a server's token and key may lie there still: they aren't strangers */
+    if (!lying.data && lying.stranger[0])
+        return refuse_strangers(o, &lying);
     if (!lying.data && e->options.must_exist)
         return refuse(o, ERR_MISSING, "holds no store; 'coppice serve' makes one");
     if (!lying.data && (error = make(o)) != OK)
@@ -722,6 +745,21 @@ static enum error probe_unowned(struct opening *o, const struct lying *lying)
     return e;
 }
 
+/* A store that is made in this moment has its data before its lock file names it. */
+static enum error refuse_no_data(struct opening *o)
+{
+    struct lying lying;
+    char line[LOCK_LINE_SIZE + 1];
+    int fd = openat(o->environment->dir_fd, LOCK_FILE, O_RDONLY | O_CLOEXEC);
+    bool named = fd >= 0 && lock_names_a_store(fd, line);
+    if (fd >= 0)
+        close(fd);
+    enum error error = look(o, &lying);
+    if (error)
+        return error;
+    return named && !lying.data ? refuse_lost(o, line) : refuse(o, ERR_MISSING, "holds no store");
+}
+
 static enum error open_guest(struct opening *o)
 {
     struct lying lying;
@@ -729,7 +767,7 @@ static enum error open_guest(struct opening *o)
     if (error)
         return error;
     if (!lying.data)
-        return refuse(o, ERR_MISSING, "holds no store");
+        return refuse_no_data(o);
     int fd = openat(o->environment->dir_fd, DATA_FILE, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return refuse_system(o, errno, DATA_FILE);
@@ -756,7 +794,8 @@ static enum error check_options(struct opening *o)
     e->reserve = e->reserve ? e->reserve : UINT64_C(16) << 20;
     e->views_max = e->views_max ? e->views_max : 1024;
     e->whole_max = e->whole_max ? e->whole_max : WHOLE_MAX;
-    if (e->step < 65536 || e->map < e->step || e->map_max < e->map || e->step % 4096 || e->map % 4096)
+    if (e->step < 65536 || e->map < e->step || e->map_max < e->map || e->step % 4096 || e->map % 4096 ||
+        e->map_max % 4096)
         return refuse(
             o, ERR_INVALID,
             "can't be opened with a map of %llu to %llu bytes and steps of %llu; steps are at least 65536, "
@@ -817,6 +856,16 @@ void environment_close(struct environment *e)
     if (e->dir_fd >= 0)
         close(e->dir_fd);
     e->lock_fd = e->dir_fd = -1;
+}
+
+enum error environment_suits(const char *dir, char *ret_text, size_t text_size)
+{
+    struct environment e = {.lock_fd = -1, .dir_fd = -1};
+    struct opening o = {.environment = &e, .text = ret_text, .text_size = text_size};
+    struct lying lying;
+    snprintf(e.dir, sizeof(e.dir), "%s", dir);
+    enum error error = look(&o, &lying);
+    return error ? error : refuse_lying(&o, &lying);
 }
 
 bool environment_claimed(const char *dir)

@@ -75,6 +75,10 @@ struct environment {
         tight; /* the last allocation failed: the disk is full, or map_max is reached; written and shown as that */
 };
 
+/* Whether a store may be in this directory, which is there, by the names in it alone: ERR_FOREIGN when they are somebody else's, or a
+ * backup's. environment_open looks further. */
+enum error environment_suits(const char *dir, char *ret_text, size_t text_size);
+
 /* Whether a store is or was going to be in this directory: our lock file lies there. */
 bool environment_claimed(const char *dir);
 

@@ -167,7 +167,7 @@ uint64_t job_topic_part(const struct uuid *client, const struct uuid *work)
 {
     uint64_t part = checksum(1, client, sizeof(*client));
     part = work ? checksum(part, work, sizeof(*work)) : part;
-    return part ? part : 1;
+    return part | 1; /* none is 0 */
 }
 
 uint32_t job_topic_client(const struct uuid *client)
@@ -421,7 +421,7 @@ enum error job_tellable(struct txn *txn, const struct job *job)
 
 static void failed(struct txn *txn, enum error e)
 {
-    if (e && !txn->error)
+    if (!txn->error)
         txn->error = e;
 }
 
@@ -592,13 +592,13 @@ static enum error told_by(struct txn *txn, uint32_t table, const struct job *job
     struct scan scan = txn_scan(txn, table, key_span(&from), sizeof(partition), SCAN_UP);
     enum error e = OK;
     *told = (struct told){.seq = job->outbox_first};
-    for (uint32_t looked = 0; !e && !told->found && !told->all && looked < UNTOLD_MAX; looked++) {
+    for (uint32_t looked = 0; !e && !told->found && looked < UNTOLD_MAX; looked++) {
         struct outbox row;
         struct dead dead;
         told->all = !scan_next(&scan) || outbox_key_seq(scan.key) > job->outbox_last;
+        told->seq = told->all ? job->outbox_last : outbox_key_seq(scan.key);
         if (told->all)
             break;
-        told->seq = outbox_key_seq(scan.key);
         e = table == TABLE_DEAD ? scan_read(&scan, &dead) : scan_read(&scan, &row);
         told->found = !e && uuid_equal(table == TABLE_DEAD ? &dead.stream : &row.stream, &job->id);
     }
@@ -606,24 +606,26 @@ static enum error told_by(struct txn *txn, uint32_t table, const struct job *job
     return e ? e : end;
 }
 
-/* Nobody may be about to tell of it any more: ERR_UNAVAILABLE as long as somebody is, or may be. What was given up is forgotten
- * with it. ERR_LIMIT: that goes on. */
+/* Nobody may be about to tell of it any more: ERR_UNAVAILABLE as long as somebody is. What was given up is forgotten with it. ERR_LIMIT:
+ * that goes on. Rows of others may stay for far longer than a job does, and be any number: up to outbox_first they aren't looked at again.
+ * Nothing of the job is before that in either table, because one that was given up may be revived, in its place, at any time. */
 static enum error untell(struct txn *txn, struct job *job)
 {
-    struct told told;
+    struct told waiting, given_up;
     if (!job->outbox_last)
         return OK;
-    enum error e = told_by(txn, TABLE_OUTBOX, job, &told);
-    if (!e && (told.found || !told.all))
+    enum error e = told_by(txn, TABLE_OUTBOX, job, &waiting);
+    if (!e && waiting.found)
         e = ERR_UNAVAILABLE;
     if (!e)
-        e = told_by(txn, TABLE_DEAD, job, &told);
-    if (e || (told.all && !told.found))
+        e = told_by(txn, TABLE_DEAD, job, &given_up);
+    if (e || (waiting.all && given_up.all))
         return e;
-    if (told.found)
-        e = outbox_forget(txn, outbox_partition(txn, &job->id), told.seq);
+    uint64_t seen = waiting.seq < given_up.seq ? waiting.seq : given_up.seq;
+    if (given_up.found && given_up.seq == seen)
+        e = outbox_forget(txn, outbox_partition(txn, &job->id), seen);
     if (!e) { /* up to there nothing is left of it; next time it goes on behind */
-        job->outbox_first = told.seq + 1;
+        job->outbox_first = seen + 1;
         job_write(txn, job);
     }
     return e ? e : ERR_LIMIT;
@@ -809,7 +811,7 @@ void client_job_check(struct check *check, struct txn *txn, struct span key, con
 {
     const struct client_job *row = value;
     char id[UUID_TEXT_SIZE];
-    struct job job;
+    struct job job = {.seq = 0};
     uuid_format(&row->id, id);
     enum error e = job_read(txn, &row->id, &job);
     struct key wanted = client_job_key(&job.client, job.seq);

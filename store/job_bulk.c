@@ -1,7 +1,9 @@
 #include "store/job_bulk.h"
 
 #include "store/check.h"
+#include "store/checksum.h"
 #include "store/counter.h"
+#include "store/job_fire.h"
 #include "store/job_submit.h"
 #include "store/retention.h"
 
@@ -94,7 +96,8 @@ static enum error open_bulk(struct txn *txn, const struct uuid *id, struct opene
 static void set_due(struct txn *txn, struct bulk *bulk, uint64_t due_us)
 {
     if (bulk->due_us)
-        due_clear(txn, DUE_JOB_BULK, BULK_SHARD, bulk->due_us, &bulk->id);
+        (void)due_try_clear(txn, DUE_JOB_BULK, BULK_SHARD, bulk->due_us,
+                            &bulk->id); /* find_due may have moved it */
     bulk->due_us = due_us;
     if (due_us)
         due_set(txn, &(struct due_entry){
@@ -165,16 +168,15 @@ const struct command_class job_bulk_class = {
 
 /* ---- its end ---- */
 
-static enum error end_bulk(struct txn *txn, struct bulk *bulk, enum bulk_event event, uint64_t at_us)
+/* One that runs. */
+static void end_bulk(struct txn *txn, struct bulk *bulk, enum bulk_event event, uint64_t at_us)
 {
     enum error e = lifecycle_next(&bulk_lifecycle, bulk->state, (uint8_t)event, &bulk->state);
-    if (e)
-        return e;
+    ASSERT(e == OK);
     set_due(txn, bulk, 0);
     count_running(txn, &bulk->owner, -1);
     bulk->finished_us = at_us;
     retention_set(txn, RETENTION_BULK, at_us + BULK_KEPT_US, &bulk->id, 0);
-    return OK;
 }
 
 static enum error apply_abort(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
@@ -187,10 +189,9 @@ static enum error apply_abort(struct txn *txn, uint64_t at_us, const void *comma
         e = ERR_FORBIDDEN;
     if (e || bulk.row.state != BULK_RUNNING)
         return e;
-    e = end_bulk(txn, &bulk.row, BULK_ABORT, at_us);
-    if (!e)
-        write_bulk(txn, &bulk.row);
-    return e;
+    end_bulk(txn, &bulk.row, BULK_ABORT, at_us);
+    write_bulk(txn, &bulk.row);
+    return OK;
 }
 
 const struct command_class job_bulk_abort_class = {
@@ -254,7 +255,7 @@ static enum error look_at_all(struct txn *txn, struct bulk *b, uint16_t retry_ma
     uint32_t looked = 0, count = 0;
     enum error e = OK;
     bool more = true;
-    while (!e && count < most && looked < BULK_LOOK_MAX && (more = scan_next(&scan))) {
+    while (count < most && looked < BULK_LOOK_MAX && (more = scan_next(&scan))) {
         struct job job;
         e = scan_read(&scan, &job);
         if (e)
@@ -280,7 +281,7 @@ static enum error look_at_own(struct txn *txn, struct bulk *b, uint16_t retry_ma
     uint32_t looked = 0, count = 0;
     enum error e = OK;
     bool more = true;
-    while (!e && count < most && looked < BULK_LOOK_MAX && (more = scan_next(&scan))) {
+    while (count < most && looked < BULK_LOOK_MAX && (more = scan_next(&scan))) {
         struct client_job row;
         struct job job;
         e = scan_read(&scan, &row);
@@ -322,6 +323,13 @@ enum error bulk_look(struct txn *txn, struct bulk *bulk, uint16_t retry_max, str
 
 /* ---- a step ---- */
 
+/* A step has one chance for all of its jobs; they aren't to come back together. */
+static uint64_t backoff_of(const struct job *job, const struct job_bulk_step *c)
+{
+    uint32_t chance = (uint32_t)checksum(c->chance, &job->id, sizeof(job->id));
+    return job_backoff_us((uint16_t)(job->attempt + 1), c->base_us, c->most_us, chance);
+}
+
 static enum error change(struct txn *txn, const struct bulk *b, const struct job_bulk_step *c, uint64_t at_us,
                          const struct uuid *id, struct answer *answer)
 {
@@ -338,8 +346,7 @@ static enum error change(struct txn *txn, const struct bulk *b, const struct job
     } else {
         e = job_retriable(txn, &job, c->retry_max, c->queue_max);
         if (!e)
-            e = job_retry_now(txn, &job, at_us, c->steady_us,
-                              job_backoff_us((uint16_t)(job.attempt + 1), c->base_us, c->most_us, c->chance));
+            e = job_retry_now(txn, &job, at_us, c->steady_us, backoff_of(&job, c));
     }
     if (e)
         return e;
@@ -386,28 +393,42 @@ static enum error step(struct txn *txn, struct bulk *b, const struct job_bulk_st
     }
     b->left += unsound;
     if (end)
-        return end_bulk(txn, b, BULK_FINISH, at_us);
-    set_due(txn, b, c->wall_us + BULK_STEP_US);
+        end_bulk(txn, b, BULK_FINISH, at_us);
+    else
+        set_due(txn, b, c->wall_us + BULK_STEP_US);
     return OK;
+}
+
+/* ERR_NOT_FOUND: nothing is due; or a timer that is no bulk action's own was, and went, or that of one which can't be read, and comes again
+ * later: the next call looks at the one behind it. */
+static enum error find_due(struct txn *txn, uint64_t wall_us, struct opened *ret)
+{
+    struct due_entry entry;
+    uint32_t count = 0;
+    enum error e = due_scan_keys(txn, DUE_JOB_BULK, BULK_SHARD, wall_us, &entry, 1, &count);
+    if (e || count == 0)
+        return e ? e : ERR_NOT_FOUND;
+    e = open_bulk(txn, &entry.id, ret);
+    if (!e && ret->row.due_us == entry.due_us && ret->row.state == BULK_RUNNING)
+        return OK;
+    if (!e || e == ERR_NOT_FOUND)
+        due_clear(txn, DUE_JOB_BULK, BULK_SHARD, entry.due_us, &entry.id);
+    else
+        due_move(txn, &entry, job_later(wall_us, JOB_SET_BY_US));
+    return ERR_NOT_FOUND;
 }
 
 static enum error apply_step(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
 {
     const struct job_bulk_step *c = command;
-    struct due_entry entry;
     struct opened bulk;
-    uint32_t count = 0;
-    enum error e = due_scan(txn, DUE_JOB_BULK, BULK_SHARD, c->wall_us, &entry, 1, &count);
-    if (e || count == 0)
-        return e;
-    e = open_bulk(txn, &entry.id, &bulk);
-    if (!e && (bulk.row.due_us != entry.due_us || bulk.row.state != BULK_RUNNING))
-        e = ERR_DAMAGED; /* its timer is another one */
-    if (!e)
-        e = step(txn, &bulk.row, c, at_us, answer);
+    enum error e = find_due(txn, c->wall_us, &bulk);
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e;
+    e = step(txn, &bulk.row, c, at_us, answer);
     if (!e)
         write_bulk(txn, &bulk.row);
-    if (e && txn->writes > 0 && !txn->error)
+    if (txn->writes > 0 && !txn->error)
         txn->error = e; /* half of a step must not be kept */
     return e;
 }
@@ -459,6 +480,10 @@ void bulk_check(struct check *check, struct txn *txn, struct span key, const voi
     uuid_format(&bulk->id, id);
     if (!span_equal(key, span_of(&bulk->id, sizeof(bulk->id))))
         check_complain(check, "bulks: %s stands under another id", id);
+    if (!lifecycle_state_name(&bulk_lifecycle, bulk->state)) {
+        check_complain(check, "bulks: %s is in the unknown state %u", id, bulk->state);
+        return;
+    }
     if (running != (bulk->due_us != 0) || running != (bulk->finished_us == 0))
         check_complain(check, "bulks: %s is %s and has a wrong timer", id,
                        lifecycle_state_name(&bulk_lifecycle, bulk->state));

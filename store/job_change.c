@@ -27,9 +27,9 @@ static enum error open_for(struct txn *txn, const struct uuid *id, const struct 
 struct job_changed job_changed_of(const struct job *job, uint8_t from, bool made)
 {
     struct job_changed changed = {.updated_us = job->updated_us,
-                                  .waited_us = from == JOB_QUEUED && job->updated_us > job->queued_us
-                                                   ? job->updated_us - job->queued_us
-                                                   : 0,
+                                  .ran_us = from == JOB_RUNNING && job->finished_us > job->started_us
+                                                ? job->finished_us - job->started_us
+                                                : 0,
                                   .attempt = job->attempt,
                                   .state = job->state,
                                   .from = from,

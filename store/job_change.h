@@ -16,7 +16,7 @@
 
 struct job_changed {
     uint64_t updated_us;
-    uint64_t waited_us; /* since it was queued, when it was QUEUED */
+    uint64_t ran_us; /* since it started, when it was RUNNING */
     uint16_t attempt;
     uint8_t state, from;
     uint8_t made; /* 0: it is as it was */

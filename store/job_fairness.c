@@ -100,11 +100,6 @@ static enum error sort(struct txn *txn, struct fairness *f, uint32_t most, struc
 
 /* ---- on and off ---- */
 
-static bool same(const struct fairness *a, const struct fairness *b)
-{
-    return a->on == b->on && a->rank == b->rank && a->place == b->place && uuid_equal(&a->last, &b->last);
-}
-
 static enum error switch_on(struct txn *txn, uint32_t most, struct job_fairness_set *ret)
 {
     struct fairness f, before;
@@ -116,7 +111,7 @@ static enum error switch_on(struct txn *txn, uint32_t most, struct job_fairness_
     if (fresh)
         f = (struct fairness){.on = 1, .last = before.last};
     e = sort(txn, &f, most < FAIRNESS_SORT_MAX ? most : FAIRNESS_SORT_MAX, ret);
-    if (!e && (fresh || !same(&f, &before)))
+    if (!e && (fresh || f.rank != before.rank || f.place != before.place))
         write_row(txn, &f);
     return e;
 }
@@ -150,7 +145,7 @@ static enum error apply_fairness(struct txn *txn, uint64_t at_us, const void *co
     if (c->on > 1 || c->most == 0)
         return ERR_INVALID;
     enum error e = c->on ? switch_on(txn, c->most, &set) : switch_off(txn);
-    if (e && txn->writes > 0 && !txn->error)
+    if (txn->writes > 0 && !txn->error)
         txn->error = e; /* half of a change must not be kept */
     if (!e)
         answer_add(answer, &set, sizeof(set));

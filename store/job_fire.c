@@ -2,15 +2,17 @@
 
 #include "store/audit.h"
 
+#include "store/checksum.h"
+#include "store/job_change.h"
 #include "store/job_lease.h"
 #include "store/job_queue.h"
 #include "store/job_submit.h"
 #include "store/steady.h"
 
 #define job_fire_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_fire, name, TYPE, limit, since)
-RECORD_CLASS(job_fire, JOB_FIRE_FIELDS, 1);
+RECORD_CLASS(job_fire, JOB_FIRE_FIELDS, 2);
 #define job_reap_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_reap, name, TYPE, limit, since)
-RECORD_CLASS(job_reap, JOB_REAP_FIELDS, 1);
+RECORD_CLASS(job_reap, JOB_REAP_FIELDS, 2);
 
 STATIC_ASSERT(sizeof(struct job_fired) * JOB_FIRE_MAX <= ANSWER_SIZE_MAX, "an answer fits");
 
@@ -55,15 +57,35 @@ static enum error fire_time(struct txn *txn, struct job *job, uint64_t at_us, co
     return OK;
 }
 
-/* A claim whose worker is gone. */
-static enum error lost(struct txn *txn, struct job *job, uint64_t at_us, uint64_t steady_us, uint64_t start,
-                       uint64_t kept_us, uint16_t retry_max, struct job_fired *fired)
+/* One that was lost, at the same end that its worker would have brought it to (JOB-316). One that can't be retried stays FAILED. */
+static bool retry_now(struct txn *txn, struct job *job, uint64_t at_us, const struct job_reap *c)
 {
-    if (job->state == JOB_RUNNING) {
-        fired->event = JOB_FAIL;
-        return job_lose(txn, job, at_us, kept_us, retry_max);
-    }
-    enum error e = job_requeue(txn, job, at_us, steady_us, start);
+    uint32_t chance = (uint32_t)checksum(c->chance, &job->id, sizeof(job->id));
+    uint64_t backoff_us = job_backoff_us((uint16_t)(job->attempt + 1), c->base_us, c->most_us, chance);
+    return job_retriable(txn, job, c->retry_max, c->queue_max) == OK &&
+           job_retry_now(txn, job, at_us, c->steady_us, backoff_us) == OK;
+}
+
+static enum error lose(struct txn *txn, struct job *job, uint64_t at_us, const struct job_reap *c,
+                       struct job_fired *fired)
+{
+    enum error e = job_lose(txn, job, at_us, c->kept_us, c->retry_max);
+    fired->event = JOB_FAIL;
+    if (e)
+        return e;
+    fired->ran_us = job->finished_us - job->started_us;
+    if (c->auto_retry && retry_now(txn, job, at_us, c))
+        fired->event = JOB_RETRY;
+    return OK;
+}
+
+/* A claim whose worker is gone. */
+static enum error lost(struct txn *txn, struct job *job, uint64_t at_us, const struct job_reap *c,
+                       struct job_fired *fired)
+{
+    if (job->state == JOB_RUNNING)
+        return lose(txn, job, at_us, c, fired);
+    enum error e = job_requeue(txn, job, at_us, c->steady_us, c->start);
     if (e)
         return e;
     fired->event = JOB_REQUEUE;
@@ -91,7 +113,16 @@ static enum error fire_lease(struct txn *txn, struct job *job, uint64_t at_us, c
         defer_again(txn, job, job_later(c->steady_us, JOB_FIRE_AGAIN_US));
         return OK;
     }
-    return e ? e : lost(txn, job, at_us, c->steady_us, c->start, c->kept_us, c->retry_max, fired);
+    const struct job_reap reap = {.steady_us = c->steady_us,
+                                  .start = c->start,
+                                  .retry_max = c->retry_max,
+                                  .kept_us = c->kept_us,
+                                  .auto_retry = c->auto_retry,
+                                  .queue_max = c->queue_max,
+                                  .base_us = c->base_us,
+                                  .most_us = c->most_us,
+                                  .chance = c->chance};
+    return e ? e : lost(txn, job, at_us, &reap, fired);
 }
 
 static enum error fire_job(struct txn *txn, const struct due_entry *entry, struct job *job, uint64_t at_us,
@@ -123,13 +154,7 @@ static bool its_own(const struct job *job, const struct due_entry *entry)
 /* Into the future, without the job, which can't be read: its row and this entry don't agree from here on. */
 static void set_by(struct txn *txn, const struct due_entry *entry, uint64_t now_us)
 {
-    struct due_entry later = *entry;
-    struct due there;
-    later.due_us = job_later(now_us, JOB_SET_BY_US);
-    struct key key = due_key(later.queue, later.shard, later.due_us, &later.id);
-    due_clear(txn, entry->queue, entry->shard, entry->due_us, &entry->id);
-    if (txn_read(txn, TABLE_DUE, key_span(&key), &there) == ERR_NOT_FOUND)
-        due_set(txn, &later);
+    due_move(txn, entry, job_later(now_us, JOB_SET_BY_US));
 }
 
 /* The entry, whatever it says beyond its key. A job that can't be read or changed is set by; an entry that isn't its job's goes.
@@ -140,7 +165,7 @@ static enum error fire(struct txn *txn, const struct due_entry *entry, uint64_t 
     struct job_texts texts;
     struct job job;
     uint64_t now = entry->queue == DUE_JOB_TIME ? c->wall_us : c->steady_us;
-    struct job_fired fired = {.id = entry->id, .late_us = now - entry->due_us, .event = JOB_EVENT_COUNT};
+    struct job_fired fired = {.id = entry->id, .event = JOB_EVENT_COUNT};
     enum error e = job_open(txn, &entry->id, &job, &texts);
     if (e == ERR_NOT_FOUND || (!e && !its_own(&job, entry))) {
         due_clear(txn, entry->queue, entry->shard, entry->due_us, &entry->id);
@@ -274,7 +299,7 @@ static enum error reap(struct txn *txn, const struct uuid *id, uint64_t at_us, c
                               .attempt = job.attempt};
     e = job_tellable(txn, &job);
     if (!e)
-        e = lost(txn, &job, at_us, c->steady_us, c->start, c->kept_us, c->retry_max, &fired);
+        e = lost(txn, &job, at_us, c, &fired);
     if (e == ERR_LIMIT || txn->error)
         return e;
     if (e) { /* nobody's from here on: it isn't found among these again, but by its timer */

@@ -5,7 +5,7 @@
  *     DUE_JOB_BACKOFF         a retried one       its row comes into the queue; it is QUEUED already
  *     DUE_JOB_LEASE           a claimed one       extended meanwhile: due again when that is over
  *                                                 ASSIGNED: the exception, back to QUEUED
- *                                                 RUNNING: FAILED, RUNNER_LOST
+ *                                                 RUNNING: FAILED, RUNNER_LOST; with auto_retry QUEUED again right away
  *
  * An entry that is damaged is written again, when its job says the same; one that is no job's own goes.
  *
@@ -31,7 +31,11 @@
     X(queue_max, U32, 0, 1)                                                                     \
     X(retry_max, U16, 0, 1)                                                                     \
     X(kept_us, U64, 0, 1)                                                                       \
-    X(most, U16, 0, 1)
+    X(most, U16, 0, 1)                                                                          \
+    X(auto_retry, U8, 0, 2) /* 1: one that is lost is retried at once, if it may be */          \
+    X(base_us, U64, 0, 2)   /* of that retry, as of job.retry */                                \
+    X(most_us, U64, 0, 2)                                                                       \
+    X(chance, U32, 0, 2) /* one for all jobs of the command, of which each makes its own */
 RECORD_STRUCT(job_fire, JOB_FIRE_FIELDS);
 extern const struct command_class
     job_fire_class; /* code 207; answer: struct job_fired, one behind the other */
@@ -41,17 +45,24 @@ extern const struct command_class
     X(steady_us, TIME, 0, 1)            \
     X(start, U64, 0, 1)                 \
     X(retry_max, U16, 0, 1)             \
-    X(kept_us, U64, 0, 1)
+    X(kept_us, U64, 0, 1)               \
+    X(auto_retry, U8, 0, 2)             \
+    X(queue_max, U32, 0, 2)             \
+    X(base_us, U64, 0, 2)               \
+    X(most_us, U64, 0, 2)               \
+    X(chance, U32, 0, 2)
 RECORD_STRUCT(job_reap, JOB_REAP_FIELDS);
 extern const struct command_class job_reap_class; /* code 208; answer: the same */
 
 struct job_fired {
     struct uuid id, client;
-    uint64_t late_us; /* behind its time */
-    uint8_t event; /* enum job_event; JOB_EVENT_COUNT: none, it only may be claimed now, or has more time */
+    uint64_t ran_us; /* JOB_FAIL, JOB_RETRY: since it started */
+    uint8_t
+        event; /* enum job_event; JOB_RETRY: JOB_FAIL, and JOB_RETRY right behind it; JOB_EVENT_COUNT: none, it only
+                      * may be claimed now, or has more time */
     uint8_t from, kind;
-    uint8_t postponed; /* the queue was full, or those who have to be told can't be told now */
-    uint16_t attempt;
+    uint8_t postponed;  /* the queue was full, or those who have to be told can't be told now */
+    uint16_t attempt;   /* the one that has failed */
     uint8_t damaged;    /* it can't be read or changed, and was set by */
     uint8_t incomplete; /* it lacks an event, and was marked */
 };

@@ -15,9 +15,9 @@ RECORD_CLASS(job_claim, JOB_CLAIM_FIELDS, 1);
 #define job_start_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_start, name, TYPE, limit, since)
 RECORD_CLASS(job_start, JOB_START_FIELDS, 1);
 #define job_heartbeat_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_heartbeat, name, TYPE, limit, since)
-RECORD_CLASS(job_heartbeat, JOB_HEARTBEAT_FIELDS, 1);
+RECORD_CLASS(job_heartbeat, JOB_HEARTBEAT_FIELDS, 2);
 #define job_finish_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_finish, name, TYPE, limit, since)
-RECORD_CLASS(job_finish, JOB_FINISH_FIELDS, 1);
+RECORD_CLASS(job_finish, JOB_FINISH_FIELDS, 2);
 
 STATIC_ASSERT(sizeof(struct job_claimed) * JOB_CLAIM_MAX <= ANSWER_SIZE_MAX, "a claim's answer fits");
 
@@ -208,10 +208,14 @@ static enum error room_for(struct txn *txn, const struct job_claim *c)
 
 /* ---- claim ---- */
 
+/* Fences never begin anew: while somebody has a lease, the row of the last one has gone (J4). */
 static enum error next_fence(struct txn *txn, uint64_t *ret_fence)
 {
-    int64_t last = 0;
+    int64_t last = 0, assigned = 0, running = 0;
     enum error e = counter_read(txn, COUNTER_JOB_FENCE, nothing, &last);
+    if (!e && last == 0 && (e = job_count(txn, JOB_ASSIGNED, &assigned)) == OK &&
+        (e = job_count(txn, JOB_RUNNING, &running)) == OK && assigned + running > 0)
+        e = ERR_DAMAGED;
     *ret_fence = (uint64_t)last + 1;
     return e;
 }
@@ -274,7 +278,7 @@ static enum error may_run(struct txn *txn, const struct job_claim *c, struct job
     enum error e = verdict(txn, c, job, &lane);
     if (e != ERR_CONFLICT)
         return e;
-    if (*aside == 0)
+    if (*aside == 0 || (lane == LANE_LIMITED && c->lane == LANE_OUTSIDE)) /* as all others of its client */
         return ERR_NOT_FOUND;
     --*aside;
     if (lane != LANE_PAUSED_WORK) { /* as all others of the client: those come to it in later rounds */
@@ -405,8 +409,8 @@ static bool of_client(const struct job *job, const struct uuid *client)
     return uuid_equal(client, &anybody) || uuid_equal(client, &job->client);
 }
 
-/* Whether this fence still counts. */
-static enum error held(const struct job *job, uint64_t fence, uint64_t steady_us)
+/* Whether this fence still counts. grace_us: no claim of a worker outside is over before. */
+static enum error held(const struct job *job, uint64_t fence, uint64_t steady_us, uint64_t grace_us)
 {
     if (job->fence != fence)
         return ERR_FENCED;
@@ -414,6 +418,8 @@ static enum error held(const struct job *job, uint64_t fence, uint64_t steady_us
         return ERR_CONFLICT;
     if (job->state != JOB_ASSIGNED && job->state != JOB_RUNNING)
         return ERR_FENCED;
+    if (job->owner == 0 && steady_us < grace_us)
+        return OK;
     return steady_us < job->lease_us ? OK : ERR_EXPIRED;
 }
 
@@ -435,7 +441,7 @@ static enum error apply_start(struct txn *txn, uint64_t at_us, const void *comma
     struct job job;
     enum error e = job_open(txn, &c->id, &job, &texts);
     if (!e)
-        e = held(&job, c->fence, c->steady_us);
+        e = held(&job, c->fence, c->steady_us, 0);
     if (!e && job.state == JOB_ASSIGNED)
         e = job_tellable(txn, &job);
     if (e)
@@ -472,7 +478,7 @@ static enum error apply_heartbeat(struct txn *txn, uint64_t at_us, const void *c
     if (!e && !of_client(&job, &c->client))
         e = ERR_NOT_FOUND;
     if (!e)
-        e = held(&job, c->fence, c->steady_us);
+        e = held(&job, c->fence, c->steady_us, c->grace_us);
     if (e)
         return e;
     extend(txn, &job, c->steady_us, c->lease_us);
@@ -619,6 +625,16 @@ static enum error repeated(struct txn *txn, const struct job *job, const struct 
     return refusal;
 }
 
+/* One that can't be retried stays FAILED. */
+static bool retry_now(struct txn *txn, struct job *job, uint64_t at_us, const struct job_finish *c)
+{
+    uint64_t backoff_us = c->backoff_us;
+    if (c->base_us)
+        backoff_us = job_backoff_us((uint16_t)(job->attempt + 1), c->base_us, c->most_us, c->chance);
+    return job_retriable(txn, job, c->retry_max, c->queue_max) == OK &&
+           job_retry_now(txn, job, at_us, c->steady_us, backoff_us) == OK;
+}
+
 static enum error finish(struct txn *txn, struct job *job, uint64_t at_us, const struct job_finish *c,
                          struct answer *answer)
 {
@@ -643,9 +659,9 @@ static enum error finish(struct txn *txn, struct job *job, uint64_t at_us, const
                                     .kind = job->kind,
                                     .attempt_last = last_attempt(job, c->retry_max),
                                     .attempt = job->attempt};
+    if (bad && c->auto_retry && c->retryable)
+        finished.retried = retry_now(txn, job, at_us, c);
     answer_add(answer, &finished, sizeof(finished));
-    if (bad && c->auto_retry && c->retryable && !last) /* one that can't be retried stays FAILED */
-        (void)job_retry_now(txn, job, at_us, c->steady_us, c->backoff_us);
     job_write(txn, job);
     return OK;
 }
@@ -663,7 +679,7 @@ static enum error apply_finish(struct txn *txn, uint64_t at_us, const void *comm
         e = ERR_NOT_FOUND;
     if (e)
         return e;
-    e = held(&job, c->fence, c->steady_us);
+    e = held(&job, c->fence, c->steady_us, c->grace_us);
     if (!e && job.state != JOB_RUNNING)
         e = ERR_FENCED;
     if (e == ERR_FENCED || e == ERR_CONFLICT) {

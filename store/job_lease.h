@@ -4,7 +4,8 @@
  *
  * A claim gives a fence, a number that only grows. Whatever a worker says about a job carries it, and counts only while the job's
  * fence is the same, its lease isn't over (by steady time) and nobody has cancelled it: two may run at the same time, two can
- * never both count. What is said twice is answered twice and written once.
+ * never both count. What is said twice is answered twice and written once. Claims of workers outside aren't over before a usual length
+ * of a lease after a start, whether or not their timers have been looked at since (grace_us, J5).
  *
  *     ERR_NOT_FOUND  no such job (or, of a claim: nothing to do)
  *     ERR_CONFLICT   it was canceled
@@ -65,7 +66,8 @@ extern const struct command_class job_start_class; /* code 202; answer: started_
     X(steady_us, TIME, 0, 1)                           \
     X(lease_us, U64, 0, 1)                             \
     X(progress, U16, 0, 1) /* above 1000: as it was */ \
-    X(stage, TEXT, JOB_STAGE_MAX, 1)
+    X(stage, TEXT, JOB_STAGE_MAX, 1)                   \
+    X(grace_us, TIME, 0, 2) /* as of job.fire */
 RECORD_STRUCT(job_heartbeat, JOB_HEARTBEAT_FIELDS);
 extern const struct command_class job_heartbeat_class; /* code 203; answer: lease_us until when, u64 */
 
@@ -85,7 +87,12 @@ extern const struct command_class job_heartbeat_class; /* code 203; answer: leas
     X(auto_retry, U8, 0, 1)  /* 1: a failure that is retryable is retried at once, if it may be */ \
     X(backoff_us, U64, 0, 1) /* of that retry */                                                   \
     X(message, TEXT, 512, 1)                                                                       \
-    X(result, JSON, JOB_RESULT_MAX, 1)
+    X(result, JSON, JOB_RESULT_MAX, 1)                                                             \
+    X(grace_us, TIME, 0, 2) /* as of job.fire */                                                   \
+    X(queue_max, U32, 0, 2) /* with so many QUEUED it stays FAILED (AMB-J-14) */                   \
+    X(base_us, U64, 0, 2)   /* not 0: instead of backoff_us, by the attempt, as of job.retry */    \
+    X(most_us, U64, 0, 2)                                                                          \
+    X(chance, U32, 0, 2)
 RECORD_STRUCT(job_finish, JOB_FINISH_FIELDS);
 extern const struct command_class job_finish_class; /* code 204; answer: struct job_finished */
 struct job_finished {
@@ -94,7 +101,8 @@ struct job_finished {
     uint8_t state, made;        /* made 0: it was finished so before */
     uint8_t kind, attempt_last; /* no retry is left */
     uint16_t attempt;
-    uint8_t unused[2];
+    uint8_t retried; /* made, and it was retried by itself right away: QUEUED again, as the next attempt */
+    uint8_t unused;
 };
 
 /* A RUNNING job ends without its worker: RUNNER_LOST. Within a command. */

@@ -308,7 +308,7 @@ static enum error apply_resume(struct txn *txn, uint64_t at_us, const void *comm
         e = pause_aside(txn, &pause.row, &aside);
     if (!e)
         answer_add(answer, &aside, sizeof(aside));
-    if (e && txn->writes > 0 && !txn->error)
+    if (txn->writes > 0 && !txn->error)
         txn->error = e; /* half of a change must not be kept */
     return e;
 }
@@ -343,15 +343,11 @@ static enum error unpark(struct txn *txn, const struct due_entry *entry, uint64_
         return end_pause(txn, &pause.row, at_us, way);
     if (txn->error)
         return txn->error;
-    due_clear(txn, entry->queue, entry->shard, entry->due_us, &entry->id);
-    if (e == ERR_NOT_FOUND)
+    if (e == ERR_NOT_FOUND) {
+        due_clear(txn, entry->queue, entry->shard, entry->due_us, &entry->id);
         return txn->error;
-    struct due_entry later = *entry;
-    struct due there;
-    later.due_us = job_later(at_us, JOB_SET_BY_US);
-    struct key key = due_key(later.queue, later.shard, later.due_us, &later.id);
-    if (txn_read(txn, TABLE_DUE, key_span(&key), &there) == ERR_NOT_FOUND)
-        due_set(txn, &later);
+    }
+    due_move(txn, entry, job_later(at_us, JOB_SET_BY_US));
     way->damaged++;
     return txn->error;
 }
@@ -369,7 +365,7 @@ static enum error apply_unpark(struct txn *txn, uint64_t at_us, const void *comm
     for (uint32_t i = 0; i < count && way.left > 0 && !e; i++)
         e = unpark(txn, &entries[i], c->wall_us, &way);
     struct job_unparked unparked = {.came = most - way.left, .damaged = way.damaged};
-    if (e && txn->writes > 0 && !txn->error)
+    if (txn->writes > 0 && !txn->error)
         txn->error = e;
     if (!e)
         answer_add(answer, &unparked, sizeof(unparked));

@@ -3,14 +3,15 @@
 #include "store/check.h"
 #include "store/counter.h"
 #include "store/job_fairness.h"
+#include "store/job_lease.h"
 #include "store/store.h"
 
 #define job_queue_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_queue, name, TYPE, limit, since)
 RECORD_CLASS(job_queue, JOB_QUEUE_FIELDS, 1);
 
 #define UUID_SIZE           ((uint32_t)sizeof(struct uuid))
-#define JOB_ADMIT_LOOK_MAX  64u /* jobs that are damaged, or behind another one of their work */
-#define JOB_ADMIT_WORKS_MAX 8u
+#define JOB_ADMIT_LOOK_MAX  64u /* jobs that are damaged, or of the client's own kinds */
+#define JOB_ADMIT_WORKS_MAX 8u  /* kinds of the client's own whose workers are woken */
 
 /* What stands in front of rank and place. */
 static struct key lane_key(enum job_lane lane, const struct uuid *name, const struct uuid *work)
@@ -172,48 +173,74 @@ struct job_turn job_queue_turn(const struct key *key)
     return turn;
 }
 
-/* The works that a slot was promised to so far; those of the server's workers are one, all zeros. */
-struct admitted {
-    struct uuid works[JOB_ADMIT_WORKS_MAX];
-    uint32_t count;
+/* A kind of the client's own, and its job that came first. */
+struct waiting {
+    struct uuid work;
+    struct job_turn turn;
 };
 
-/* Whether it is the first one of its work. */
-static bool first_of_work(struct admitted *a, const struct job *job)
+static bool waits_longer(const struct waiting *a, const struct waiting *b)
 {
-    struct uuid work = job->kind == WORK_KIND_USER ? job->work : (struct uuid){{0}};
-    for (uint32_t i = 0; i < a->count; i++)
-        if (uuid_equal(&a->works[i], &work))
-            return false;
-    if (a->count == JOB_ADMIT_WORKS_MAX)
-        return false;
-    a->works[a->count++] = work;
-    return true;
+    return memcmp(&a->turn, &b->turn, sizeof(a->turn)) < 0;
 }
 
-static void promise(struct txn *txn, struct job *job)
+/* Into its place among those that wait for longest, of which there is room for one more than are kept; how many there are then. */
+static uint32_t note_waiting(struct waiting oldest[JOB_ADMIT_WORKS_MAX + 1], uint32_t count,
+                             const struct waiting *one)
+{
+    uint32_t at = count;
+    for (; at > 0 && waits_longer(one, &oldest[at - 1]); at--)
+        oldest[at] = oldest[at - 1];
+    oldest[at] = *one;
+    return count < JOB_ADMIT_WORKS_MAX ? count + 1 : count;
+}
+
+/* Who waits for one of the client's own kinds looks again; those first whose job came first, or the same few kinds would have every
+ * place. */
+static void wake_outside(struct txn *txn, const struct uuid *client)
+{
+    struct waiting oldest[JOB_ADMIT_WORKS_MAX + 1], one;
+    struct job_queue row;
+    struct key key;
+    uint32_t count = 0;
+    enum error e = job_queue_next_work(txn, client, NULL, &one.work);
+    for (uint32_t i = 0; !e && i < JOB_CLAIM_WORKS_MAX; i++) {
+        (void)job_queue_next(txn, LANE_OUTSIDE, client, &one.work, NULL, &row, &key);
+        one.turn = job_queue_turn(&key);
+        count = note_waiting(oldest, count, &one);
+        e = job_queue_next_work(txn, client, &one.work, &one.work);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        txn_wake_part(txn, job_topic_client(client), job_topic_part(client, &oldest[i].work),
+                      job_topic_part(client, NULL));
+}
+
+static void bring_back(struct txn *txn, struct job *job, enum job_slot slot)
 {
     job_queue_take(txn, job);
-    job->slot = JOB_SLOT_PROMISED;
+    job->slot = (uint8_t)slot;
     job_queue_put(txn, job);
     job_write(txn, job);
 }
 
-/* A damaged one is in nobody's way. */
+/* A damaged one is in nobody's way. One of the client's own kinds was set aside by an earlier version. */
 void job_queue_admit(struct txn *txn, const struct uuid *client)
 {
-    struct admitted admitted = {.count = 0};
     struct job_queue row;
     struct job_texts texts;
     struct key key;
     struct job job;
+    bool promised = false;
     enum error e = job_queue_next(txn, LANE_LIMITED, client, NULL, NULL, &row, &key);
-    for (uint32_t looked = 0; e != ERR_NOT_FOUND && key.size > 0 && looked < JOB_ADMIT_LOOK_MAX; looked++) {
+    for (uint32_t i = 0; !promised && e != ERR_NOT_FOUND && key.size > 0 && i < JOB_ADMIT_LOOK_MAX; i++) {
         struct key behind = key;
-        if (!e && job_open(txn, &row.id, &job, &texts) == OK && first_of_work(&admitted, &job))
-            promise(txn, &job);
+        if (!e && job_open(txn, &row.id, &job, &texts) == OK) {
+            promised = job.kind != WORK_KIND_USER;
+            bring_back(txn, &job, promised ? JOB_SLOT_PROMISED : JOB_NO_SLOT);
+        }
         e = job_queue_next(txn, LANE_LIMITED, client, NULL, &behind, &row, &key);
     }
+    wake_outside(txn, client);
 }
 
 void job_queue_pass_on(struct txn *txn, struct job *job)
@@ -227,23 +254,6 @@ void job_queue_pass_on(struct txn *txn, struct job *job)
 enum error job_queue_counted(struct txn *txn, const struct uuid *client, int64_t *ret_count)
 {
     return counter_read(txn, COUNTER_JOBS_COUNTED, span_of(client, sizeof(*client)), ret_count);
-}
-
-enum error job_queue_first(struct txn *txn, enum job_lane lane, const struct uuid *name,
-                           const struct uuid *work, struct job_queue *rows, uint32_t most,
-                           uint32_t *ret_count)
-{
-    struct key from = lane_key(lane, name, work);
-    struct scan scan = txn_scan(txn, TABLE_JOB_QUEUE, key_span(&from), from.size, SCAN_UP);
-    enum error e = OK;
-    uint32_t count = 0;
-    while (!e && count < most && scan_next(&scan)) {
-        e = scan_read(&scan, &rows[count]);
-        count += e == OK;
-    }
-    enum error end = scan_end(&scan);
-    *ret_count = count;
-    return e ? e : end;
 }
 
 enum error job_queue_next_work(struct txn *txn, const struct uuid *client, const struct uuid *after,

@@ -7,7 +7,8 @@
  *     LANE_OUTSIDE  lane:1  client:16  work:16  rank:1  place:8     kinds x.*, for the client's own workers
  *     LANE_PAUSED_WORK, LANE_PAUSED_CLIENT, LANE_LIMITED
  *                   lane:1  name:16  rank:1  place:8                set aside: the kind or the client is paused, or the
- *                                                                   client has as many running as it may
+ *                                                                   client has as many running as it may (then those
+ *                                                                   for workers of the server alone)
  *     LANE_FAIR     lane:1  client:16  rank:1  place:8              instead of LANE_SERVER while clients take turns
  *                                                                   (store/job_fairness.h); and a second row of the same job:
  *     LANE_ORDER    lane:1  rank:1  place:8                         in the order of creation, whosever it is
@@ -68,10 +69,6 @@ struct job_turn {
     uint8_t bytes[9];
 };
 struct job_turn job_queue_turn(const struct key *key);
-/* The first rows of a lane, or of what is in it of `client` (and `work`); NULL: of all. OK and *ret_count. */
-enum error job_queue_first(struct txn *txn, enum job_lane lane, const struct uuid *name,
-                           const struct uuid *work, struct job_queue *rows, uint32_t most,
-                           uint32_t *ret_count);
 /* Of the client's kinds outside the next one behind `after` (NULL: the first) that has a row; ERR_NOT_FOUND. */
 enum error job_queue_next_work(struct txn *txn, const struct uuid *client, const struct uuid *after,
                                struct uuid *ret_work);
@@ -83,11 +80,12 @@ struct job_round {
 };
 enum error job_round_next(struct txn *txn, struct job_round *round);
 enum error job_queue_any_fair(struct txn *txn, bool *ret_any); /* whether a job is left that has two rows */
-/* A client's limit. A claim that knows of one (job_claim.client_max) counts what it claims; a job beyond it goes to LANE_LIMITED. When
- * a counted one leaves ASSIGNED and RUNNING, the first of that lane comes back, and takes its place along as a promise: so as long as
- * the lane isn't empty, one of the client's is counted or promised, whatever becomes of the limit meanwhile. For the one that comes
- * back there may be nobody: a kind of work that no program asks for. So the first one of each other work comes along, of 8 works and
- * among the first 64 jobs; claims count them, and set those aside again that are beyond the limit. */
+/* A client's limit. A claim that knows of one (job_claim.client_max) counts what it claims. A job for the server's workers that is beyond it
+ * goes to LANE_LIMITED, where it is in nobody's way. When a counted one leaves ASSIGNED and RUNNING, the first of that lane comes back, and
+ * takes its place along as a promise: so as long as the lane isn't empty, one of the client's is counted or promised, whatever becomes
+ * of the limit meanwhile. Jobs of the client's own kinds stay in its lanes, where they are in nobody's way but its own: for one that were
+ * promised a place there might be no worker. Who waits for them is woken, for the 8 kinds whose first job
+ * is the oldest, in that order (the others look now and then). */
 void job_queue_admit(struct txn *txn, const struct uuid *client); /* none is fine */
 /* A promised job can't be claimed after all: it may be moved, and the next one comes back. job_write is the caller's. */
 void job_queue_pass_on(struct txn *txn, struct job *job);

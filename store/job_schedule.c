@@ -4,12 +4,14 @@
 #include "store/client.h"
 #include "store/counter.h"
 #include "store/job_change.h"
+#include "store/job_fire.h"
 #include "store/job_queue.h"
+#include "store/ledger.h"
 
 #define schedule_FIELD(name, TYPE, limit, since) RECORD_FIELD(schedule, name, TYPE, limit, since)
 RECORD_CLASS(schedule, SCHEDULE_FIELDS, 1);
 #define schedule_put_FIELD(name, TYPE, limit, since) RECORD_FIELD(schedule_put, name, TYPE, limit, since)
-RECORD_CLASS(schedule_put, SCHEDULE_PUT_FIELDS, 1);
+RECORD_CLASS(schedule_put, SCHEDULE_PUT_FIELDS, 2);
 #define schedule_remove_FIELD(name, TYPE, limit, since) \
     RECORD_FIELD(schedule_remove, name, TYPE, limit, since)
 RECORD_CLASS(schedule_remove, SCHEDULE_REMOVE_FIELDS, 1);
@@ -104,7 +106,8 @@ static void move_due(struct txn *txn, const struct schedule *s, uint64_t from_us
     if (from_us == to_us)
         return;
     if (from_us)
-        due_clear(txn, DUE_SCHEDULE, SCHEDULE_SHARD, from_us, &s->id);
+        (void)due_try_clear(txn, DUE_SCHEDULE, SCHEDULE_SHARD, from_us,
+                            &s->id); /* find_due may have moved it */
     if (to_us)
         due_set(txn, &(struct due_entry){
                          .queue = DUE_SCHEDULE, .shard = SCHEDULE_SHARD, .due_us = to_us, .id = s->id});
@@ -168,14 +171,36 @@ static enum error puttable(struct txn *txn, const struct schedule_put *c)
     e = client_read(txn, &c->client, &client);
     if (!e)
         e = schedule_list(txn, &c->client, NULL, ids, SCHEDULES_MAX, &count);
-    return e ? e : count == SCHEDULES_MAX ? ERR_LIMIT : OK;
+    bool full = count == SCHEDULES_MAX || (c->key.size > 0 && !ledger_room(txn));
+    return e ? e : full ? ERR_LIMIT : OK;
+}
+
+static const char scope_prefix[] = "schedule.put/";
+struct scope {
+    char bytes[sizeof(scope_prefix) - 1 + UUID_TEXT_SIZE];
+};
+
+static struct span scope_of(const struct uuid *client, struct scope *scope)
+{
+    memcpy(scope->bytes, scope_prefix, sizeof(scope_prefix) - 1);
+    uuid_format(client, scope->bytes + sizeof(scope_prefix) - 1);
+    return span_of(scope->bytes, sizeof(scope->bytes) - 1);
 }
 
 static enum error apply_put(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
 {
     const struct schedule_put *c = command;
-    (void)answer;
-    enum error e = puttable(txn, c);
+    struct ledger earlier;
+    struct scope room;
+    struct span scope = scope_of(&c->client, &room);
+    enum error e = ERR_NOT_FOUND;
+    if (c->key.size > 0)
+        e = ledger_find(txn, at_us, scope, c->key, &c->digest, &earlier);
+    if (e == OK)
+        answer_add(answer, earlier.answer.bytes, earlier.answer.size);
+    if (e != ERR_NOT_FOUND)
+        return e;
+    e = puttable(txn, c);
     if (e)
         return e;
     struct schedule s = {.id = c->id,
@@ -195,6 +220,10 @@ static enum error apply_put(struct txn *txn, uint64_t at_us, const void *command
     txn_add(txn, TABLE_SCHEDULES, key_span(&key), &s);
     txn_add(txn, TABLE_SCHEDULES, key_span(&by_client), &(struct schedule){.id = s.id, .client = s.client});
     move_due(txn, &s, 0, s.next_us);
+    struct span id = span_of(s.id.bytes, sizeof(s.id.bytes));
+    answer_add(answer, id.bytes, id.size);
+    if (c->key.size > 0)
+        ledger_put(txn, LEDGER_DAY, at_us, scope, c->key, &c->digest, id);
     return OK;
 }
 
@@ -217,7 +246,8 @@ static enum error apply_remove(struct txn *txn, uint64_t at_us, const void *comm
     struct key key = row_key(&c->id), by_client = client_key(&c->client, &c->id);
     move_due(txn, &s, s.next_us, 0);
     txn_remove(txn, TABLE_SCHEDULES, key_span(&key));
-    txn_remove(txn, TABLE_SCHEDULES, key_span(&by_client));
+    (void)txn_try_remove(txn, TABLE_SCHEDULES,
+                         key_span(&by_client)); /* one that has gone needn't be removed */
     return OK;
 }
 
@@ -278,9 +308,7 @@ static void cancel_old(struct txn *txn, struct firing *f, struct job *job)
         return;
     job_write(txn, job);
     f->fired.canceled = job->id;
-    f->fired.canceled_from = from;
-    f->fired.canceled_kind = job->kind;
-    f->fired.canceled_attempt = job->attempt;
+    f->fired.old = job_changed_of(job, from, true);
 }
 
 static enum error submit(struct txn *txn, struct firing *f)
@@ -304,8 +332,9 @@ static enum error submit(struct txn *txn, struct firing *f)
     enum error e = job_submit_class.apply(txn, f->at_us, &job, &answer);
     if (e)
         return e;
-    if (record_decode(&job_submitted_record, 1, span_of(bytes, answer.size), &submitted) == OK)
-        f->fired.kind = submitted.kind;
+    e = record_decode(&job_submitted_record, 1, span_of(bytes, answer.size), &submitted);
+    ASSERT(e == OK); /* it was made a moment ago */
+    f->fired.kind = submitted.kind;
     f->fired.job = job.id;
     f->s.last_job = job.id;
     f->s.last_us = f->occurrence_us;
@@ -363,23 +392,18 @@ static uint64_t go_on(const struct firing *f, uint64_t late_us)
     return next_after(&f->s, f->occurrence_us);
 }
 
-static uint64_t before(uint64_t us, uint64_t by)
-{
-    return us > by ? us - by : 0;
-}
-
-/* The schedule's row is written by whoever calls this. */
+/* The schedule's row is written by whoever calls this. Now lies behind all that it is late by. */
 static void fire_due(struct txn *txn, struct firing *f)
 {
     uint64_t late = f->c->wall_us - f->s.next_us;
     f->occurrence_us = f->s.next_us;
     if (late > f->s.grace_us && f->s.missed == MISSED_SKIP) {
-        f->s.next_us = leave_out(f, before(f->c->wall_us, f->s.grace_us + 1));
+        f->s.next_us = leave_out(f, f->c->wall_us - f->s.grace_us - 1);
         f->fired.outcome = OUTCOME_MISSED;
         return;
     }
     if (late > f->s.grace_us && f->s.missed == MISSED_RUN_ALL && late > SCHEDULE_CATCH_UP_US) {
-        f->s.next_us = leave_out(f, before(f->c->wall_us, SCHEDULE_CATCH_UP_US + 1));
+        f->s.next_us = leave_out(f, f->c->wall_us - SCHEDULE_CATCH_UP_US - 1);
         f->fired.outcome = OUTCOME_MISSED;
         return;
     }
@@ -409,15 +433,23 @@ static void keep(struct schedule *s, struct kept *kept)
     s->payload = copied(s->payload, kept->payload);
 }
 
+/* ERR_NOT_FOUND: nothing is due; or a timer that is no schedule's own was, and went, or that of one which can't be read, and comes again
+ * later: the next call looks at the one behind it. */
 static enum error find_due(struct txn *txn, const struct schedule_fire *c, struct schedule *ret)
 {
     struct due_entry entry;
     uint32_t count = 0;
-    enum error e = due_scan(txn, DUE_SCHEDULE, SCHEDULE_SHARD, c->wall_us, &entry, 1, &count);
+    enum error e = due_scan_keys(txn, DUE_SCHEDULE, SCHEDULE_SHARD, c->wall_us, &entry, 1, &count);
     if (e || count == 0)
         return e ? e : ERR_NOT_FOUND;
     e = schedule_read(txn, &entry.id, ret);
-    return !e && ret->next_us != entry.due_us ? ERR_DAMAGED : e; /* its timer is another one */
+    if (!e && ret->next_us == entry.due_us)
+        return OK;
+    if (!e || e == ERR_NOT_FOUND)
+        due_clear(txn, DUE_SCHEDULE, SCHEDULE_SHARD, entry.due_us, &entry.id);
+    else
+        due_move(txn, &entry, job_later(c->wall_us, JOB_SET_BY_US));
+    return ERR_NOT_FOUND;
 }
 
 static enum error apply_fire(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)

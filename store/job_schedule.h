@@ -17,6 +17,7 @@
 #define COPPICE_STORE_JOB_SCHEDULE_H
 
 #include "store/cron.h"
+#include "store/job_change.h"
 #include "store/job_submit.h"
 
 #define SCHEDULES_MAX        100u  /* of one client */
@@ -101,8 +102,18 @@ struct schedule_entry {
 uint32_t schedule_history(const struct schedule *schedule,
                           struct schedule_entry entries[SCHEDULE_HISTORY_MAX]);
 
-/* ERR_INVALID: the expression, or what is to be submitted, can't be meant. ERR_EXISTS, ERR_LIMIT: SCHEDULES_MAX. ERR_NOT_FOUND: no such client */
-#define SCHEDULE_PUT_FIELDS(X) X(id, UUID, 0, 1) X(client, UUID, 0, 1) SCHEDULE_WISH_FIELDS(X)
+/* Answer: the id that came with it, or that of the request that this one repeats.
+ * ERR_INVALID     the expression, or what is to be submitted, can't be meant
+ * ERR_EXISTS      the id is taken
+ * ERR_LIMIT       SCHEDULES_MAX, or the ledger is full
+ * ERR_NOT_FOUND   no such client
+ * ERR_KEY_REUSED */
+#define SCHEDULE_PUT_FIELDS(X)                                                        \
+    X(id, UUID, 0, 1)                                                                 \
+    X(client, UUID, 0, 1)                                                             \
+    SCHEDULE_WISH_FIELDS(X)                                                           \
+    X(key, TEXT, 255, 2)    /* idempotency, of this client, for a day; empty: none */ \
+    X(digest, DIGEST, 0, 2) /* of the request, for the ledger */
 RECORD_STRUCT(schedule_put, SCHEDULE_PUT_FIELDS);
 extern const struct command_class schedule_put_class; /* code 230 */
 
@@ -135,9 +146,8 @@ extern const struct command_class
     schedule_fire_class; /* code 233; answer: a struct schedule_fired, if anything was due */
 struct schedule_fired {
     struct uuid schedule, client, job, canceled; /* all zero: none */
-    uint8_t outcome, kind, canceled_from, canceled_kind;
-    uint16_t canceled_attempt;
-    uint8_t unused[2];
+    uint8_t outcome, kind, unused[6];
+    struct job_changed old; /* of the one that was canceled */
 };
 
 /* ---- reading; texts borrow from the transaction ---- */

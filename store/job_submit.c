@@ -16,31 +16,42 @@ static const struct span nothing = {NULL, 0};
 
 /* ---- scopes of the ledger: a word and the client ---- */
 
-#define SCOPE_SIZE (4 + sizeof(struct uuid))
+#define SCOPE_SIZE (4 + 2 * (sizeof(struct uuid) + sizeof(struct digest)))
+STATIC_ASSERT(SCOPE_SIZE <= LEDGER_SCOPE_MAX, "the longest is one of the ledger's");
 struct scope {
-    char bytes[2 * SCOPE_SIZE];
+    uint32_t size;
+    char bytes[SCOPE_SIZE];
 };
 
-/* The id in hexadecimal: a scope is a text. */
-static struct span scope_of(const char word[4], const struct uuid *client, struct scope *room)
+/* In hexadecimal: a scope is a text. */
+static void scope_add(struct scope *scope, const uint8_t *bytes, size_t size)
 {
     static const char digits[] = "0123456789abcdef";
-    memcpy(room->bytes, word, 4);
-    for (size_t i = 0; i < sizeof(client->bytes); i++) {
-        room->bytes[4 + 2 * i] = digits[client->bytes[i] >> 4];
-        room->bytes[5 + 2 * i] = digits[client->bytes[i] & 15];
+    for (size_t i = 0; i < size; i++) {
+        scope->bytes[scope->size++] = digits[bytes[i] >> 4];
+        scope->bytes[scope->size++] = digits[bytes[i] & 15];
     }
-    return span_of(room->bytes, 4 + 2 * sizeof(client->bytes));
+}
+
+static void scope_begin(struct scope *scope, const char word[4], const struct uuid *client)
+{
+    memcpy(scope->bytes, word, 4);
+    scope->size = 4;
+    scope_add(scope, client->bytes, sizeof(client->bytes));
 }
 
 static struct span key_scope(const struct job_submit *c, struct scope *room)
 {
-    return scope_of("job/", &c->client, room);
+    scope_begin(room, "job/", &c->client);
+    return span_of(room->bytes, room->size);
 }
 
+/* And the body: several may come with one request's id, and each of them is known for itself. */
 static struct span repeat_scope(const struct job_submit *c, struct scope *room)
 {
-    return scope_of("req/", &c->client, room);
+    scope_begin(room, "req/", &c->client);
+    scope_add(room, c->digest.bytes, sizeof(c->digest.bytes));
+    return span_of(room->bytes, room->size);
 }
 
 /* ---- limits ---- */
@@ -117,8 +128,7 @@ static enum error find_before(struct txn *txn, const struct job_submit *c, uint6
     *ret_repeat = e == ERR_NOT_FOUND;
     if (!e)
         e = answer_again(txn, &row, answer);
-    return e == ERR_KEY_REUSED ? ERR_NOT_FOUND
-                               : e; /* another body is another job, and so is one whose first has gone */
+    return e; /* one whose first has gone is another job */
 }
 
 /* ---- the definition ---- */
@@ -156,8 +166,9 @@ static enum error define(const struct job_submit *c, uint64_t created_us, struct
  * nothing that the name doesn't, so it may stay from one transaction to the next. */
 static struct uuid work_of(struct txn *txn, uint8_t kind, struct span name)
 {
-    if (kind != WORK_KIND_USER || name.size == 0 || name.size > TXN_KIND_MAX)
+    if (kind != WORK_KIND_USER || name.size > TXN_KIND_MAX)
         return job_work_id(txn->store, kind, name);
+    ASSERT(name.size > 0); /* a user's kind has a name */
     struct txn_kind *known = &txn->kinds[checksum(0, name.bytes, name.size) % TXN_KINDS];
     if (!span_equal(span_of(known->name, known->size), name)) {
         known->id = job_work_id(txn->store, kind, name);
@@ -175,6 +186,9 @@ static enum error next_numbers(struct txn *txn, uint64_t at_us, struct job *job)
     enum error e = counter_read(txn, COUNTER_JOB_SEQ, nothing, &seq);
     if (!e)
         e = counter_read(txn, COUNTER_JOB_NEWEST, nothing, &newest);
+    /* Numbers never begin anew: while there are jobs, the row of the last one has gone. */
+    if (!e && seq == 0 && txn_rows(txn, TABLE_CLIENT_JOBS) > 0)
+        e = ERR_DAMAGED;
     if (e)
         return e;
     job->seq = job->place = (uint64_t)seq + 1;
@@ -188,7 +202,8 @@ static void note_numbers(struct txn *txn, const struct job *job)
 {
     int64_t newest = 0;
     counter_add(txn, COUNTER_JOB_SEQ, nothing, 1);
-    if (counter_read(txn, COUNTER_JOB_NEWEST, nothing, &newest) == OK && (int64_t)job->created_us > newest)
+    (void)counter_read(txn, COUNTER_JOB_NEWEST, nothing, &newest); /* next_numbers could */
+    if ((int64_t)job->created_us > newest)
         counter_add(txn, COUNTER_JOB_NEWEST, nothing, (int64_t)job->created_us - newest);
 }
 

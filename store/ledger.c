@@ -213,7 +213,7 @@ uint64_t ledger_index_hash(const struct ledger_index *index, struct span scope, 
     struct hash_key second = {.k0 = index->key.k0 ^ hash_bytes(&index->key, scope.bytes, scope.size),
                               .k1 = index->key.k1 + scope.size};
     uint64_t hash = hash_bytes(&second, key.bytes, key.size);
-    return hash ? hash : 1; /* 0 is a free slot */
+    return hash | 1; /* 0 is a free slot */
 }
 
 static struct key key_of(uint64_t place)

@@ -214,25 +214,12 @@ static void write_base64(struct json *json, struct span span)
     json_sink_text(json->sink, "\"");
 }
 
-/* One document is one line. In sound JSON a control character stands only between tokens, where a space means
- * the same. */
-static void write_json_text(struct json *json, struct span span)
+static void write_json_text(struct json *json, struct span text)
 {
-    const char *text = span.bytes;
-    if (span.size == 0) {
+    if (text.size > 0)
+        json_foreign(json, text.bytes, text.size);
+    else
         json_null(json);
-        return;
-    }
-    json_raw(json, text, 0);
-    for (size_t i = 0; i < span.size;) {
-        size_t run = i;
-        while (run < span.size && (unsigned char)text[run] >= ' ')
-            run++;
-        json_sink_bytes(json->sink, text + i, run - i);
-        if (run < span.size)
-            json_sink_text(json->sink, " ");
-        i = run + 1;
-    }
 }
 
 static void write_value(struct json *json, const struct record_field *field, const void *record)

@@ -67,10 +67,7 @@ void retention_set(struct txn *txn, uint16_t kind, uint64_t due_us, const struct
 
 void retention_clear(struct txn *txn, uint64_t due_us, const struct uuid *id)
 {
-    struct key key = due_key(DUE_RETENTION, RETENTION_SHARD, due_us, id);
-    struct due there;
-    if (txn_read(txn, TABLE_DUE, key_span(&key), &there) == OK)
-        due_clear(txn, DUE_RETENTION, RETENTION_SHARD, due_us, id);
+    (void)due_try_clear(txn, DUE_RETENTION, RETENTION_SHARD, due_us, id);
 }
 
 /* ---- the sweep ---- */
@@ -83,21 +80,37 @@ struct sweep {
     bool unfinished; /* the next entry isn't gone yet */
 };
 
-/* One that stands there already is enough. */
 static void put_off(struct txn *txn, const struct due_entry *entry, uint64_t now_us)
 {
-    struct due_entry later = *entry;
-    struct due found;
-    later.due_us = now_us < UINT64_MAX - RETENTION_AGAIN_US ? now_us + RETENTION_AGAIN_US : UINT64_MAX;
-    struct key key = due_key(later.queue, later.shard, later.due_us, &later.id);
-    retention_clear(txn, entry->due_us, &entry->id);
-    if (txn_read(txn, TABLE_DUE, key_span(&key), &found) == ERR_NOT_FOUND)
-        due_set(txn, &later);
+    due_move(txn, entry, now_us < UINT64_MAX - RETENTION_AGAIN_US ? now_us + RETENTION_AGAIN_US : UINT64_MAX);
 }
 
-static void handle(struct txn *txn, struct sweep *sweep, const struct due_entry *entry)
+static const struct kind *kind_that_has(const struct kind *list, size_t count, struct txn *txn,
+                                        const struct due_entry *entry)
 {
-    const struct kind *kind = kind_of(entry->row.kind);
+    for (size_t i = 0; i < count; i++)
+        if (list[i].find(txn, entry) == OK)
+            return &list[i];
+    return NULL;
+}
+
+/* What the entry's row says it is about; when the row can't be read, or says what can't be, the kind that has such a thing. */
+static const struct kind *kind_of_entry(struct txn *txn, struct due_entry *entry)
+{
+    struct key key = due_key(entry->queue, entry->shard, entry->due_us, &entry->id);
+    const struct kind *kind = NULL;
+    if (txn_read(txn, TABLE_DUE, key_span(&key), &entry->row) == OK)
+        kind = kind_of(entry->row.kind);
+    else
+        entry->row = (struct due){.kind = 0};
+    if (!kind)
+        kind = kind_that_has(kinds, sizeof(kinds) / sizeof(kinds[0]), txn, entry);
+    return kind ? kind : kind_that_has(outside, outside_count, txn, entry);
+}
+
+static void handle(struct txn *txn, struct sweep *sweep, struct due_entry *entry)
+{
+    const struct kind *kind = kind_of_entry(txn, entry);
     enum error e = kind ? kind->expire(txn, entry) : ERR_INVALID;
     sweep->handled++;
     switch (e) {
@@ -122,7 +135,8 @@ static enum error things_expire(struct txn *txn, struct sweep *sweep, uint32_t l
     do {
         uint32_t left = limit - sweep->handled;
         uint32_t page = left < PAGE_MAX ? left : PAGE_MAX;
-        enum error e = due_scan(txn, DUE_RETENTION, RETENTION_SHARD, sweep->now_us, entries, page, &count);
+        enum error e =
+            due_scan_keys(txn, DUE_RETENTION, RETENTION_SHARD, sweep->now_us, entries, page, &count);
         if (e)
             return e;
         for (uint32_t i = 0; i < count && !sweep->unfinished; i++)

@@ -165,6 +165,12 @@ static enum error admitted(const struct command_class *class)
     return pressure_admits(level, priorities[class->priority]) == PRESSURE_ADMIT ? OK : ERR_SHED;
 }
 
+/* A revocation that comes late is better than none; but what a claim takes when nobody waits for it any more, nobody has. */
+static bool may_be_late(const struct command_class *class)
+{
+    return class->priority == COMMAND_HIGH && !class->topic;
+}
+
 static bool too_late(const struct writer_command *head)
 {
     return head->until_ms && (int32_t)((uint32_t)(actor_now() / NS_PER_MS) - head->until_ms) > 0;
@@ -222,9 +228,9 @@ static void take_call(struct writer *w, struct message *m)
     }
     memcpy(&head, m->payload, sizeof(head));
     const struct command_class *class = schema_command(w->store->schema, head.code);
-    enum error e = !class                                               ? ERR_INVALID
-                   : class->priority != COMMAND_HIGH && too_late(&head) ? ERR_TIMEOUT
-                                                                        : admitted(class);
+    enum error e = !class                                   ? ERR_INVALID
+                   : !may_be_late(class) && too_late(&head) ? ERR_TIMEOUT
+                                                            : admitted(class);
     if (e) {
         answer(m, e, NULL);
         return;
@@ -410,16 +416,30 @@ static void begin(struct turn *turn)
 static void answer_one(struct writer *w, size_t i, enum error e)
 {
     const struct answer *a = &w->turn.items[i].answer;
+    answer(w->turn.messages[i], e ? e : a->error, e ? NULL : a);
+    w->callers += another_caller(&w->turn, i);
+    w->answered++;
+}
+
+static void give_one(struct writer *w, size_t i, enum error e)
+{
+    const struct answer *a = &w->turn.items[i].answer;
     struct stand *stand = w->turn.stands[i];
-    if (w->turn.messages[i]) {
-        answer(w->turn.messages[i], e ? e : a->error, e ? NULL : a);
-        w->callers += another_caller(&w->turn, i);
-        w->answered++;
-    } else if (stand) {
-        give(stand->who, stand->number, e ? e : a->error, e ? NULL : a);
-        standing_free(&w->standing, stand);
-        w->answered++;
-    }
+    give(stand->who, stand->number, e ? e : a->error, e ? NULL : a);
+    standing_free(&w->standing, stand);
+    w->answered++;
+}
+
+/* Those first that are given something: their work begins with it, and who has asked may be told over a slow way meanwhile. */
+static void answer_all(struct writer *w, enum error e)
+{
+    w->answered = w->callers = 0;
+    for (size_t i = 0; i < w->turn.count; i++)
+        if (w->turn.stands[i])
+            give_one(w, i, e);
+    for (size_t i = 0; i < w->turn.count; i++)
+        if (w->turn.messages[i])
+            answer_one(w, i, e);
 }
 
 /* What nobody was taken up for, though somebody stands, is for the next batch. */
@@ -444,14 +464,13 @@ static enum actor_step run(struct writer *w)
     if (e == ERR_IO)
         return abandon(w); /* nobody is answered */
     w->commit_ns = w->store->env->now(w->store->env) - turn->gathered;
-    w->answered = w->callers = 0;
     if (!e)
         settle(w);
-    for (size_t i = 0; i < turn->count; i++)
-        answer_one(w, i, e);
+    answer_all(w, e);
     (void)actor_listen(0); /* they have their answers; the rest can wait */
     wake(txn);
     owe(w, e ? 0 : txn->few.count);
+    (void)actor_listen(0); /* and who waits for what has changed needn't wait for the next commit */
     TELEMETRY(STORE_COMMIT, (int64_t)w->commit_ns, DIM(OUTCOME, error_name(e)));
     if (!e)
         batch_rest(w->store);

@@ -13,7 +13,7 @@
  * the newest first, behind the commands that came: each is then a command of this batch like any other, with the time of now.
  *
  * A command that is looked at only when its submitter waits no longer is refused, ERR_TIMEOUT, and has no effect; but one of high
- * priority is done: a revocation that comes late is better than none.
+ * priority is done, unless it is one that may stand: a revocation that comes late is better than none, a claim isn't.
  *
  * A commit that fails ends the process with status 74 (EX_IOERR) after one line that says why; nobody is answered.
  */

@@ -521,6 +521,113 @@ static void test_damage_is_found(void)
     fresh_close(&fresh);
 }
 
+static struct key key_of_bytes(const void *bytes, uint32_t size)
+{
+    struct key key = {.size = 0};
+    key_add(&key, bytes, size);
+    return key;
+}
+
+static void test_further_damage_is_found(void)
+{
+    struct fresh fresh;
+    struct uuid client, stranger = fresh_uuid();
+    struct api_key key;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    TEST_CHECK(read_key(&fresh, id, &key) == OK);
+    key.created_by = key.ended_by = span_text("x");
+    struct api_key other = key;
+    struct client_keys keys = {.active = id, .issued = 0};
+    TEST_CHECK(
+        fresh_finds(&fresh, TABLE_API_KEYS, key_of_uuid(&stranger), &other, "stands under another id"));
+    other.hash.bytes[0] ^= 1;
+    TEST_CHECK(fresh_finds(&fresh, TABLE_API_KEYS, key_of_uuid(&id), &other, "can't be found by its hash"));
+    TEST_CHECK(fresh_finds(&fresh, TABLE_API_KEYS, key_of_uuid(&id), &other, "or has another one"));
+    other = key;
+    other.end = API_KEY_END_COUNT;
+    TEST_CHECK(fresh_finds(&fresh, TABLE_API_KEYS, key_of_uuid(&id), &other, "has ended without a reason"));
+    other = key;
+    other.end = API_KEY_REVOKED;
+    other.ended_us = AT_US;
+    TEST_CHECK(
+        fresh_finds(&fresh, TABLE_API_KEYS, key_of_uuid(&id), &other, "is ended, and its client says"));
+    TEST_CHECK(fresh_finds(&fresh, TABLE_API_KEYS, key_of_uuid(&id), &other, "isn't there, or not active"));
+    other = key;
+    other.client = stranger;
+    TEST_CHECK(fresh_finds(&fresh, TABLE_API_KEYS, key_of_uuid(&id), &other, "isn't there, or not active"));
+    TEST_CHECK(fresh_finds(&fresh, TABLE_API_KEY_HASHES, key_of_bytes(key.hash.bytes, 32),
+                           &(struct api_key_hash){.id = stranger}, "can't be found by its hash"));
+    TEST_CHECK(fresh_finds(&fresh, TABLE_CLIENT_KEYS, key_of_uuid(&client), &keys, "never had a key"));
+    TEST_CHECK(fresh_finds(&fresh, TABLE_CLIENT_KEYS, key_of_bytes("short", 5), &keys, "a key of 5 bytes"));
+    TEST_CHECK(strcmp(api_key_end_name(API_KEY_REVOKED), "revoked") == 0 &&
+               !*api_key_end_name(API_KEY_END_COUNT));
+    fresh_close(&fresh);
+}
+
+/* A row that is missing where another one says that it is: damage, and not "never heard of it". */
+static void test_a_key_that_another_row_speaks_of_is_there(void)
+{
+    struct fresh fresh;
+    struct uuid client, found;
+    struct api_key key;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    TEST_CHECK(read_key(&fresh, id, &key) == OK);
+    key.created_by = key.ended_by = span_text("x");
+    struct api_key_issue c = ask(client, API_KEY_FORCE, nobody);
+    fresh_take(&fresh, TABLE_API_KEYS, key_of_uuid(&id));
+    TEST_CHECK(find_key(&fresh, &key.hash, &found) == ERR_DAMAGED);
+    TEST_CHECK(issue(&fresh, AT_US, &c, NULL) == ERR_DAMAGED);
+    fresh_put(&fresh, TABLE_API_KEYS, key_of_uuid(&id), &key);
+    TEST_CHECK(find_key(&fresh, &key.hash, &found) == OK && uuid_equal(&found, &id));
+    fresh_flip(&fresh, TABLE_API_KEYS, key_of_uuid(&id));
+    TEST_CHECK(find_key(&fresh, &key.hash, &found) == ERR_DAMAGED);
+    TEST_CHECK(issue(&fresh, AT_US, &c, NULL) == ERR_DAMAGED);
+    struct api_key_issue again = ask(client, API_KEY_ROTATE, id);
+    TEST_CHECK(issue(&fresh, AT_US, &again, NULL) == ERR_DAMAGED);
+    fresh_flip(&fresh, TABLE_API_KEYS, key_of_uuid(&id));
+    fresh_close(&fresh);
+}
+
+/* Its time comes whether or not anybody could still find it by its hash. */
+static void test_a_key_without_its_hash_goes_as_well(void)
+{
+    struct fresh fresh;
+    struct uuid client;
+    struct api_key key;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    TEST_CHECK(read_key(&fresh, id, &key) == OK);
+    fresh_take(&fresh, TABLE_API_KEY_HASHES, key_of_bytes(key.hash.bytes, 32));
+    sweep(&fresh, key.gone_us);
+    TEST_CHECK(read_key(&fresh, id, &key) == ERR_NOT_FOUND && rows(&fresh, TABLE_API_KEYS) == 0);
+    fresh_close(&fresh);
+}
+
+static void test_times_beyond_all_sense_are_refused(void)
+{
+    struct fresh fresh;
+    struct uuid client;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    struct api_key_issue c = ask(client, API_KEY_ROTATE, id);
+    c.ttl_us = UINT64_MAX;
+    TEST_CHECK(issue(&fresh, AT_US, &c, NULL) == ERR_INVALID);
+    c = ask(client, API_KEY_ROTATE, id);
+    c.kept_us = UINT64_MAX;
+    TEST_CHECK(issue(&fresh, AT_US, &c, NULL) == ERR_INVALID);
+    c = ask(client, API_KEY_ROTATE, id);
+    TEST_CHECK(issue(&fresh, UINT64_MAX - 1, &c, NULL) == ERR_INVALID);
+    c = ask(client, API_KEY_VERB_COUNT, id);
+    TEST_CHECK(issue(&fresh, AT_US, &c, NULL) == ERR_INVALID);
+    struct api_key_revoke revoke = {.client = client, .id = id, .kept_us = UINT64_MAX};
+    TEST_CHECK(batch_one(fresh.store, &api_key_revoke_class, AT_US, &revoke, NULL) == ERR_INVALID);
+    revoke.kept_us = 1;
+    TEST_CHECK(batch_one(fresh.store, &api_key_revoke_class, UINT64_MAX - 1, &revoke, NULL) == ERR_INVALID);
+    fresh_close(&fresh);
+}
+
 TEST_LIST
 = {
     {"api key: the first needs none, within the window (AMB-J-21)",
@@ -547,5 +654,9 @@ TEST_LIST
     {"api key: a client can't fill the store", test_a_client_can_not_fill_the_store_with_keys},
     {"api key: last use moves forward only", test_touch_moves_forward_only},
     {"api key: damage is found", test_damage_is_found},
+    {"api key: further damage is found", test_further_damage_is_found},
+    {"api key: one that another row speaks of is there", test_a_key_that_another_row_speaks_of_is_there},
+    {"api key: one without its hash goes as well", test_a_key_without_its_hash_goes_as_well},
+    {"api key: times beyond all sense are refused", test_times_beyond_all_sense_are_refused},
     {NULL, NULL},
 };

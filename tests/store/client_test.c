@@ -213,6 +213,34 @@ static void test_client_damage_is_found(void)
     fresh_close(&fresh);
 }
 
+static enum error retire(struct txn *txn, uint64_t at_us, void *context)
+{
+    retention_set(txn, RETENTION_CLIENT, at_us, context, 0);
+    return OK;
+}
+
+/* One that has a key stays, whatever an entry says; and so does one of which that can't be read. */
+static void test_client_with_a_key_stays_whatever_an_entry_says(void)
+{
+    struct fresh fresh;
+    struct client client;
+    char text[FRESH_TEXT];
+    fresh_open(&fresh);
+    struct client_create c = from("192.0.2.1", "");
+    TEST_CHECK(create(&fresh, AT_US, &c, NULL) == OK && give_key(&fresh, AT_US, &c.id) == OK);
+    sweep(&fresh, AT_US + CLIENT_UNUSED_US);
+    fresh_sound(&fresh);
+    uint64_t later_us = AT_US + CLIENT_UNUSED_US;
+    TEST_CHECK(fresh_do(&fresh, later_us, retire, &c.id) == OK && fresh_findings(&fresh, text) == 1);
+    fresh_flip(&fresh, TABLE_CLIENT_KEYS, key_of_uuid(&c.id));
+    TEST_CHECK(sweep(&fresh, later_us) == 0 && look_for(&fresh, &c.id, &client) == OK);
+    TEST_CHECK(!fresh_tells(&fresh, "never had a key"));
+    fresh_flip(&fresh, TABLE_CLIENT_KEYS, key_of_uuid(&c.id));
+    TEST_CHECK(sweep(&fresh, later_us + RETENTION_AGAIN_US) == 0 && look_for(&fresh, &c.id, &client) == OK);
+    fresh_sound(&fresh);
+    fresh_close(&fresh);
+}
+
 TEST_LIST
 = {
     {"client: kept as it came (JOB-024, JOB-089)", test_client_is_kept_as_it_came_JOB_024_JOB_089},
@@ -223,5 +251,7 @@ TEST_LIST
     {"client: there is a last one", test_client_there_is_a_last_one},
     {"client: it outlives its keys (JOB-024, JOB-402)", test_client_outlives_its_keys_JOB_024_JOB_402},
     {"client: damage is found", test_client_damage_is_found},
+    {"client: one with a key stays, whatever an entry says",
+     test_client_with_a_key_stays_whatever_an_entry_says},
     {NULL, NULL},
 };

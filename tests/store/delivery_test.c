@@ -7,6 +7,7 @@
 #include "store/delivery.h"
 #include "store/retention.h"
 #include "tests/store/fresh.h"
+#include "tests/support/spoil.h"
 
 #define AT_US   UINT64_C(1700000000000000)
 #define S_US    UINT64_C(1000000)
@@ -157,8 +158,8 @@ static uint32_t due(struct scene *s, struct uuid ids[MANY])
         uint32_t next = 0, found;
         while (delivery_next_lane(&view->txn, p, next, &lane) == OK) {
             TEST_CHECK(lane.shard / DELIVERY_LANES_EACH == p);
-            TEST_CHECK(due_scan(&view->txn, DUE_DELIVERY, lane.shard, s->now_us, entries, MANY - count,
-                                &found) == OK);
+            TEST_CHECK(due_scan_keys(&view->txn, DUE_DELIVERY, lane.shard, s->now_us, entries, MANY - count,
+                                     &found) == OK);
             for (uint32_t i = 0; i < found; i++)
                 ids[count++] = entries[i].id;
             next = lane.shard % DELIVERY_LANES_EACH + 1u;
@@ -598,6 +599,26 @@ static void test_delivery_a_backlog_fails_at_once_and_holds_no_job_up_JOB_326(vo
     fresh_close(&s.fresh);
 }
 
+/* Nobody knows the first one's end yet: the third waits for it, although the second has failed already. */
+static void test_delivery_a_backlog_lets_nobody_overtake_O3_AMB_J_43(void)
+{
+    struct scene s;
+    open_scene(&s);
+    TEST_CHECK(fresh_do(&s.fresh, AT_US, count_more, &s) == OK);
+    TEST_CHECK(spread(&s, 1, "https://a.example/") == 1 && spread(&s, 2, "https://a.example/") == 1);
+    s.now_us++; /* others come to their end */
+    TEST_CHECK(fresh_do(&s.fresh, AT_US, count_more, &s) == OK);
+    TEST_CHECK(spread(&s, 3, "https://a.example/") == 1);
+    struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2), third = id_of(&s, NULL, 3);
+    TEST_CHECK(look_at(&s, &second).d.error == DELIVERY_BACKLOG);
+    TEST_CHECK(is_due(&s, &first) && !is_due(&s, &third));
+    fresh_sound(&s.fresh);
+    TEST_CHECK(resend(&s, &second) == OK && is_due(&s, &second) && !is_due(&s, &third));
+    TEST_CHECK(tell(&s, &second, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED && !is_due(&s, &third));
+    TEST_CHECK(tell(&s, &first, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED && is_due(&s, &third));
+    fresh_close(&s.fresh);
+}
+
 /* ---- lists ---- */
 
 static void test_delivery_lists_go_on_where_they_ended(void)
@@ -663,6 +684,43 @@ static void test_delivery_partitions_see_their_own_lanes(void)
     TEST_CHECK(delivery_next_lane(&view->txn, DELIVERY_PARTITIONS, 0, &entry) == ERR_INVALID);
     TEST_CHECK(delivery_next_lane(&view->txn, 0, DELIVERY_LANES_EACH, &entry) == ERR_NOT_FOUND);
     view_close(view);
+    fresh_close(&s.fresh);
+}
+
+static enum error spoil_entry(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct delivery *d = context;
+    struct key key = due_key(DUE_DELIVERY, d->lane, d->not_before_us, &d->id);
+    (void)at_us;
+    spoil_value(txn, TABLE_DUE, key_span(&key));
+    txn->writes++;
+    return OK;
+}
+
+/* All that is asked of it stands in its key. */
+static void test_delivery_is_sent_whatever_its_due_entry_says_O2(void)
+{
+    enum { LANES = 40 };
+    struct scene s;
+    struct uuid ids[MANY], id[LANES];
+    char url[64];
+    open_scene(&s);
+    for (unsigned i = 0; i < LANES; i++) {
+        snprintf(url, sizeof(url), "https://host-%u.example/", i);
+        TEST_CHECK(spread(&s, i + 1, url) == 1);
+        id[i] = id_of(&s, NULL, i + 1);
+        TEST_CHECK(tell(&s, &id[i], 1, DELIVERY_RETRY) == DELIVERY_SETTLED || i > 0);
+        s.job = fresh_uuid();
+    }
+    s.now_us += S_US;
+    for (unsigned i = 0; i < LANES; i += 7) {
+        struct copy copy = look_at(&s, &id[i]);
+        TEST_CHECK(fresh_do(&s.fresh, s.now_us, spoil_entry, &copy.d) == OK);
+    }
+    TEST_CHECK(due(&s, ids) == LANES);
+    for (unsigned i = 0; i < LANES; i++)
+        TEST_CHECK(tell(&s, &id[i], 2, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+    TEST_CHECK(due(&s, ids) == 0 && counted(&s, DELIVERY_DELIVERED) == LANES);
     fresh_close(&s.fresh);
 }
 
@@ -792,7 +850,7 @@ static enum error lose(struct txn *txn, uint64_t at_us, void *context)
     return OK;
 }
 
-static enum error spoil(struct txn *txn, uint64_t at_us, void *context)
+static enum error rewrite(struct txn *txn, uint64_t at_us, void *context)
 {
     struct spoiling *x = context;
     (void)at_us;
@@ -826,27 +884,299 @@ static void test_delivery_damage_is_found(void)
     TEST_CHECK(fresh_would_find(&s.fresh, lose, &x, "missing in its client's list"));
     x = spoil_of(&head);
     x.d.state = 9;
-    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "unknown state 9"));
+    TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "unknown state 9"));
     x.d.state = DELIVERY_FAILED;
-    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "missing in its client's failed ones"));
-    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "will never be removed"));
-    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "is finished and due"));
+    TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "missing in its client's failed ones"));
+    TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "will never be removed"));
+    TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "is finished and due"));
     x = spoil_of(&head);
     x.d.not_before_us = 0;
-    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "will never be sent"));
-    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "did not ask for"));
+    TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "will never be sent"));
+    TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "did not ask for"));
     x = spoil_of(&tail);
     x.d.not_before_us = AT_US;
-    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "overtakes"));
+    TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "overtakes"));
+    x = spoil_of(&tail);
+    x.d.state = DELIVERY_FAILED;
+    TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "has overtaken"));
     x = spoil_of(&head);
     x.d.lane++;
-    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "another lane"));
+    TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "another lane"));
     x = spoil_of(&head);
     x.d.error = 99;
-    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "can't be"));
+    TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "can't be"));
     x = spoil_of(&head);
     x.d.id.bytes[15] ^= 1;
-    TEST_CHECK(fresh_would_find(&s.fresh, spoil, &x, "under another id"));
+    TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "under another id"));
+    fresh_close(&s.fresh);
+}
+
+struct index_row {
+    struct key key;
+    struct delivery_index row;
+};
+
+static enum error put_index(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct index_row *x = context;
+    (void)at_us;
+    txn_write(txn, TABLE_DELIVERY_INDEX, key_span(&x->key), &x->row);
+    return OK;
+}
+
+static struct index_row index_row_of(uint8_t list, const struct uuid *of, const struct uuid *id)
+{
+    struct index_row x = {.key = {.size = 0}, .row = {.id = *id}};
+    key_add_u8(&x.key, list);
+    key_add_uuid(&x.key, of);
+    key_add_uuid(&x.key, id);
+    return x;
+}
+
+static void test_delivery_rows_of_lists_are_known(void)
+{
+    struct scene s;
+    open_scene(&s);
+    for (uint64_t event = 1; event <= 2; event++)
+        TEST_CHECK(spread(&s, event, "https://a.example/") == 1);
+    struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2), stranger = fresh_uuid();
+    struct index_row x = index_row_of(DELIVERY_LIST_FAILED, &s.client, &first);
+    TEST_CHECK(fresh_would_find(&s.fresh, put_index, &x, "is in its client's failed ones and should not be"));
+    x = index_row_of(DELIVERY_LIST_ALL, &s.client, &first);
+    x.row.id = second;
+    TEST_CHECK(fresh_would_find(&s.fresh, put_index, &x, "in its client's list names another one"));
+    TEST_CHECK(fresh_would_find(&s.fresh, put_index, &x, "by another way"));
+    x.row.id = stranger;
+    TEST_CHECK(fresh_would_find(&s.fresh, put_index, &x, "which isn't there"));
+    x = index_row_of(0, &s.client, &first);
+    TEST_CHECK(fresh_would_find(&s.fresh, put_index, &x, "a key of 33 bytes and kind 0"));
+    x = index_row_of(DELIVERY_LIST_FAILED + 1, &s.client, &first);
+    TEST_CHECK(fresh_would_find(&s.fresh, put_index, &x, "a key of 33 bytes and kind 4"));
+    x = index_row_of(DELIVERY_LIST_ALL, &s.client, &first);
+    x.key.size--;
+    TEST_CHECK(fresh_would_find(&s.fresh, put_index, &x, "a key of 32 bytes and kind 2"));
+    x = index_row_of(DELIVERY_LIST_JOB, &s.job, &first);
+    TEST_CHECK(fresh_would_find(&s.fresh, put_index, &x, "a key of 33 bytes and kind 1"));
+    fresh_close(&s.fresh);
+}
+
+static void test_delivery_whose_attempts_cant_be(void)
+{
+    struct scene s;
+    open_scene(&s);
+    TEST_CHECK(spread(&s, 1, "https://a.example/") == 1);
+    struct uuid id = id_of(&s, NULL, 1);
+    TEST_CHECK(tell(&s, &id, 1, DELIVERY_RETRY) == DELIVERY_SETTLED);
+    struct copy copy = look_at(&s, &id);
+    struct spoiling x = spoil_of(&copy);
+    x.d.history.size--;
+    TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "can't be"));
+    x = spoil_of(&copy);
+    x.d.attempts = 0; /* and one is kept */
+    TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "can't be"));
+    x = spoil_of(&copy);
+    x.d.gone_us = AT_US;
+    TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "is pending and will be removed"));
+    fresh_close(&s.fresh);
+}
+
+/* Of what can't be read nothing is concluded but that it can't. */
+static void test_delivery_that_cannot_be_read_is_told_of_once(void)
+{
+    struct scene s;
+    open_scene(&s);
+    for (uint64_t event = 1; event <= 2; event++)
+        TEST_CHECK(spread(&s, event, "https://a.example/") == 1);
+    struct uuid first = id_of(&s, NULL, 1);
+    fresh_sound(&s.fresh);
+    fresh_flip(&s.fresh, TABLE_DELIVERIES, key_of_uuid(&first));
+    TEST_CHECK(fresh_tells(&s.fresh, "damaged"));
+    TEST_CHECK(!fresh_tells(&s.fresh, "isn't there"));
+    TEST_CHECK(!fresh_tells(&s.fresh, "overtakes"));
+    TEST_CHECK(!fresh_tells(&s.fresh, "did not ask for"));
+    fresh_flip(&s.fresh, TABLE_DELIVERIES, key_of_uuid(&first));
+    fresh_close(&s.fresh);
+}
+
+static struct key key_in(uint8_t list, const struct copy *copy)
+{
+    struct key key = {.size = 0};
+    key_add_u8(&key, list);
+    if (list == DELIVERY_LIST_JOB) {
+        key_add_uuid(&key, &copy->d.job);
+        key_add_uuid(&key, &copy->d.webhook);
+        key_add_u64(&key, copy->d.event);
+        key_add_u16(&key, copy->d.topic);
+        return key;
+    }
+    key_add_uuid(&key, &copy->d.client);
+    key_add_uuid(&key, &copy->d.id);
+    return key;
+}
+
+static enum error lose_entry(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct delivery *d = context;
+    (void)at_us;
+    due_clear(txn, DUE_DELIVERY, d->lane, d->not_before_us, &d->id);
+    return OK;
+}
+
+/* What follows from its row and isn't there any more keeps it from nothing. */
+static void test_delivery_goes_on_without_its_entry_or_its_places(void)
+{
+    struct scene s;
+    struct copy copies[MANY];
+    open_scene(&s);
+    for (uint64_t event = 1; event <= 2; event++)
+        TEST_CHECK(spread(&s, event, "https://a.example/") == 1);
+    struct uuid id = id_of(&s, NULL, 1);
+    TEST_CHECK(tell(&s, &id, 1, DELIVERY_RETRY) == DELIVERY_SETTLED);
+    struct copy copy = look_at(&s, &id);
+    TEST_CHECK(copy.d.not_before_us > s.now_us); /* it waits for its time */
+    TEST_CHECK(fresh_do(&s.fresh, s.now_us, lose_entry, &copy.d) == OK &&
+               fresh_tells(&s.fresh, "has no due entry"));
+    TEST_CHECK(resend(&s, &id) == OK);
+    fresh_sound(&s.fresh);
+    copy = look_at(&s, &id);
+    TEST_CHECK(fresh_do(&s.fresh, s.now_us, lose_entry, &copy.d) == OK);
+    fresh_put(&s.fresh, TABLE_DELIVERY_INDEX, key_in(DELIVERY_LIST_FAILED, &copy),
+              &(struct delivery_index){.id = s.job}); /* where it isn't yet, and leads elsewhere */
+    TEST_CHECK(tell(&s, &id, 2, DELIVERY_GIVE_UP) == DELIVERY_SETTLED);
+    fresh_sound(&s.fresh);
+    copy = look_at(&s, &id);
+    fresh_take(&s.fresh, TABLE_DELIVERY_INDEX, key_in(DELIVERY_LIST_FAILED, &copy));
+    TEST_CHECK(resend(&s, &id) == OK && tell(&s, &id, 3, DELIVERY_GIVE_UP) == DELIVERY_SETTLED);
+    fresh_sound(&s.fresh);
+    copy = look_at(&s, &id);
+    for (uint8_t list = DELIVERY_LIST_JOB; list <= DELIVERY_LIST_FAILED; list++)
+        fresh_take(&s.fresh, TABLE_DELIVERY_INDEX, key_in(list, &copy));
+    sweep(&s, s.now_us + 2 * KEPT_US);
+    TEST_CHECK(of_job(&s, copies) == 1);
+    fresh_sound(&s.fresh);
+    fresh_close(&s.fresh);
+}
+
+/* Rows of lists that lead nowhere, or are of another kind: whoever comes to one hears of it. */
+static void test_delivery_lists_say_what_they_cannot_read(void)
+{
+    struct scene s;
+    struct delivery d;
+    struct delivery_scan scan;
+    struct key got;
+    open_scene(&s);
+    for (uint64_t event = 1; event <= 2; event++)
+        TEST_CHECK(spread(&s, event, "https://a.example/") == 1);
+    static const struct uuid last = {{0xff}};
+    struct index_row x =
+        index_row_of(DELIVERY_LIST_ALL, &s.client, &last); /* in front: the newest come first */
+    for (int way = 0; way < 2; way++) {
+        if (way == 0)
+            fresh_put(&s.fresh, TABLE_DELIVERY_INDEX, x.key, &x.row);
+        else
+            fresh_crumb(&s.fresh, TABLE_DELIVERY_INDEX, x.key);
+        struct view *view = view_open_outside(s.fresh.store, 0);
+        TEST_ASSERT(view != NULL);
+        delivery_scan_begin(&view->txn, DELIVERY_LIST_ALL, &s.client, NULL, &scan);
+        TEST_CHECK(delivery_scan_next(&scan, &d, &got) == ERR_DAMAGED);
+        TEST_CHECK(scan_end(&scan.scan) == (way == 0 ? OK : ERR_DAMAGED));
+        /* A place in another list says nothing: it begins anew. */
+        struct index_row other = index_row_of(DELIVERY_LIST_FAILED, &s.client, &s.client);
+        delivery_scan_begin(&view->txn, DELIVERY_LIST_ALL, &s.client, &other.key, &scan);
+        TEST_CHECK(delivery_scan_next(&scan, &d, &got) == ERR_DAMAGED);
+        (void)scan_end(&scan.scan);
+        other.key.size = 5;
+        delivery_scan_begin(&view->txn, DELIVERY_LIST_ALL, &s.client, &other.key, &scan);
+        TEST_CHECK(delivery_scan_next(&scan, &d, &got) == ERR_DAMAGED);
+        (void)scan_end(&scan.scan);
+        view_close(view);
+    }
+    fresh_take(&s.fresh, TABLE_DELIVERY_INDEX, x.key);
+    fresh_close(&s.fresh);
+}
+
+/* By hand. */
+static enum error set_ready(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct delivery *d = context;
+    d->not_before_us = at_us;
+    due_set(txn, &(struct due_entry){.queue = DUE_DELIVERY, .shard = d->lane, .due_us = at_us, .id = d->id});
+    txn_write(txn, TABLE_DELIVERIES, span_of(d->id.bytes, sizeof(d->id.bytes)), d);
+    return OK;
+}
+
+/* The one behind it in the chain can't be read: it stays as it is, and the one before comes to its end. */
+static void test_delivery_ends_before_one_that_cannot_be_read(void)
+{
+    struct scene s;
+    open_scene(&s);
+    for (uint64_t event = 1; event <= 3; event++)
+        TEST_CHECK(spread(&s, event, "https://a.example/") == 1);
+    struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2);
+    fresh_flip(&s.fresh, TABLE_DELIVERIES, key_of_uuid(&second));
+    TEST_CHECK(tell(&s, &first, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+    fresh_flip(&s.fresh, TABLE_DELIVERIES, key_of_uuid(&second));
+    struct copy copy = look_at(&s, &second);
+    TEST_CHECK(copy.d.state == DELIVERY_PENDING && copy.d.not_before_us == 0);
+    TEST_CHECK(fresh_tells(&s.fresh, "will never be sent"));
+    TEST_CHECK(fresh_do(&s.fresh, s.now_us, set_ready, &copy.d) == OK);
+    fresh_close(&s.fresh);
+}
+
+static void test_delivery_to_a_receiver_without_a_host(void)
+{
+    struct scene s;
+    open_scene(&s);
+    TEST_CHECK(spread(&s, 1, "mailto:a@example.org") == 1);
+    struct uuid id = id_of(&s, NULL, 1);
+    TEST_CHECK(look_at(&s, &id).d.host.size == 0);
+    TEST_CHECK(tell(&s, &id, 1, DELIVERY_GIVE_UP) == DELIVERY_SETTLED);
+    TEST_CHECK(look_at(&s, &id).d.host.size == 0 && look_at(&s, &id).d.attempts == 1);
+    fresh_close(&s.fresh);
+}
+
+static enum error retire(struct txn *txn, uint64_t at_us, void *context)
+{
+    retention_set(txn, RETENTION_DELIVERY, at_us, context, 0);
+    return OK;
+}
+
+/* An entry that isn't its own removes nothing, and goes. */
+static void test_delivery_goes_by_its_own_time_alone(void)
+{
+    struct scene s;
+    struct copy copies[MANY];
+    char text[FRESH_TEXT];
+    open_scene(&s);
+    TEST_CHECK(spread(&s, 1, "https://a.example/") == 1);
+    struct uuid id = id_of(&s, NULL, 1), stranger = fresh_uuid();
+    TEST_CHECK(fresh_do(&s.fresh, s.now_us, retire, &id) == OK &&
+               fresh_do(&s.fresh, s.now_us, retire, &stranger) == OK);
+    TEST_CHECK(fresh_findings(&s.fresh, text) == 2);
+    TEST_CHECK(sweep(&s, s.now_us) == 0 && of_job(&s, copies) == 1);
+    fresh_sound(&s.fresh);
+    fresh_close(&s.fresh);
+}
+
+static enum error spread_too_late(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct spreading *x = context;
+    const struct delivery_times times = {
+        .at_us = UINT64_MAX - KEPT_US + 1, .steady_us = at_us, .kept_us = KEPT_US};
+    return delivery_spread(txn, &times, &x->source, &x->count);
+}
+
+static void test_delivery_beyond_all_time_is_refused(void)
+{
+    struct scene s;
+    open_scene(&s);
+    struct spreading x = {.source = {.client = s.client,
+                                     .job = s.job,
+                                     .event = 1,
+                                     .topic = TOPIC,
+                                     .callback = span_text("https://a.example/")}};
+    TEST_CHECK(fresh_do(&s.fresh, s.now_us, spread_too_late, &x) == ERR_INVALID);
+    TEST_CHECK(counted(&s, DELIVERY_PENDING) == 0);
     fresh_close(&s.fresh);
 }
 
@@ -871,13 +1201,27 @@ TEST_LIST
     {"delivery: sent again holds nobody up (O3)", test_delivery_sent_again_holds_nobody_up_O3},
     {"delivery: a backlog fails at once and holds no job up (JOB-326)",
      test_delivery_a_backlog_fails_at_once_and_holds_no_job_up_JOB_326},
+    {"delivery: a backlog lets nobody overtake (O3, AMB-J-43)",
+     test_delivery_a_backlog_lets_nobody_overtake_O3_AMB_J_43},
     {"delivery: lists go on where they ended", test_delivery_lists_go_on_where_they_ended},
     {"delivery: partitions see their own lanes", test_delivery_partitions_see_their_own_lanes},
+    {"delivery: is sent whatever its due entry says (O2)",
+     test_delivery_is_sent_whatever_its_due_entry_says_O2},
     {"delivery: host of a URL", test_delivery_host_of_a_url},
     {"delivery: finished ones go after their time", test_delivery_finished_ones_go_after_their_time},
     {"delivery: whatever happens, nothing is stuck or overtaken (O2, O3, O6)",
      test_delivery_whatever_happens_nothing_is_stuck_or_overtaken_O2_O3_O6},
     {"delivery: lifecycle", test_delivery_lifecycle},
     {"delivery: damage is found", test_delivery_damage_is_found},
+    {"delivery: rows of lists are known", test_delivery_rows_of_lists_are_known},
+    {"delivery: attempts that can't be are found", test_delivery_whose_attempts_cant_be},
+    {"delivery: one that can't be read is told of once", test_delivery_that_cannot_be_read_is_told_of_once},
+    {"delivery: goes on without its entry or its places",
+     test_delivery_goes_on_without_its_entry_or_its_places},
+    {"delivery: lists say what they can't read", test_delivery_lists_say_what_they_cannot_read},
+    {"delivery: ends before one that can't be read", test_delivery_ends_before_one_that_cannot_be_read},
+    {"delivery: to a receiver without a host", test_delivery_to_a_receiver_without_a_host},
+    {"delivery: goes by its own time alone", test_delivery_goes_by_its_own_time_alone},
+    {"delivery: beyond all time is refused", test_delivery_beyond_all_time_is_refused},
     {NULL, NULL},
 };

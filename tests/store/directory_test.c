@@ -154,6 +154,42 @@ static void test_a_table_with_our_name(void)
     place_remove(dir);
 }
 
+/* A lock that was left by a store names it; one whose line says nothing of the kind names none. */
+static void test_what_a_lock_names(void)
+{
+    static const char *const nothing[] = {
+        "somebody's lock\n",
+        "coppice store 0d9f3f0a\n",
+        "another words 0d9f3f0a-2b1c-4d5e-8f90-123456789abc\n",
+        "coppice store 0d9f3f0a-2b1c-4d5e-8f90-123456789abg\n",
+    };
+    static const char another[] = "coppice store 0d9f3f0a-2b1c-4d5e-8f90-123456789abc\n";
+    place_make(dir);
+    make_store(dir);
+    for (size_t i = 0; i < sizeof(nothing) / sizeof(*nothing); i++) {
+        place_write(place_in(dir, "coppice.lock"), nothing[i], strlen(nothing[i]));
+        TEST_CHECK_(opens(dir), "%s", nothing[i]);
+    }
+    place_write(place_in(dir, "coppice.lock"), another, strlen(another));
+    refuses(dir, ERR_FOREIGN, 73, "of another store than coppice.lock names");
+    place_remove(dir);
+}
+
+/* What has a manifest beside it and was never opened is a backup: a server that wrote to it would have it verify no more. A store that has
+ * been opened has its lock there, whatever else lies beside it. */
+static void test_a_backup(void)
+{
+    place_make(dir);
+    make_store(dir);
+    place_write(place_in(dir, "manifest.json"), "{}", 2);
+    opens(dir);
+    TEST_CHECK(unlink(place_in(dir, "coppice.lock")) == 0);
+    refuses(dir, ERR_FOREIGN, 73, "is a backup; 'coppice restore' makes a store of it");
+    TEST_CHECK(unlink(place_in(dir, "manifest.json")) == 0);
+    opens(dir);
+    place_remove(dir);
+}
+
 static void test_no_file(void)
 {
     place_make(dir);
@@ -422,6 +458,17 @@ static void test_S6_no_data_file(void)
     TEST_CHECK(rename(data_file(), place_in(dir, "../coppice-test-aside")) == 0);
     refuses(dir, ERR_DAMAGED, 65, "has lost its data.mdb");
     refuses(dir, ERR_DAMAGED, 65, "has lost its data.mdb"); /* and again: nothing was made the first time */
+    struct environment_options o = small(dir);
+    o.guest = true;
+    refuses_with(&o, &store_schema, dir, ERR_DAMAGED, 65, "has lost its data.mdb");
+    /* what a server keeps beside its store doesn't make the directory somebody else's */
+    place_write(place_in(dir, "operator.token"), "cop_op_", 7);
+    refuses(dir, ERR_DAMAGED, 65, "has lost its data.mdb");
+    refuses_with(&o, &store_schema, dir, ERR_DAMAGED, 65, "has lost its data.mdb");
+    TEST_CHECK(truncate(place_in(dir, "coppice.lock"), 0) == 0); /* of a store that wasn't finished */
+    refuses(dir, ERR_FOREIGN, 73, "operator.token");
+    refuses_with(&o, &store_schema, dir, ERR_MISSING, 66, "holds no store");
+    TEST_CHECK(unlink(place_in(dir, "operator.token")) == 0);
     TEST_CHECK(rename(place_in(dir, "../coppice-test-aside"), data_file()) == 0);
     TEST_CHECK(opens(dir));
     place_remove(dir);
@@ -630,6 +677,8 @@ TEST_LIST
    {"another program's data file", test_another_program_s_data_file},
    {"another program's LMDB", test_another_program_s_lmdb},
    {"a table with our name", test_a_table_with_our_name},
+   {"what a lock names", test_what_a_lock_names},
+   {"a backup", test_a_backup},
    {"data.mdb is no file", test_no_file},
    {"a file for a directory", test_a_file_for_a_directory},
    {"a link to nothing", test_a_link_to_nothing},

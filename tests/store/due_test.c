@@ -38,10 +38,15 @@ static struct due_entry entry_of(uint8_t queue, uint16_t shard, uint64_t due_us,
                               .row = {.kind = id, .value = due_us * 3}};
 }
 
-static bool same(const struct due_entry *a, const struct due_entry *b)
+static bool same_key(const struct due_entry *a, const struct due_entry *b)
 {
     return a->queue == b->queue && a->shard == b->shard && a->due_us == b->due_us &&
-           uuid_equal(&a->id, &b->id) && a->row.kind == b->row.kind && a->row.value == b->row.value;
+           uuid_equal(&a->id, &b->id);
+}
+
+static bool same(const struct due_entry *a, const struct due_entry *b)
+{
+    return same_key(a, b) && a->row.kind == b->row.kind && a->row.value == b->row.value;
 }
 
 static enum error scan(struct fresh *fresh, uint8_t queue, uint16_t shard, uint64_t until_us,
@@ -251,10 +256,10 @@ static void test_due_the_first_shard_that_has_something(void)
     TEST_CHECK(first(&fresh, 0, &found) == ERR_NOT_FOUND);
     for (int i = 0; i < 4; i++)
         TEST_CHECK(fresh_do(&fresh, 1, set, &entries[i]) == OK);
-    TEST_CHECK(first(&fresh, 0, &found) == OK && same(&found, &entries[1]));
-    TEST_CHECK(first(&fresh, 3, &found) == OK && same(&found, &entries[1]));
-    TEST_CHECK(first(&fresh, 4, &found) == OK && same(&found, &entries[2]));
-    TEST_CHECK(first(&fresh, 700, &found) == OK && same(&found, &entries[2]));
+    TEST_CHECK(first(&fresh, 0, &found) == OK && same_key(&found, &entries[1]));
+    TEST_CHECK(first(&fresh, 3, &found) == OK && same_key(&found, &entries[1]));
+    TEST_CHECK(first(&fresh, 4, &found) == OK && same_key(&found, &entries[2]));
+    TEST_CHECK(first(&fresh, 700, &found) == OK && same_key(&found, &entries[2]));
     TEST_CHECK(first(&fresh, 701, &found) == ERR_NOT_FOUND); /* the other queue is not looked into */
     for (int i = 0; i < 4; i++)
         TEST_CHECK(fresh_do(&fresh, 1, clear, &entries[i]) == OK);
@@ -307,6 +312,7 @@ static void test_due_keys_are_read_whatever_their_rows_say(void)
                                found[i].queue == QUEUE && found[i].shard == 1);
             }
         TEST_CHECK(due_next(&view->txn, QUEUE, 1, &at) == OK && at == 10);
+        TEST_CHECK(due_first(&view->txn, QUEUE, 0, &found[0]) == OK && same_key(&found[0], &all[0]));
         TEST_CHECK(due_scan(&view->txn, QUEUE, 1, 20, found, COUNT, &count) ==
                    (set_of ? ERR_DAMAGED : OK)); /* whoever needs the row isn't given another one */
         TEST_CHECK(due_scan_keys(&view->txn, QUEUE, 0, 20, found, COUNT, &count) == OK && count == 0);
@@ -320,6 +326,41 @@ static void test_due_keys_are_read_whatever_their_rows_say(void)
     fresh_close(&fresh);
 }
 
+struct moving {
+    struct due_entry entry;
+    uint64_t to_us;
+};
+
+static enum error move(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct moving *m = context;
+    (void)at_us;
+    due_move(txn, &m->entry, m->to_us);
+    return OK;
+}
+
+static void test_due_moves_with_its_row_or_without_one_that_is_damaged(void)
+{
+    struct fresh fresh;
+    struct moving m = {.entry = entry_of(QUEUE, 1, 10, 1), .to_us = 20};
+    struct due_entry wanted = m.entry, found[3];
+    uint32_t count;
+    fresh_open(&fresh);
+    TEST_CHECK(fresh_do(&fresh, 1, set, &m.entry) == OK && fresh_do(&fresh, 1, move, &m) == OK);
+    wanted.due_us = 20;
+    TEST_CHECK(scan(&fresh, QUEUE, 1, 99, found, 3, &count) == OK && count == 1 && same(&found[0], &wanted));
+    m = (struct moving){.entry = wanted, .to_us = 30};
+    TEST_CHECK(fresh_do(&fresh, 1, flip, &m.entry) == OK && fresh_do(&fresh, 1, move, &m) == OK);
+    wanted.due_us = 30;
+    wanted.row = (struct due){.kind = 0};
+    TEST_CHECK(scan(&fresh, QUEUE, 1, 99, found, 3, &count) == OK && count == 1 && same(&found[0], &wanted));
+    m = (struct moving){.entry = entry_of(QUEUE, 1, 40, 1), .to_us = 30}; /* to where it stands already */
+    TEST_CHECK(fresh_do(&fresh, 1, set, &m.entry) == OK && fresh_do(&fresh, 1, move, &m) == OK);
+    TEST_CHECK(scan(&fresh, QUEUE, 1, 99, found, 3, &count) == OK && count == 1 && same(&found[0], &wanted));
+    TEST_CHECK(fresh_do(&fresh, 1, clear, &wanted) == OK);
+    fresh_close(&fresh);
+}
+
 TEST_LIST
 = {
     {"due: never early, never late, also after opening again", test_due_never_early_and_never_late},
@@ -328,5 +369,7 @@ TEST_LIST
     {"due: random entries against an array", test_due_random_against_an_array},
     {"due: the first shard that has something", test_due_the_first_shard_that_has_something},
     {"due: keys are read whatever their rows say", test_due_keys_are_read_whatever_their_rows_say},
+    {"due: moves with its row, or without one that is damaged",
+     test_due_moves_with_its_row_or_without_one_that_is_damaged},
     {NULL, NULL},
 };

@@ -69,6 +69,45 @@ static void test_what_is_made(void)
 }
 
 /* L6: the first step has its blocks, not only its size; and so has everything that is written through a map. */
+/* What a map can't be is refused, before anything is made. */
+static void test_sizes_that_cannot_be(void)
+{
+    static const struct {
+        uint64_t map, map_max, step;
+    } wrong[] = {
+        {1 * MIB, 8 * MIB, 32 * KIB},        {128 * KIB, 8 * MIB, 256 * KIB},
+        {1 * MIB, 512 * KIB, 256 * KIB},     {1 * MIB, 8 * MIB, 256 * KIB + 100},
+        {1 * MIB + 100, 8 * MIB, 256 * KIB},
+    };
+    place_make(dir);
+    char *before = place_look(dir);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        struct environment_options o = small();
+        o.map = wrong[i].map;
+        o.map_max = wrong[i].map_max;
+        o.step = wrong[i].step;
+        TEST_CHECK(environment_open(&o, &store_schema, &environment, text, sizeof(text)) == ERR_INVALID);
+        TEST_CHECK_(strstr(text, "steps are at least 65536") != NULL, "%s", text);
+    }
+    char *after = place_look(dir);
+    TEST_CHECK(strcmp(before, after) == 0);
+    free(before);
+    free(after);
+    place_remove(dir);
+}
+
+/* The sentence ends where its room does. */
+static void test_a_short_place_for_the_sentence(void)
+{
+    char little[8] = "";
+    struct environment_options o = small();
+    place_make(dir);
+    o.step = 1;
+    TEST_CHECK(environment_open(&o, &store_schema, &environment, little, sizeof(little)) == ERR_INVALID);
+    TEST_CHECK_(little[0] == '\'' && strlen(little) == sizeof(little) - 1, "%s", little);
+    place_remove(dir);
+}
+
 static void test_L6_allocated_ahead(void)
 {
     place_make(dir);
@@ -704,6 +743,8 @@ static void test_D7_a_forked_child_can_t_write(void)
 
 TEST_LIST
 = {{"what is made", test_what_is_made},
+   {"sizes that can't be are refused", test_sizes_that_cannot_be},
+   {"a short place for the sentence", test_a_short_place_for_the_sentence},
    {"L6 allocated ahead", test_L6_allocated_ahead},
    {"birth decides which store it is", test_birth_decides},
    {"opened again", test_opened_again},

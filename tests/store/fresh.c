@@ -8,6 +8,7 @@
 #include "acutest.h"
 
 #include "store/counter.h"
+#include "tests/support/spoil.h"
 
 /* ---- opening ---- */
 
@@ -17,6 +18,7 @@ static void open_it(struct fresh *fresh)
     struct store_options options = {
         .environment = {.dir = fresh->dir, .map = 64u << 20, .step = 1u << 20, .reserve = 1u << 20},
         .schema = fresh->schema,
+        .ledger_max = fresh->ledger_max,
     };
     for (size_t i = 0; i < sizeof(options.environment.birth); i++)
         options.environment.birth[i] = (uint8_t)(i + 1);
@@ -31,6 +33,7 @@ void fresh_open(struct fresh *fresh)
     snprintf(fresh->dir, sizeof(fresh->dir), "%s/coppice-test-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
     TEST_ASSERT(mkdtemp(fresh->dir) != NULL);
     fresh->schema = &parcel_store_schema;
+    fresh->ledger_max = 0;
     open_it(fresh);
 }
 
@@ -147,6 +150,108 @@ bool fresh_would_find(struct fresh *fresh, fresh_body *body, void *context, cons
         .schema = fresh->schema, .body = body, .context = context, .heard = {.text = text, .part = part}};
     TEST_CHECK(fresh_do(fresh, 1, try_it, &trial) == ERR_MEMORY);
     return trial.heard.found;
+}
+
+/* ---- one row ---- */
+
+struct row {
+    uint32_t table;
+    struct key key;
+    const void *record;
+};
+
+static enum error put_row(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct row *row = context;
+    (void)at_us;
+    if (row->record)
+        txn_write(txn, row->table, key_span(&row->key), row->record);
+    else
+        txn_remove(txn, row->table, key_span(&row->key));
+    return OK;
+}
+
+static enum error flip_row(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct row *row = context;
+    (void)at_us;
+    spoil_value(txn, row->table, key_span(&row->key));
+    return OK;
+}
+
+/* A record that is shorter than any other, and one of a version that nobody has. */
+#define CRUMB_FIELDS(X) X(one, U8, 0, 1)
+RECORD_STRUCT(crumb, CRUMB_FIELDS);
+#define crumb_FIELD(name, TYPE, limit, since) RECORD_FIELD(crumb, name, TYPE, limit, since)
+RECORD_CLASS(crumb, CRUMB_FIELDS, 1);
+#define NEWER_FIELDS(X) X(one, U8, 0, 200)
+RECORD_STRUCT(newer, NEWER_FIELDS);
+#define newer_FIELD(name, TYPE, limit, since) RECORD_FIELD(newer, name, TYPE, limit, since)
+RECORD_CLASS(newer, NEWER_FIELDS, 200);
+
+static enum error put_other(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct row *row = context;
+    const struct crumb crumb = {.one = 1};
+    const struct newer newer = {.one = 1};
+    const bool later = row->record != NULL;
+    uint8_t bytes[32];
+    (void)at_us;
+    size_t size = value_write(txn->store->environment.seeds[row->table], key_span(&row->key),
+                              later ? &newer_record : &crumb_record, later ? (const void *)&newer : &crumb,
+                              bytes, sizeof(bytes));
+    MDB_val k = {row->key.size, (void *)(uintptr_t)row->key.bytes}, v = {size, bytes};
+    TEST_ASSERT(size > 0 && mdb_put(txn->mdb, txn->store->environment.tables[row->table], &k, &v, 0) == 0);
+    txn->writes++;
+    return OK;
+}
+
+static enum error do_nothing(struct txn *txn, uint64_t at_us, void *context)
+{
+    (void)txn;
+    (void)at_us;
+    (void)context;
+    return OK;
+}
+
+void fresh_put(struct fresh *fresh, uint32_t table, struct key key, const void *record)
+{
+    struct row row = {table, key, record};
+    TEST_CHECK(fresh_do(fresh, 1, put_row, &row) == OK);
+}
+
+void fresh_take(struct fresh *fresh, uint32_t table, struct key key)
+{
+    fresh_put(fresh, table, key, NULL);
+}
+
+void fresh_flip(struct fresh *fresh, uint32_t table, struct key key)
+{
+    struct row row = {table, key, NULL};
+    TEST_CHECK(fresh_do(fresh, 1, flip_row, &row) == OK);
+}
+
+void fresh_crumb(struct fresh *fresh, uint32_t table, struct key key)
+{
+    struct row row = {table, key, NULL};
+    TEST_CHECK(fresh_do(fresh, 1, put_other, &row) == OK);
+}
+
+void fresh_newer(struct fresh *fresh, uint32_t table, struct key key)
+{
+    struct row row = {table, key, fresh};
+    TEST_CHECK(fresh_do(fresh, 1, put_other, &row) == OK);
+}
+
+bool fresh_finds(struct fresh *fresh, uint32_t table, struct key key, const void *record, const char *part)
+{
+    struct row row = {table, key, record};
+    return fresh_would_find(fresh, put_row, &row, part);
+}
+
+bool fresh_tells(struct fresh *fresh, const char *part)
+{
+    return fresh_would_find(fresh, do_nothing, NULL, part);
 }
 
 void fresh_sound(struct fresh *fresh)

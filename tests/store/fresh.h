@@ -12,6 +12,7 @@ struct fresh {
     char dir[256];
     struct store *store;
     const struct schema *schema;
+    uint32_t ledger_max; /* from the next opening on; 0: the usual one */
 };
 
 void fresh_open(struct fresh *fresh);
@@ -28,6 +29,17 @@ enum error fresh_do(struct fresh *fresh, uint64_t at_us, fresh_body *body, void 
 uint64_t fresh_findings(struct fresh *fresh, char ret_text[FRESH_TEXT]);
 /* Whether check would tell of this, had the body been done: it is taken back. */
 bool fresh_would_find(struct fresh *fresh, fresh_body *body, void *context, const char *part);
+/* One row, whatever anybody says: it is there with this record; it goes; one byte of it is another, and with the next call as it was. */
+void fresh_put(struct fresh *fresh, uint32_t table, struct key key, const void *record);
+void fresh_take(struct fresh *fresh, uint32_t table, struct key key);
+void fresh_flip(struct fresh *fresh, uint32_t table, struct key key);
+/* One that is whole by its checksum, and has a record of another kind; or one of a later version than anybody knows. */
+void fresh_crumb(struct fresh *fresh, uint32_t table, struct key key);
+void fresh_newer(struct fresh *fresh, uint32_t table, struct key key);
+/* Whether check would tell of this, had that row this record (NULL: had it gone). */
+bool fresh_finds(struct fresh *fresh, uint32_t table, struct key key, const void *record, const char *part);
+/* Whether check tells of it now. */
+bool fresh_tells(struct fresh *fresh, const char *part);
 void fresh_sound(struct fresh *fresh); /* no findings, or the test fails with the first */
 int64_t fresh_counter(struct fresh *fresh, uint16_t counter, struct span label);
 

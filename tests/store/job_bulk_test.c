@@ -9,6 +9,7 @@
 #include "store/job_submit.h"
 #include "store/retention.h"
 #include "tests/store/fresh.h"
+#include "tests/support/spoil.h"
 
 #define AT_US     UINT64_C(1700000000000000)
 #define SECOND_US UINT64_C(1000000)
@@ -261,6 +262,12 @@ static void test_bulk_refusals(void)
     c = bulk_of(&client, BULK_CANCEL, 0);
     TEST_CHECK(start(&fresh, &c) == ERR_INVALID);
     c = bulk_of(&client, BULK_CANCEL, QUEUED_ONES);
+    c.id = nobody;
+    TEST_CHECK(start(&fresh, &c) == ERR_INVALID);
+    c = bulk_of(&client, BULK_CANCEL, QUEUED_ONES);
+    c.type = JOB_TYPE_COUNT;
+    TEST_CHECK(start(&fresh, &c) == ERR_INVALID);
+    c = bulk_of(&client, BULK_CANCEL, QUEUED_ONES);
     c.client = other; /* another client's jobs */
     TEST_CHECK(start(&fresh, &c) == ERR_INVALID);
     c.client = nobody;
@@ -276,6 +283,102 @@ static void test_bulk_refusals(void)
     for (uint32_t i = 0; i <= BULKS_RUNNING_MAX; i++) /* they take turns: each step ends one */
         TEST_CHECK(step(&fresh) == 0);
     TEST_CHECK(fresh_counter(&fresh, COUNTER_BULKS, span_of(&client, sizeof(client))) == 0);
+    TEST_CHECK(start(&fresh, &c) == ERR_EXISTS);
+    TEST_CHECK(strcmp(bulk_action_name(BULK_RETRY), "retry") == 0 && !bulk_action_name(BULK_ACTION_COUNT));
+    fresh_close(&fresh);
+}
+
+/* So many that have ended. */
+static enum error keep_many(struct txn *txn, uint64_t at_us, void *context)
+{
+    const bool *there = context;
+    for (uint32_t i = 0; i < BULKS_MAX; i++) {
+        struct bulk bulk = {
+            .id = {{1, (uint8_t)(i >> 8), (uint8_t)i}}, .state = BULK_DONE, .finished_us = at_us};
+        struct key key = key_of_uuid(&bulk.id);
+        if (*there)
+            txn_remove(txn, TABLE_BULKS, key_span(&key));
+        else
+            txn_write(txn, TABLE_BULKS, key_span(&key), &bulk);
+    }
+    return OK;
+}
+
+static void test_bulk_no_more_are_kept_than_may_be(void)
+{
+    struct fresh fresh;
+    bool there = false;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct job_bulk c = bulk_of(&client, BULK_CANCEL, QUEUED_ONES);
+    TEST_CHECK(fresh_do(&fresh, AT_US, keep_many, &there) == OK && start(&fresh, &c) == ERR_LIMIT);
+    there = true;
+    TEST_CHECK(fresh_do(&fresh, AT_US, keep_many, &there) == OK && start(&fresh, &c) == OK);
+    fresh_close(&fresh);
+}
+
+static void test_bulk_leaves_alone_what_its_filter_does_not_say(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh);
+    struct uuid early = submit_at(&fresh, AT_US, &client, WORK_KIND_SUCCESS_FAST),
+                middle = submit_at(&fresh, AT_US + SECOND_US, &client, WORK_KIND_SUCCESS_FAST),
+                late = submit_at(&fresh, AT_US + 2 * SECOND_US, &other, WORK_KIND_SUCCESS_FAST);
+    struct job_bulk c = bulk_of(&nobody, BULK_CANCEL, QUEUED_ONES);
+    c.type = JOB_DEFERRED;
+    TEST_CHECK(start(&fresh, &c) == OK);
+    struct job_bulk timed = bulk_of(&nobody, BULK_CANCEL, QUEUED_ONES);
+    timed.type = JOB_EXECUTE;
+    timed.from_us = AT_US + SECOND_US;
+    timed.until_us = AT_US + 2 * SECOND_US;
+    TEST_CHECK(start(&fresh, &timed) == OK);
+    struct uuid newer = submit_at(&fresh, AT_US + SECOND_US, &client, WORK_KIND_SUCCESS_FAST);
+    TEST_CHECK(step(&fresh) + step(&fresh) == 1);
+    TEST_CHECK(state_of(&fresh, &early) == JOB_QUEUED && state_of(&fresh, &middle) == JOB_CANCELED &&
+               state_of(&fresh, &late) == JOB_QUEUED && state_of(&fresh, &newer) == JOB_QUEUED);
+    TEST_CHECK(bulk_now(&fresh, &c.id).matched == 0 && bulk_now(&fresh, &timed.id).matched == 1);
+    fresh_close(&fresh);
+}
+
+/* Not even the first one finds a place in the queue: it is the next step's first again. */
+static void test_bulk_stays_where_it_is_while_the_queue_is_full(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    for (int i = 0; i < 3; i++) {
+        submit_at(&fresh, AT_US, &client, WORK_KIND_RETRY_ON_FAIL);
+        fail_next(&fresh);
+    }
+    struct job_bulk c = bulk_of(&client, BULK_RETRY, FAILED_ONES);
+    TEST_CHECK(start(&fresh, &c) == OK && step_with(&fresh, 0) == 0);
+    struct bulk bulk = bulk_now(&fresh, &c.id);
+    TEST_CHECK(bulk.state == BULK_RUNNING && bulk.matched == 0 && bulk.changed == 0 && bulk.left == 0);
+    now_us += BULK_WAIT_US;
+    TEST_CHECK(step_with(&fresh, 3) == 3);
+    bulk = bulk_now(&fresh, &c.id);
+    TEST_CHECK(bulk.state == BULK_DONE && bulk.matched == 3 && bulk.changed == 3 && bulk.left == 0);
+    fresh_close(&fresh);
+}
+
+/* More than are looked at in one step, and of those few that match. */
+static void test_bulk_comes_through_very_many_that_do_not_match(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    for (uint32_t i = 0; i < BULK_LOOK_MAX + 8; i++)
+        submit(&fresh, &client);
+    for (int all = 0; all < 2; all++) {
+        struct job_bulk c = bulk_of(all ? &nobody : &client, BULK_CANCEL, FAILED_ONES);
+        TEST_CHECK(start(&fresh, &c) == OK && step(&fresh) == 0);
+        TEST_CHECK(bulk_now(&fresh, &c.id).state == BULK_RUNNING);
+        TEST_CHECK(step(&fresh) == 0 && bulk_now(&fresh, &c.id).state == BULK_DONE);
+    }
+    struct job_bulk c = bulk_of(&nobody, BULK_CANCEL, QUEUED_ONES); /* these all do */
+    TEST_CHECK(start(&fresh, &c) == OK && step(&fresh) == BULK_CHANGE_MAX);
+    TEST_CHECK(bulk_now(&fresh, &c.id).changed == BULK_CHANGE_MAX);
     fresh_close(&fresh);
 }
 
@@ -304,6 +407,80 @@ static void test_bulk_look_changes_nothing_and_finds_the_same(void)
     fresh_close(&fresh);
 }
 
+/* One step, one chance: their backoffs lie between a half and all of it all the same, each somewhere else. */
+static void test_bulk_retries_dont_come_back_together_JOB_272_AMB_J_35(void)
+{
+    enum { JOBS = 8 };
+    struct fresh fresh;
+    struct uuid ids[JOBS];
+    uint64_t due[JOBS];
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    for (uint32_t i = 0; i < JOBS; i++)
+        ids[i] = submit_at(&fresh, AT_US, &client, WORK_KIND_RETRY_ON_FAIL);
+    for (uint32_t i = 0; i < JOBS; i++)
+        fail_next(&fresh);
+    struct job_bulk c = bulk_of(&client, BULK_RETRY, FAILED_ONES);
+    TEST_CHECK(start(&fresh, &c) == OK && step(&fresh) == JOBS);
+    for (uint32_t i = 0; i < JOBS; i++) {
+        struct job job;
+        struct view *view = view_open_outside(fresh.store, 0);
+        TEST_CHECK(job_read(&view->txn, &ids[i], &job) == OK);
+        view_close(view);
+        due[i] = job.due_us - (now_us - BULK_STEP_US);
+        TEST_CHECK(due[i] >= SECOND_US / 2 && due[i] <= SECOND_US);
+        for (uint32_t k = 0; k < i; k++)
+            TEST_CHECK(due[k] != due[i]);
+    }
+    fresh_close(&fresh);
+}
+
+struct spoiling {
+    uint32_t table;
+    struct key key;
+};
+
+static enum error spoil_row(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct spoiling *x = context;
+    (void)at_us;
+    spoil_value(txn, x->table, key_span(&x->key));
+    txn->writes++;
+    return OK;
+}
+
+/* A timer that is damaged is as good as before; that of an action which is comes again later, and others go on. */
+static void test_bulk_damage_of_one_stops_no_other(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid clients[3];
+    struct job_bulk c[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        clients[i] = join(&fresh);
+        submit(&fresh, &clients[i]);
+        c[i] = bulk_of(&clients[i], BULK_CANCEL, QUEUED_ONES);
+        TEST_CHECK(start(&fresh, &c[i]) == OK);
+    }
+    struct spoiling timer = {TABLE_DUE,
+                             due_key(DUE_JOB_BULK, BULK_SHARD, bulk_now(&fresh, &c[0].id).due_us, &c[0].id)},
+                    row = {TABLE_BULKS, key_of_uuid(&c[1].id)};
+    TEST_CHECK(fresh_do(&fresh, AT_US, spoil_row, &timer) == OK &&
+               fresh_do(&fresh, AT_US, spoil_row, &row) == OK);
+    uint32_t changed = 0;
+    for (uint32_t i = 0; i < 12; i++)
+        changed += step(&fresh);
+    TEST_CHECK_(changed == 2, "%u were changed", changed);
+    TEST_CHECK(bulk_now(&fresh, &c[0].id).state == BULK_DONE &&
+               bulk_now(&fresh, &c[2].id).state == BULK_DONE);
+    TEST_CHECK(fresh_do(&fresh, AT_US, spoil_row, &row) == OK); /* as it was */
+    struct job_bulk_abort abort = {.id = c[1].id, .owner = clients[1]};
+    TEST_CHECK(batch_one(fresh.store, &job_bulk_abort_class, now_us, &abort, NULL) == OK);
+    now_us += UINT64_C(7200) * SECOND_US;
+    TEST_CHECK(step(&fresh) == 0); /* and nothing is left of its timer */
+    fresh_close(&fresh);
+}
+
 TEST_LIST
 = {
     {"bulk cancels a client's own, page by page, across a restart",
@@ -315,6 +492,13 @@ TEST_LIST
      test_bulk_can_be_aborted_by_its_owner_and_by_operators},
     {"bulk is kept a day beyond its end", test_bulk_is_kept_a_day_beyond_its_end},
     {"bulk: refusals", test_bulk_refusals},
+    {"bulk: no more are kept than may be", test_bulk_no_more_are_kept_than_may_be},
+    {"bulk: leaves alone what its filter doesn't say", test_bulk_leaves_alone_what_its_filter_does_not_say},
+    {"bulk: stays where it is while the queue is full", test_bulk_stays_where_it_is_while_the_queue_is_full},
+    {"bulk: comes through very many that don't match", test_bulk_comes_through_very_many_that_do_not_match},
     {"bulk: a look changes nothing and finds the same", test_bulk_look_changes_nothing_and_finds_the_same},
+    {"bulk: retries don't come back together (JOB-272, AMB-J-35)",
+     test_bulk_retries_dont_come_back_together_JOB_272_AMB_J_35},
+    {"bulk: damage of one stops no other", test_bulk_damage_of_one_stops_no_other},
     {NULL, NULL},
 };

@@ -111,7 +111,7 @@ static void test_deferred_missed_times_come_at_once_JOB_264_JOB_265(void)
     jobs_pass(&j, 19 * JOBS_SECOND_US);
     TEST_CHECK(jobs_fire(&j, fired, 8) == 1 && uuid_equal(&fired[0].id, &missed));
     TEST_CHECK(fired[0].event == JOB_ENQUEUE && fired[0].from == JOB_CREATED &&
-               fired[0].late_us == 15 * JOBS_SECOND_US && uuid_equal(&fired[0].client, &j.client));
+               uuid_equal(&fired[0].client, &j.client));
     TEST_CHECK(jobs_look(&j, &missed).queued_us == j.at_us);
     TEST_CHECK(jobs_look(&j, &later).state == JOB_CREATED);
     jobs_close(&j);
@@ -229,6 +229,7 @@ static void test_lease_of_a_running_job_ends_in_failure_JOB_236_JOB_316_AMB_J_38
         struct jobs_held held = jobs_in(&j, JOB_RUNNING);
         jobs_pass(&j, JOBS_LEASE_US);
         TEST_CHECK(jobs_fire(&j, fired, 8) == 1 && fired[0].event == JOB_FAIL);
+        TEST_CHECK(fired[0].ran_us > 0); /* JOB-421 */
         struct job job = jobs_look(&j, &held.id);
         TEST_CHECK(job.state == JOB_FAILED && job.failure == JOB_RUNNER_LOST && job.retryable);
         TEST_CHECK(jobs_report(&j, &held.id, &report) == OK && report.failure == JOB_RUNNER_LOST);
@@ -242,6 +243,50 @@ static void test_lease_of_a_running_job_ends_in_failure_JOB_236_JOB_316_AMB_J_38
         TEST_CHECK(jobs_retry(&j, &j.client, &held.id, NULL) == (retries ? OK : ERR_CONFLICT));
         (void)jobs_story(&j, &held.id);
     }
+    jobs_close(&j);
+}
+
+/* By the same transaction, and only as far as somebody may retry it. */
+static void test_lost_job_is_retried_by_itself_AMB_J_35_AMB_J_38_JOB_316(void)
+{
+    struct jobs j;
+    struct job_fired fired[8];
+    jobs_open(&j);
+    j.auto_retry = true;
+    j.retry_max = 1;
+    struct jobs_held held = jobs_in(&j, JOB_RUNNING);
+    jobs_pass(&j, JOBS_LEASE_US);
+    TEST_CHECK(jobs_fire(&j, fired, 8) == 1 && fired[0].event == JOB_RETRY && fired[0].attempt == 1 &&
+               fired[0].ran_us > 0);
+    struct job job = jobs_look(&j, &held.id);
+    TEST_CHECK(job.state == JOB_QUEUED && job.attempt == 2 && job.failure == JOB_NO_FAILURE);
+    TEST_CHECK(job.due_us >= j.steady_us + j.base_us / 2 && job.due_us <= j.steady_us + j.base_us);
+    TEST_CHECK(jobs_beat(&j, &held.id, held.fence) == ERR_FENCED);
+    JOBS_STORY_IS(&j, &held.id, "created queued assigned running failed retried");
+    jobs_pass(&j, j.base_us);
+    TEST_CHECK(jobs_fire(&j, fired, 8) == 1 && fired[0].event == JOB_EVENT_COUNT);
+    struct job_claimed claimed;
+    TEST_CHECK(jobs_claim_one(&j, &claimed) == OK && claimed.attempt == 2);
+    TEST_CHECK(jobs_begin(&j, &held.id, claimed.fence) == OK);
+    j.start++;
+    TEST_CHECK(jobs_reap(&j, &held.id, fired) == OK && fired[0].event == JOB_FAIL);
+    TEST_CHECK(jobs_look(&j, &held.id).state == JOB_FAILED); /* that was the last one */
+    jobs_close(&j);
+}
+
+static void test_reaped_job_is_retried_by_itself_AMB_J_35_AMB_J_38(void)
+{
+    struct jobs j;
+    struct job_fired fired;
+    jobs_open(&j);
+    j.auto_retry = true;
+    struct jobs_held held = jobs_in(&j, JOB_RUNNING), other = jobs_in(&j, JOB_RUNNING);
+    j.start++;
+    TEST_CHECK(jobs_reap(&j, &held.id, &fired) == OK && fired.event == JOB_RETRY);
+    TEST_CHECK(jobs_look(&j, &held.id).state == JOB_QUEUED && jobs_look(&j, &held.id).attempt == 2);
+    j.queue_max = 1; /* and that one is in it */
+    TEST_CHECK(jobs_reap(&j, &other.id, &fired) == OK && fired.event == JOB_FAIL);
+    TEST_CHECK(jobs_look(&j, &other.id).state == JOB_FAILED);
     jobs_close(&j);
 }
 
@@ -324,6 +369,39 @@ static void test_lease_of_a_worker_outside_outlives_a_restart_by_a_lease_J5(void
     TEST_CHECK(jobs_look(&j, &silent.id).state == JOB_QUEUED);
     struct job_finish c = jobs_end_of(&j, &held.id, held.fence, JOB_SUCCEED);
     TEST_CHECK(jobs_finish(&j, &c, NULL) == OK);
+    jobs_close(&j);
+}
+
+/* Nobody has looked at its timer yet: what it says counts all the same. */
+static void test_lease_of_a_worker_outside_counts_before_its_timer_is_looked_at_J5(void)
+{
+    struct jobs j;
+    jobs_open(&j);
+    struct jobs_held beating = outside(&j, true), done = outside(&j, true);
+    jobs_pass(&j, 3600 * JOBS_SECOND_US);
+    fresh_reopen(&j.fresh);
+    struct job_finish c = jobs_end_of(&j, &done.id, done.fence, JOB_SUCCEED);
+    TEST_CHECK(jobs_beat(&j, &beating.id, beating.fence) == ERR_EXPIRED &&
+               jobs_finish(&j, &c, NULL) == ERR_EXPIRED);
+    j.start++;
+    j.grace_us = j.steady_us + 1;
+    TEST_CHECK(jobs_beat(&j, &beating.id, beating.fence) == OK);
+    c.grace_us = j.grace_us;
+    TEST_CHECK(jobs_finish(&j, &c, NULL) == OK && jobs_look(&j, &done.id).state == JOB_SUCCEEDED);
+    jobs_fire(&j, NULL, 0);
+    TEST_CHECK(jobs_look(&j, &beating.id).state == JOB_RUNNING); /* and it was made longer */
+    jobs_close(&j);
+}
+
+/* One of the server's own has gone with the start that it belonged to. */
+static void test_lease_of_an_own_worker_has_no_grace_J5(void)
+{
+    struct jobs j;
+    jobs_open(&j);
+    struct jobs_held held = jobs_in(&j, JOB_RUNNING);
+    jobs_pass(&j, JOBS_LEASE_US);
+    j.grace_us = j.steady_us + 1;
+    TEST_CHECK(jobs_beat(&j, &held.id, held.fence) == ERR_EXPIRED);
     jobs_close(&j);
 }
 
@@ -779,7 +857,7 @@ static void test_job_that_contradicts_itself_is_damaged(void)
 {
     struct jobs j;
     jobs_open(&j);
-    for (uint32_t which = 0; which < 8; which++) {
+    for (uint32_t which = 0; which < 10; which++) {
         struct jobs_held held = jobs_in(&j, which < 4 ? JOB_QUEUED : which < 6 ? JOB_RUNNING : JOB_FAILED);
         struct job job = jobs_look(&j, &held.id), before = job;
         switch (which) {
@@ -803,6 +881,12 @@ static void test_job_that_contradicts_itself_is_damaged(void)
             break;
         case 6:
             job.due_us = 1;
+            break;
+        case 7:
+            job.type = JOB_TYPE_COUNT;
+            break;
+        case 8:
+            job.events = 0;
             break;
         default:
             job.retire_us = 0;
@@ -835,10 +919,17 @@ TEST_LIST
      test_lease_of_an_assigned_job_ends_in_the_queue_JOB_225_JOB_282_JOB_287_JOB_314_AMB_J_11},
     {"lease: of a running job, ends in failure (JOB-236, JOB-316, AMB-J-38)",
      test_lease_of_a_running_job_ends_in_failure_JOB_236_JOB_316_AMB_J_38},
+    {"lease: of a lost job, which is retried by itself (AMB-J-35, AMB-J-38, JOB-316)",
+     test_lost_job_is_retried_by_itself_AMB_J_35_AMB_J_38_JOB_316},
+    {"reap: and it is retried by itself (AMB-J-35, AMB-J-38)",
+     test_reaped_job_is_retried_by_itself_AMB_J_35_AMB_J_38},
     {"lease: goes by steady time alone (J5, D9)", test_lease_goes_by_steady_time_alone_J5_D9},
     {"lease: one that was extended is looked at again", test_lease_that_was_extended_is_looked_at_again},
     {"lease: of a worker outside, outlives a restart by a lease (J5)",
      test_lease_of_a_worker_outside_outlives_a_restart_by_a_lease_J5},
+    {"lease: of a worker outside counts before its timer is looked at (J5)",
+     test_lease_of_a_worker_outside_counts_before_its_timer_is_looked_at_J5},
+    {"lease: of an own worker has no grace (J5)", test_lease_of_an_own_worker_has_no_grace_J5},
     {"reap: what an earlier start had (JOB-225, JOB-316, AMB-J-11, AMB-J-38)",
      test_reap_takes_what_an_earlier_start_had_JOB_225_JOB_316_AMB_J_11_AMB_J_38},
     {"requeue: only when it is over (JOB-225, AMB-J-11)", test_requeue_only_when_it_is_over_JOB_225_AMB_J_11},

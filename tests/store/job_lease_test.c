@@ -483,6 +483,7 @@ static void test_finish_said_again_after_a_retry_J3(void)
             uint64_t sum = jobs_sum(&j);
             refused(&j, jobs_finish(&j, &c, &again), OK, sum);
             again.made = 1;
+            again.retried = (uint8_t)automatic; /* told of when it was */
             TEST_CHECK_(memcmp(&first, &again, sizeof(first)) == 0, "step %u", step);
             refused(&j, jobs_finish(&j, &other, NULL), ERR_FENCED, sum);
             switch (step) {
@@ -543,7 +544,7 @@ static void test_finish_retries_by_itself_when_it_may_AMB_J_35(void)
         c.auto_retry = 1;
         c.backoff_us = 2 * JOBS_SECOND_US;
         TEST_CHECK(jobs_finish(&j, &c, &finished) == OK && finished.attempt == attempt);
-        TEST_CHECK(finished.attempt_last == (attempt == 3));
+        TEST_CHECK(finished.attempt_last == (attempt == 3) && finished.retried == (attempt < 3));
         struct job job = jobs_look(&j, &id);
         TEST_CHECK(job.state == (attempt < 3 ? JOB_QUEUED : JOB_FAILED));
         TEST_CHECK(job.attempt == (attempt < 3 ? attempt + 1 : 3));
@@ -561,6 +562,45 @@ static void test_finish_retries_by_itself_when_it_may_AMB_J_35(void)
     c.auto_retry = 1;
     c.retryable = 0; /* it wouldn't help */
     TEST_CHECK(jobs_finish(&j, &c, NULL) == OK && jobs_look(&j, &held.id).state == JOB_FAILED);
+    jobs_close(&j);
+}
+
+/* Of a worker outside, who doesn't know the attempt when he says that it failed. */
+static void test_finish_retries_later_with_each_attempt_JOB_272(void)
+{
+    struct jobs j;
+    struct job_claimed claimed;
+    jobs_open(&j);
+    struct uuid id = jobs_new(&j);
+    for (uint32_t attempt = 1; attempt <= 3; attempt++) {
+        TEST_CHECK(jobs_claim_one(&j, &claimed) == OK && jobs_begin(&j, &id, claimed.fence) == OK);
+        struct job_finish c = jobs_end_of(&j, &id, claimed.fence, JOB_FAIL);
+        c.auto_retry = 1;
+        c.base_us = 2 * JOBS_SECOND_US;
+        c.most_us = 5 * JOBS_SECOND_US;
+        TEST_CHECK(jobs_finish(&j, &c, NULL) == OK);
+        static const uint64_t least[] = {0, 1000000, 2000000, 2500000}; /* half of 2, 4 and 5 s */
+        TEST_CHECK(jobs_look(&j, &id).due_us == j.steady_us + least[attempt]);
+        jobs_pass(&j, 10 * JOBS_SECOND_US);
+        jobs_fire(&j, NULL, 0);
+    }
+    jobs_close(&j);
+}
+
+static void test_finish_retries_nothing_into_a_full_queue_AMB_J_14(void)
+{
+    struct jobs j;
+    struct job_finished finished;
+    jobs_open(&j);
+    struct jobs_held held = jobs_in(&j, JOB_RUNNING), other = jobs_in(&j, JOB_RUNNING);
+    struct job_finish c = jobs_end_of(&j, &held.id, held.fence, JOB_FAIL),
+                      d = jobs_end_of(&j, &other.id, other.fence, JOB_FAIL);
+    c.auto_retry = d.auto_retry = 1;
+    c.queue_max = d.queue_max = 1;
+    TEST_CHECK(jobs_finish(&j, &c, &finished) == OK && finished.retried);
+    TEST_CHECK(jobs_finish(&j, &d, &finished) == OK && !finished.retried);
+    TEST_CHECK(jobs_count(&j, JOB_QUEUED) == 1 && jobs_look(&j, &other.id).state == JOB_FAILED);
+    TEST_CHECK(jobs_retry(&j, &j.client, &other.id, NULL) == OK); /* its client may, when there is room */
     jobs_close(&j);
 }
 
@@ -816,6 +856,10 @@ TEST_LIST
     {"finish: refused after a cancel (JOB-325, AMB-J-33)",
      test_finish_after_a_cancel_is_refused_JOB_325_AMB_J_33},
     {"finish: retried by itself (AMB-J-35)", test_finish_retries_by_itself_when_it_may_AMB_J_35},
+    {"finish: retries later with each attempt (JOB-272)",
+     test_finish_retries_later_with_each_attempt_JOB_272},
+    {"finish: retries nothing into a full queue (AMB-J-14)",
+     test_finish_retries_nothing_into_a_full_queue_AMB_J_14},
     {"outside: its own kinds in order (JOB-278)", test_outside_gets_its_own_kinds_in_order_JOB_278},
     {"outside: the kinds it names", test_outside_gets_the_kinds_it_names},
     {"outside: priorities go across kinds", test_outside_priorities_go_across_kinds},

@@ -6,6 +6,7 @@
 #include "store/job_change.h"
 #include "store/job_lease.h"
 #include "store/job_pause.h"
+#include "store/job_queue.h"
 #include "store/job_submit.h"
 #include "tests/store/fresh.h"
 
@@ -80,13 +81,18 @@ static void cancel(struct fresh *fresh, const struct uuid *id)
     TEST_ASSERT(batch_one(fresh->store, &job_cancel_class, AT_US, &c, NULL) == OK);
 }
 
-static uint8_t lane_of(struct fresh *fresh, const struct uuid *id)
+static struct job job_of(struct fresh *fresh, const struct uuid *id)
 {
     struct job job = {.lane = LANE_COUNT};
     struct view *view = view_open_outside(fresh->store, 0);
     TEST_CHECK(job_read(&view->txn, id, &job) == OK);
     view_close(view);
-    return job.lane;
+    return job;
+}
+
+static uint8_t lane_of(struct fresh *fresh, const struct uuid *id)
+{
+    return job_of(fresh, id).lane;
 }
 
 static int64_t counted(struct fresh *fresh, const struct uuid *client)
@@ -209,19 +215,24 @@ static void test_limit_does_not_hold_the_one_that_an_operator_wants(void)
 }
 
 /* Of a kind of the client's own. */
-static struct uuid submit_outside(struct fresh *fresh, const struct uuid *client)
+static struct uuid submit_kind(struct fresh *fresh, const struct uuid *client, const char *kind)
 {
     struct job_submit c = {.id = fresh_uuid(),
                            .client = *client,
                            .type = JOB_EXECUTE,
                            .kind = WORK_KIND_USER,
-                           .kind_name = span_text("x.mine"),
+                           .kind_name = span_text(kind),
                            .payload = span_text("{}"),
                            .runtime_max_ms = 120000,
                            .payload_max = 262144,
                            .queue_max = 100000};
     TEST_ASSERT(batch_one(fresh->store, &job_submit_class, AT_US, &c, NULL) == OK);
     return c.id;
+}
+
+static struct uuid submit_outside(struct fresh *fresh, const struct uuid *client)
+{
+    return submit_kind(fresh, client, "x.mine");
 }
 
 /* As a program outside does: one job, if one may run. */
@@ -242,24 +253,131 @@ static enum error claim_outside(struct fresh *fresh, const struct uuid *client, 
     return !e && answer.size == 0 ? ERR_NOT_FOUND : e;
 }
 
-/* Seed 1193 of the simulator: the one for which nobody came had the promise, and the client's others waited for ever. */
-static void test_limit_promises_to_each_work(void)
+/* Seed 1193 of the simulator: one for which nobody came had the promise, and the client's others waited for ever. However many. */
+static void test_limit_keeps_no_place_for_what_nobody_asks_for(void)
 {
+    enum { OUTSIDE = 100 };
     struct fresh fresh;
     struct job_claimed a, none;
     fresh_open(&fresh);
     struct uuid client = join(&fresh), first = submit_outside(&fresh, &client);
-    struct uuid outside = submit_outside(&fresh, &client), ours = submit(&fresh, &client);
+    struct uuid outside = submit_outside(&fresh, &client);
+    for (uint32_t i = 1; i < OUTSIDE; i++)
+        (void)submit_outside(&fresh, &client);
+    struct uuid ours = submit(&fresh, &client);
     TEST_CHECK(claim_outside(&fresh, &client, &a) == OK && uuid_equal(&a.id, &first));
     TEST_CHECK(claim_outside(&fresh, &client, &none) == ERR_NOT_FOUND &&
                claim(&fresh, 1, &none) == ERR_NOT_FOUND);
-    TEST_CHECK(lane_of(&fresh, &outside) == LANE_LIMITED && lane_of(&fresh, &ours) == LANE_LIMITED);
+    TEST_CHECK(lane_of(&fresh, &outside) == LANE_OUTSIDE && lane_of(&fresh, &ours) == LANE_LIMITED);
     finish(&fresh, &a);
     TEST_CHECK(lane_of(&fresh, &outside) == LANE_OUTSIDE && lane_of(&fresh, &ours) == LANE_SERVER);
-    TEST_CHECK(claims(&fresh, 1, &ours, &a)); /* and nobody asks for the other one */
+    TEST_CHECK(claims(&fresh, 1, &ours, &a)); /* and nobody asks for the other ones */
     TEST_CHECK(claim_outside(&fresh, &client, &none) == ERR_NOT_FOUND && counted(&fresh, &client) == 1);
     finish(&fresh, &a);
     TEST_CHECK(claim_outside(&fresh, &client, &a) == OK && uuid_equal(&a.id, &outside));
+    fresh_close(&fresh);
+}
+
+struct part {
+    struct uuid client;
+    uint32_t woken; /* of those who wait for its jobs */
+};
+
+static enum error finish_and_look(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct part *part = context;
+    (void)at_us;
+    job_queue_admit(txn, &part->client); /* as when one of its jobs has ended */
+    for (uint32_t i = 0; i < txn->parts_count; i++)
+        if (txn->parts[i].topic == job_topic_client(&part->client))
+            part->woken += txn->parts[i].count;
+    return OK;
+}
+
+/* They aren't brought back from anywhere, so whoever waits for them has to hear of the place. */
+static void test_limit_wakes_those_outside_when_there_is_a_place(void)
+{
+    struct fresh fresh;
+    struct part part = {.woken = 0};
+    fresh_open(&fresh);
+    part.client = join(&fresh);
+    TEST_CHECK(fresh_do(&fresh, AT_US, finish_and_look, &part) == OK && part.woken == 0);
+    (void)submit_outside(&fresh, &part.client);
+    (void)submit_outside(&fresh, &part.client);
+    TEST_CHECK(fresh_do(&fresh, AT_US, finish_and_look, &part) == OK && part.woken == 1);
+    fresh_close(&fresh);
+}
+
+enum { KINDS = 20, PLACES = 8 };
+
+struct places {
+    struct uuid client;
+    struct uuid works[KINDS]; /* by the age of their first jobs */
+    uint32_t first;           /* of those that still have one */
+};
+
+static enum error look_who_is_woken(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct places *p = context;
+    (void)at_us;
+    job_queue_admit(txn, &p->client);
+    uint32_t wanted = KINDS - p->first < PLACES ? KINDS - p->first : PLACES;
+    TEST_CHECK_(txn->parts_count == wanted, "%u", txn->parts_count);
+    for (uint32_t i = 0; i < txn->parts_count; i++)
+        TEST_CHECK_(txn->parts[i].part == job_topic_part(&p->client, &p->works[p->first + i]), "%u of %u", i,
+                    p->first);
+    return OK;
+}
+
+/* Kinds have ids by chance, and are found in their order: by that the same few would have every place. */
+static void test_limit_wakes_those_outside_by_age(void)
+{
+    struct fresh fresh;
+    struct places places = {.first = 0};
+    struct uuid ids[KINDS];
+    struct job_claimed a;
+    char kind[16];
+    fresh_open(&fresh);
+    places.client = join(&fresh);
+    for (uint32_t i = 0; i < KINDS; i++) {
+        snprintf(kind, sizeof(kind), "x.kind%u", i);
+        ids[i] = submit_kind(&fresh, &places.client, kind);
+        places.works[i] = job_of(&fresh, &ids[i]).work;
+    }
+    for (; places.first < KINDS; places.first++) {
+        TEST_CHECK(fresh_do(&fresh, AT_US, look_who_is_woken, &places) == OK);
+        TEST_CHECK(claim_outside(&fresh, &places.client, &a) == OK && uuid_equal(&a.id, &ids[places.first]));
+        finish(&fresh, &a);
+    }
+    fresh_close(&fresh);
+}
+
+/* An earlier version set them aside as well. */
+static enum error set_aside(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct job_texts texts;
+    struct job job;
+    (void)at_us;
+    enum error e = job_open(txn, context, &job, &texts);
+    TEST_CHECK(e == OK);
+    job_queue_move(txn, &job, LANE_LIMITED);
+    job_write(txn, &job);
+    return e;
+}
+
+static void test_limit_gives_back_what_an_earlier_version_has_set_aside(void)
+{
+    struct fresh fresh;
+    struct job_claimed a, none;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), outside = submit_outside(&fresh, &client);
+    TEST_CHECK(fresh_do(&fresh, AT_US, set_aside, &outside) == OK);
+    submit(&fresh, &client);
+    struct uuid ours = submit(&fresh, &client);
+    TEST_CHECK(claim(&fresh, 1, &a) == OK && claim(&fresh, 1, &none) == ERR_NOT_FOUND);
+    TEST_CHECK(lane_of(&fresh, &outside) == LANE_LIMITED && lane_of(&fresh, &ours) == LANE_LIMITED);
+    finish(&fresh, &a);
+    TEST_CHECK(lane_of(&fresh, &outside) == LANE_OUTSIDE && claims(&fresh, 1, &ours, &a));
     fresh_close(&fresh);
 }
 
@@ -273,6 +391,11 @@ TEST_LIST
      test_limit_a_promise_that_is_broken_is_the_next_ones},
     {"limit doesn't hold the one that an operator wants",
      test_limit_does_not_hold_the_one_that_an_operator_wants},
-    {"limit: a slot is promised to the first one of each work", test_limit_promises_to_each_work},
+    {"limit: no place is kept for what nobody asks for", test_limit_keeps_no_place_for_what_nobody_asks_for},
+    {"limit: those outside are woken when there is a place",
+     test_limit_wakes_those_outside_when_there_is_a_place},
+    {"limit: kinds outside are woken by age", test_limit_wakes_those_outside_by_age},
+    {"limit: what an earlier version has set aside comes back",
+     test_limit_gives_back_what_an_earlier_version_has_set_aside},
     {NULL, NULL},
 };

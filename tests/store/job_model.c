@@ -249,7 +249,7 @@ static void claim(struct model *m, const struct job_claim *c, uint64_t at_us, st
     }
 }
 
-static enum error held(const struct model_job *job, uint64_t fence, uint64_t steady_us)
+static enum error held(const struct model_job *job, uint64_t fence, uint64_t steady_us, uint64_t grace_us)
 {
     if (!job)
         return ERR_NOT_FOUND;
@@ -259,6 +259,8 @@ static enum error held(const struct model_job *job, uint64_t fence, uint64_t ste
         return ERR_CONFLICT;
     if (job->state != JOB_ASSIGNED && job->state != JOB_RUNNING)
         return ERR_FENCED;
+    if (job->owner == 0 && steady_us < grace_us) /* of a worker outside, soon after a start */
+        return OK;
     return steady_us >= job->lease_us ? ERR_EXPIRED : OK;
 }
 
@@ -270,7 +272,7 @@ static void extend(struct model_job *job, uint64_t until_us)
 static void start(struct model *m, const struct job_start *c, uint64_t at_us, struct model_answer *answer)
 {
     struct model_job *job = model_find(m, &c->id);
-    answer->error = held(job, c->fence, c->steady_us);
+    answer->error = held(job, c->fence, c->steady_us, 0);
     if (answer->error)
         return;
     if (job->state == JOB_ASSIGNED) {
@@ -288,7 +290,7 @@ static void heartbeat(struct model *m, const struct job_heartbeat *c, struct mod
     struct model_job *job = model_find(m, &c->id);
     if (job && !is_nobody(&c->client) && !uuid_equal(&c->client, &job->client))
         job = NULL;
-    answer->error = held(job, c->fence, c->steady_us);
+    answer->error = held(job, c->fence, c->steady_us, c->grace_us);
     if (answer->error)
         return;
     extend(job, plus(c->steady_us, c->lease_us));
@@ -321,7 +323,8 @@ static bool same_word(const struct model_report *report, const struct job_finish
 }
 
 static void say_finished(struct model_answer *answer, const struct model_job *job,
-                         const struct model_report *report, uint16_t attempt, uint16_t retry_max, bool made)
+                         const struct model_report *report, uint16_t attempt, uint16_t retry_max, bool made,
+                         bool retried)
 {
     struct job_finished finished = {.client = job->client,
                                     .started_us = report->started_us,
@@ -330,7 +333,8 @@ static void say_finished(struct model_answer *answer, const struct model_job *jo
                                     .made = made,
                                     .kind = job->kind,
                                     .attempt_last = attempt > retry_max,
-                                    .attempt = attempt};
+                                    .attempt = attempt,
+                                    .retried = retried};
     say(answer, &finished, sizeof(finished));
 }
 
@@ -343,7 +347,7 @@ static enum error again(const struct model_job *job, const struct job_finish *c,
         if (!report->there || report->fence != c->fence)
             continue;
         if (report->outcome != JOB_CANCELED && report->said.fence && same_word(report, c)) {
-            say_finished(answer, job, report, attempt, c->retry_max, false);
+            say_finished(answer, job, report, attempt, c->retry_max, false, false);
             return OK;
         }
         if (report->outcome == JOB_CANCELED)
@@ -357,7 +361,7 @@ static void finish(struct model *m, const struct job_finish *c, uint64_t at_us, 
     struct model_job *job = model_find(m, &c->id);
     if (job && !is_nobody(&c->client) && !uuid_equal(&c->client, &job->client))
         job = NULL;
-    enum error e = held(job, c->fence, c->steady_us);
+    enum error e = held(job, c->fence, c->steady_us, c->grace_us);
     if (!e && job->state != JOB_RUNNING)
         e = ERR_FENCED;
     if (e == ERR_FENCED || e == ERR_CONFLICT)
@@ -368,9 +372,14 @@ static void finish(struct model *m, const struct job_finish *c, uint64_t at_us, 
         job->retryable = c->retryable;
         job->progress = c->event == JOB_SUCCEED ? 1000 : c->progress ? c->progress : job->progress;
         end(job, c->kept_us, c);
-        say_finished(answer, job, &job->reports[job->attempt], job->attempt, c->retry_max, true);
-        if (c->event != JOB_SUCCEED && c->auto_retry && c->retryable && job->attempt <= c->retry_max)
-            retry(job, at_us, c->backoff_us ? plus(c->steady_us, c->backoff_us) : 0);
+        bool goes_on = c->event != JOB_SUCCEED && c->auto_retry && c->retryable &&
+                       job->attempt <= c->retry_max && model_count(m, JOB_QUEUED) < c->queue_max;
+        say_finished(answer, job, &job->reports[job->attempt], job->attempt, c->retry_max, true, goes_on);
+        uint64_t backoff_us = c->backoff_us;
+        if (c->base_us)
+            backoff_us = job_backoff_us((uint16_t)(job->attempt + 1), c->base_us, c->most_us, c->chance);
+        if (goes_on)
+            retry(job, at_us, backoff_us ? plus(c->steady_us, backoff_us) : 0);
     }
     answer->error = e;
 }
@@ -388,9 +397,9 @@ static void lose(struct model_job *job, uint64_t at_us, uint64_t kept_us)
 static void say_changed(struct model_answer *answer, const struct model_job *job, uint8_t from, bool made)
 {
     struct job_changed changed = {.updated_us = job->updated_us,
-                                  .waited_us = from == JOB_QUEUED && job->updated_us > job->queued_us
-                                                   ? job->updated_us - job->queued_us
-                                                   : 0,
+                                  .ran_us = from == JOB_RUNNING && job->finished_us > job->started_us
+                                                ? job->finished_us - job->started_us
+                                                : 0,
                                   .attempt = job->attempt,
                                   .state = job->state,
                                   .from = from,
@@ -442,6 +451,30 @@ static void retry_one(struct model *m, const struct job_retry *c, uint64_t at_us
 }
 
 /* ---- what happens by itself ---- */
+
+/* Of a command that brings a lost one back. */
+struct model_again {
+    uint64_t steady_us, base_us, most_us;
+    uint32_t queue_max, chance;
+    uint16_t retry_max;
+    bool itself;
+};
+
+/* FAILED, and with a retry by itself QUEUED again right away. */
+static void lose_and_retry(struct model *m, struct model_job *job, uint64_t at_us, uint64_t kept_us,
+                           const struct model_again *again, struct job_fired *fired)
+{
+    uint16_t next = (uint16_t)(job->attempt + 1);
+    uint32_t chance = (uint32_t)checksum(again->chance, &job->id, sizeof(job->id));
+    uint64_t wait = job_backoff_us(next, again->base_us, again->most_us, chance);
+    fired->event = JOB_FAIL;
+    lose(job, at_us, kept_us);
+    fired->ran_us = job->finished_us - job->started_us;
+    if (!again->itself || job->attempt > again->retry_max || model_count(m, JOB_QUEUED) >= again->queue_max)
+        return;
+    fired->event = JOB_RETRY;
+    retry(job, at_us, wait ? plus(again->steady_us, wait) : 0);
+}
 
 static bool in_queue(const struct model_job *job, uint8_t queue)
 {
@@ -505,8 +538,9 @@ static void fire_one(struct model *m, struct model_job *job, const struct job_fi
             fired->event = JOB_REQUEUE;
             requeue(job, at_us);
         } else {
-            fired->event = JOB_FAIL;
-            lose(job, at_us, c->kept_us);
+            const struct model_again again = {c->steady_us, c->base_us,   c->most_us,   c->queue_max,
+                                              c->chance,    c->retry_max, c->auto_retry};
+            lose_and_retry(m, job, at_us, c->kept_us, &again, fired);
         }
     }
 }
@@ -530,7 +564,6 @@ static void fire(struct model *m, const struct job_fire *c, uint64_t at_us, stru
         struct model_job *job;
         while (left > 0 && (job = first_due(m, queues[i], c->shard, now)) != NULL) {
             struct job_fired fired = fired_of(job);
-            fired.late_us = now - job->due_us;
             fire_one(m, job, c, at_us, &fired);
             say(answer, &fired, sizeof(fired));
             left--;
@@ -540,6 +573,8 @@ static void fire(struct model *m, const struct job_fire *c, uint64_t at_us, stru
 
 static void reap(struct model *m, const struct job_reap *c, uint64_t at_us, struct model_answer *answer)
 {
+    const struct model_again again = {c->steady_us, c->base_us,   c->most_us,   c->queue_max,
+                                      c->chance,    c->retry_max, c->auto_retry};
     for (uint32_t at = 0; at < c->ids.size; at += sizeof(struct uuid)) {
         struct uuid id;
         memcpy(&id, (const uint8_t *)c->ids.bytes + at, sizeof(id));
@@ -548,11 +583,12 @@ static void reap(struct model *m, const struct job_reap *c, uint64_t at_us, stru
             job->owner == c->start)
             continue;
         struct job_fired fired = fired_of(job);
-        fired.event = job->state == JOB_RUNNING ? JOB_FAIL : JOB_REQUEUE;
-        if (job->state == JOB_RUNNING)
-            lose(job, at_us, c->kept_us);
-        else
+        if (job->state == JOB_RUNNING) {
+            lose_and_retry(m, job, at_us, c->kept_us, &again, &fired);
+        } else {
+            fired.event = JOB_REQUEUE;
             requeue(job, at_us);
+        }
         say(answer, &fired, sizeof(fired));
     }
 }

@@ -184,7 +184,8 @@ static void draw_heartbeat(void)
                                     .steady_us = p.steady_us,
                                     .lease_us = chance(100) ? SECOND_US : LEASE_US,
                                     .progress = (uint16_t)below(1200),
-                                    .stage = span_text("on its way")};
+                                    .stage = span_text("on its way"),
+                                    .grace_us = p.grace_us};
     put(&job_heartbeat_class, &c);
 }
 
@@ -204,8 +205,12 @@ static struct job_finish end_of(const struct model_job *job)
                                .outputs = below(2),
                                .kept_us = KEPT_US,
                                .retry_max = RETRY_MAX,
+                               .queue_max = chance(100) ? below(60) : 1000,
                                .auto_retry = chance(300),
                                .backoff_us = chance(800) ? SECOND_US : 0,
+                               .base_us = chance(300) ? SECOND_US : 0,
+                               .most_us = 3 * SECOND_US,
+                               .chance = chance(500) ? UINT32_MAX : 0,
                                .message = span_text(messages[below(3)]),
                                .result = span_text(chance(500) ? "{}" : "")};
 }
@@ -221,6 +226,7 @@ static void draw_finish(void)
         c.outputs ^= chance(200);
     }
     c.steady_us = p.steady_us;
+    c.grace_us = p.grace_us;
     put(&job_finish_class, &c);
 }
 
@@ -255,7 +261,11 @@ static void fire_shard(uint16_t shard, uint16_t most, uint32_t queue_max)
                                .queue_max = queue_max,
                                .retry_max = RETRY_MAX,
                                .kept_us = KEPT_US,
-                               .most = most};
+                               .most = most,
+                               .auto_retry = chance(500),
+                               .base_us = chance(900) ? SECOND_US : 0,
+                               .most_us = 3 * SECOND_US,
+                               .chance = (uint32_t)dice_draw(&p.dice)};
     put(&job_fire_class, &c);
 }
 
@@ -269,7 +279,12 @@ static void draw_reap(void)
                                .steady_us = p.steady_us,
                                .start = p.start,
                                .retry_max = RETRY_MAX,
-                               .kept_us = KEPT_US};
+                               .kept_us = KEPT_US,
+                               .auto_retry = chance(500),
+                               .queue_max = chance(100) ? below(60) : 1000,
+                               .base_us = chance(900) ? SECOND_US : 0,
+                               .most_us = 3 * SECOND_US,
+                               .chance = (uint32_t)dice_draw(&p.dice)};
     put(&job_reap_class, &c);
 }
 
@@ -401,7 +416,7 @@ static void judge_item(const struct batch_item *item)
         struct job_finished finished;
         struct job_finish c;
         memcpy(&finished, answer->bytes, sizeof(finished));
-        TEST_CHECK(record_decode(&job_finish_record, 1, item->bytes, &c) == OK);
+        TEST_CHECK(record_decode(&job_finish_record, job_finish_record.version, item->bytes, &c) == OK);
         if (finished.made)
             judge_end(c.fence);
         p.said[finished.made ? c.event : JOB_EMIT]++; /* said again */

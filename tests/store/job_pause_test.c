@@ -446,6 +446,14 @@ static void test_pause_a_job_that_is_set_aside_can_be_canceled(void)
     fresh_close(&fresh);
 }
 
+static void test_pause_scopes_have_names(void)
+{
+    TEST_CHECK(strcmp(pause_scope_name(PAUSE_ALL), "all") == 0 &&
+               strcmp(pause_scope_name(PAUSE_WORK), "kind") == 0 &&
+               strcmp(pause_scope_name(PAUSE_CLIENT), "client") == 0);
+    TEST_CHECK(!pause_scope_name(PAUSE_SCOPE_COUNT));
+}
+
 static void test_pause_refusals(void)
 {
     struct fresh fresh;
@@ -474,6 +482,7 @@ TEST_LIST
     {"pause of a client holds its kinds outside, too", test_pause_of_a_client_holds_its_kinds_outside_too},
     {"pause sets a bounded number aside, and brings as many back",
      test_pause_sets_a_bounded_number_aside_and_brings_as_many_back},
+    {"pause: scopes have names", test_pause_scopes_have_names},
     {"damaged: jobs that were set aside are passed by", test_damaged_jobs_that_were_set_aside_are_passed_by},
     {"damaged: jobs in front are passed by, however many there are",
      test_damaged_jobs_in_front_are_passed_by_however_many_there_are},

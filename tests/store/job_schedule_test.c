@@ -3,8 +3,11 @@
 
 #include "store/client.h"
 #include "store/job_change.h"
+#include "store/job_lease.h"
+#include "store/job_queue.h"
 #include "store/job_schedule.h"
 #include "tests/store/fresh.h"
+#include "tests/support/spoil.h"
 
 #define MINUTE_US UINT64_C(60000000)
 #define AT_US     (UINT64_C(28333333) * MINUTE_US) /* a whole minute: 2023-11-14T22:13:00Z */
@@ -32,6 +35,53 @@ static struct schedule_put each_minute(const struct uuid *client)
 static enum error put(struct fresh *fresh, const struct schedule_put *c)
 {
     return batch_one(fresh->store, &schedule_put_class, AT_US, c, NULL);
+}
+
+/* ---- the same again ---- */
+
+static struct uuid put_keyed(struct fresh *fresh, struct schedule_put *c, uint64_t at_us, uint8_t body,
+                             enum error expected)
+{
+    struct answer answer = {.size = 0};
+    struct uuid id = nobody;
+    c->id = fresh_uuid();
+    c->key = span_text("once");
+    memset(&c->digest, body, sizeof(c->digest));
+    enum error e = batch_one(fresh->store, &schedule_put_class, at_us, c, &answer);
+    TEST_CHECK_(e == expected, "%s, not %s", error_name(e), error_name(expected));
+    TEST_CHECK(answer.size == (e ? 0 : sizeof(id)));
+    memcpy(&id, answer.bytes, answer.size);
+    return id;
+}
+
+static uint32_t kept(struct fresh *fresh, const struct uuid *client)
+{
+    struct uuid ids[SCHEDULES_MAX];
+    uint32_t count = 0;
+    struct view *view = view_open_outside(fresh->store, 0);
+    TEST_ASSERT(view != NULL);
+    TEST_CHECK(schedule_list(&view->txn, client, NULL, ids, SCHEDULES_MAX, &count) == OK);
+    view_close(view);
+    return count;
+}
+
+static void test_a_key_makes_one_schedule_a_day(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh);
+    struct schedule_put c = each_minute(&client), theirs = each_minute(&other);
+    const uint64_t day = UINT64_C(86400000000);
+    struct uuid first = put_keyed(&fresh, &c, AT_US, 1, OK);
+    TEST_CHECK(uuid_equal(&first, &c.id));
+    struct uuid again = put_keyed(&fresh, &c, AT_US + day - 1, 1, OK);
+    TEST_CHECK(uuid_equal(&again, &first) && kept(&fresh, &client) == 1);
+    put_keyed(&fresh, &c, AT_US + 1, 2, ERR_KEY_REUSED);
+    struct uuid of_other = put_keyed(&fresh, &theirs, AT_US, 2, OK); /* keys are a client's own */
+    TEST_CHECK(uuid_equal(&of_other, &theirs.id) && kept(&fresh, &other) == 1);
+    struct uuid later = put_keyed(&fresh, &c, AT_US + day + 1, 2, OK);
+    TEST_CHECK(uuid_equal(&later, &c.id) && kept(&fresh, &client) == 2);
+    fresh_close(&fresh);
 }
 
 /* False: nothing was due. */
@@ -137,8 +187,33 @@ static void test_schedule_overlap_policies(void)
     c.overlap = OVERLAP_CANCEL;
     TEST_CHECK(put(&fresh, &c) == OK && fire(&fresh, AT_US + MINUTE_US, &first));
     TEST_CHECK(fire(&fresh, AT_US + 2 * MINUTE_US, &second) && second.outcome == OUTCOME_SUBMITTED);
-    TEST_CHECK(uuid_equal(&second.canceled, &first.job) && second.canceled_from == JOB_QUEUED);
+    TEST_CHECK(uuid_equal(&second.canceled, &first.job) && second.old.from == JOB_QUEUED);
     TEST_CHECK(state_of(&fresh, &first.job) == JOB_CANCELED && state_of(&fresh, &second.job) == JOB_QUEUED);
+    fresh_close(&fresh);
+}
+
+/* Who runs it is told to stop, and for how long it has run counts: both are in the answer (JOB-421, AMB-J-33). */
+static void test_schedule_cancels_a_running_one(void)
+{
+    struct fresh fresh;
+    struct schedule_fired first, second;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct schedule_put c = each_minute(&client);
+    c.overlap = OVERLAP_CANCEL;
+    TEST_CHECK(put(&fresh, &c) == OK && fire(&fresh, AT_US + MINUTE_US, &first));
+    struct job_claim claim = {.lane = LANE_SERVER,
+                              .most = 1,
+                              .running = 1,
+                              .owner = 1,
+                              .lease_us = MINUTE_US,
+                              .worker = span_text("worker:7")};
+    TEST_CHECK(batch_one(fresh.store, &job_claim_class, AT_US + MINUTE_US + 1000000, &claim, NULL) == OK);
+    TEST_CHECK(state_of(&fresh, &first.job) == JOB_RUNNING);
+    TEST_CHECK(fire(&fresh, AT_US + 2 * MINUTE_US, &second) && uuid_equal(&second.canceled, &first.job));
+    TEST_CHECK(second.old.from == JOB_RUNNING && second.old.state == JOB_CANCELED && second.old.attempt == 1);
+    TEST_CHECK(strcmp(second.old.worker, "worker:7") == 0 && uuid_equal(&second.old.job_client, &client));
+    TEST_CHECK(second.old.ran_us > MINUTE_US / 2 && second.old.ran_us <= MINUTE_US - 1000000);
     fresh_close(&fresh);
 }
 
@@ -250,8 +325,28 @@ static void test_schedule_refusals_and_lists(void)
     c.kind = WORK_KIND_USER;
     c.kind_name = span_text("mail");
     TEST_CHECK(put(&fresh, &c) == ERR_INVALID);
+    c = each_minute(&client);
+    c.id = nobody;
+    TEST_CHECK(put(&fresh, &c) == ERR_INVALID);
+    c = each_minute(&client);
+    c.overlap = OVERLAP_COUNT;
+    TEST_CHECK(put(&fresh, &c) == ERR_INVALID);
+    c = each_minute(&client);
+    c.missed = MISSED_COUNT;
+    TEST_CHECK(put(&fresh, &c) == ERR_INVALID);
+    c = each_minute(&client);
+    c.kind = WORK_KINDS_COUNT + 1;
+    TEST_CHECK(put(&fresh, &c) == ERR_INVALID);
+    c = each_minute(&client);
+    c.priority = JOB_PRIORITY_MAX + 1;
+    TEST_CHECK(put(&fresh, &c) == ERR_INVALID);
     c = each_minute(&stranger);
     TEST_CHECK(put(&fresh, &c) == ERR_NOT_FOUND);
+    c = each_minute(&other);
+    c.kind = WORK_KIND_NONE; /* drawn with each job */
+    TEST_CHECK(put(&fresh, &c) == OK && put(&fresh, &c) == ERR_EXISTS);
+    struct schedule_remove gone = {.id = c.id, .client = other};
+    TEST_CHECK(batch_one(fresh.store, &schedule_remove_class, AT_US, &gone, NULL) == OK);
     struct schedule_put never = each_minute(&other);
     never.cron = span_text("0 0 30 2 *");
     TEST_CHECK(put(&fresh, &never) == OK);
@@ -270,14 +365,95 @@ static void test_schedule_refusals_and_lists(void)
     fresh_close(&fresh);
 }
 
+struct spoiling {
+    uint32_t table;
+    struct key key;
+};
+
+static enum error spoil_row(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct spoiling *x = context;
+    (void)at_us;
+    spoil_value(txn, x->table, key_span(&x->key));
+    txn->writes++;
+    return OK;
+}
+
+static enum error set_timer(struct txn *txn, uint64_t at_us, void *context)
+{
+    due_set(txn, &(struct due_entry){.queue = DUE_SCHEDULE,
+                                     .shard = SCHEDULE_SHARD,
+                                     .due_us = at_us,
+                                     .id = *(const struct uuid *)context});
+    return OK;
+}
+
+static struct key row_of(const struct uuid *id)
+{
+    struct key key = {.size = 0};
+    key_add_u8(&key, 0); /* the row of its own */
+    key_add_uuid(&key, id);
+    return key;
+}
+
+static uint32_t fire_often(struct fresh *fresh, uint64_t at_us)
+{
+    struct schedule_fired fired;
+    uint32_t submitted = 0;
+    for (uint32_t i = 0; i < 8; i++)
+        submitted += fire(fresh, at_us, &fired) && fired.outcome == OUTCOME_SUBMITTED;
+    return submitted;
+}
+
+/* A timer that is damaged is as good as before; that of a schedule which is comes again later, and one that is nobody's goes. */
+static void test_schedule_damage_of_one_stops_no_other(void)
+{
+    struct fresh fresh;
+    struct schedule_fired fired;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), stranger = fresh_uuid();
+    struct schedule_put c[3];
+    TEST_CHECK(fresh_do(&fresh, AT_US, set_timer, &stranger) == OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        c[i] = each_minute(&client);
+        TEST_CHECK(put(&fresh, &c[i]) == OK);
+    }
+    struct spoiling row = {TABLE_SCHEDULES, row_of(&c[1].id)},
+                    timer = {TABLE_DUE, due_key(DUE_SCHEDULE, SCHEDULE_SHARD, AT_US + MINUTE_US, &c[0].id)};
+    TEST_CHECK(fresh_do(&fresh, AT_US, spoil_row, &timer) == OK &&
+               fresh_do(&fresh, AT_US, spoil_row, &row) == OK);
+    TEST_CHECK(fire_often(&fresh, AT_US + MINUTE_US) == 2 && fire_often(&fresh, AT_US + 2 * MINUTE_US) == 2);
+    TEST_CHECK(fresh_do(&fresh, AT_US, spoil_row, &row) == OK); /* as it was */
+    for (uint32_t i = 0; i < 3; i++) {
+        struct schedule_remove gone = {.id = c[i].id, .client = client};
+        TEST_CHECK(batch_one(fresh.store, &schedule_remove_class, AT_US, &gone, NULL) == OK);
+    }
+    TEST_CHECK(!fire(&fresh, AT_US + 100 * MINUTE_US, &fired));
+    fresh_close(&fresh);
+}
+
+static void test_schedule_numbers_have_names(void)
+{
+    TEST_CHECK(strcmp(schedule_overlap_name(OVERLAP_CANCEL), "cancel_old") == 0);
+    TEST_CHECK(strcmp(schedule_missed_name(MISSED_RUN_ALL), "run_all") == 0);
+    TEST_CHECK(strcmp(schedule_outcome_name(OUTCOME_REFUSED), "refused") == 0);
+    TEST_CHECK(!schedule_overlap_name(OVERLAP_COUNT) && !schedule_missed_name(MISSED_COUNT) &&
+               !schedule_outcome_name(OUTCOME_COUNT));
+}
+
 TEST_LIST
 = {
     {"schedule submits at each time, never early", test_schedule_submits_at_each_time_and_never_early},
+    {"schedule: a key makes one a day", test_a_key_makes_one_schedule_a_day},
     {"schedule: overlap policies", test_schedule_overlap_policies},
+    {"schedule: one that runs is canceled, and its worker can be told (JOB-421, AMB-J-33)",
+     test_schedule_cancels_a_running_one},
     {"schedule: missed policies", test_schedule_missed_policies},
     {"schedule catches up a day and no more", test_schedule_catches_up_a_day_and_no_more},
     {"schedule: a full queue is noted, and it goes on", test_schedule_full_queue_is_noted_and_it_goes_on},
     {"schedule: pause, resume, run by hand", test_schedule_pause_resume_and_run_by_hand},
     {"schedule: refusals and lists", test_schedule_refusals_and_lists},
+    {"schedule: numbers have names", test_schedule_numbers_have_names},
+    {"schedule: damage of one stops no other", test_schedule_damage_of_one_stops_no_other},
     {NULL, NULL},
 };

@@ -449,18 +449,20 @@ static struct job_submit numbered(struct jobs *j, const char *request, uint8_t b
     return c;
 }
 
-static void test_submit_knows_a_request_for_a_day_by_its_id_and_body_JOB_093_AMB_J_30(void)
+static void test_submit_knows_a_request_for_a_day_by_its_id_and_body_JOB_093_JOB_323_AMB_J_30(void)
 {
     struct jobs j;
-    struct job_submitted first, again;
+    struct job_submitted first, second, again;
     jobs_open(&j);
     struct job_submit c = numbered(&j, "r", 1), twin;
     TEST_CHECK(jobs_submit(&j, &c, &first) == OK && first.made);
     twin = numbered(&j, "r", 1);
     jobs_pass(&j, JOBS_DAY_US - 1);
     TEST_CHECK(jobs_submit(&j, &twin, &again) == OK && !again.made && uuid_equal(&again.id, &first.id));
-    twin = numbered(&j, "r", 2); /* another body is another job, and not the one that is known */
-    TEST_CHECK(jobs_submit(&j, &twin, &again) == OK && again.made);
+    twin = numbered(&j, "r", 2); /* another body is another job, and known by itself */
+    TEST_CHECK(jobs_submit(&j, &twin, &second) == OK && second.made);
+    twin = numbered(&j, "r", 2);
+    TEST_CHECK(jobs_submit(&j, &twin, &again) == OK && !again.made && uuid_equal(&again.id, &second.id));
     twin = numbered(&j, "r", 1);
     TEST_CHECK(jobs_submit(&j, &twin, &again) == OK && !again.made && uuid_equal(&again.id, &first.id));
     twin.client = j.other;
@@ -538,8 +540,8 @@ TEST_LIST
     {"submit: a key outlives a restart (I3, AMB-J-29)", test_submit_key_outlives_a_restart_I3},
     {"submit: again after its time it is the same job (JOB-093, AMB-J-44)",
      test_submit_again_after_its_time_is_the_same_job_JOB_093_AMB_J_44},
-    {"submit: a request is known for a day (JOB-093, AMB-J-30)",
-     test_submit_knows_a_request_for_a_day_by_its_id_and_body_JOB_093_AMB_J_30},
+    {"submit: a request is known for a day (JOB-093, JOB-323, AMB-J-30)",
+     test_submit_knows_a_request_for_a_day_by_its_id_and_body_JOB_093_JOB_323_AMB_J_30},
     {"submit: with a key it goes by that alone (AMB-J-30)",
      test_submit_with_a_key_goes_by_the_key_alone_AMB_J_30},
     {"submit: a request whose job has gone (AMB-J-30)",

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "store/audit.h"
 #include "store/client.h"
 #include "store/outbox.h"
 #include "store/webhook.h"
@@ -539,20 +540,24 @@ static void test_job_retry_starts_the_30_days_again_AMB_J_10(void)
     jobs_close(&j);
 }
 
-/* A relay that has told everybody, or gives everything up. */
+/* A relay that has told everybody of jobs, or gives everything up; the audit log is nobody's. */
 static enum error relay_all(struct txn *txn, uint64_t at_us, void *context)
 {
     const bool *bury = context;
     for (uint16_t partition = 0; partition < OUTBOX_PARTITIONS; partition++) {
         struct outbox_row rows[64];
-        uint64_t fence;
+        uint64_t fence, after = 0;
         uint32_t count;
         TEST_CHECK(outbox_claim(txn, partition, 1, at_us, &fence) == OK);
         do {
-            TEST_CHECK(outbox_scan(txn, partition, 0, rows, 64, &count) == OK);
-            for (uint32_t i = 0; i < count; i++)
-                TEST_CHECK((*bury ? outbox_bury(txn, partition, rows[i].seq, fence, at_us, span_text("410"))
-                                  : outbox_mark(txn, partition, rows[i].seq, fence)) == OK);
+            TEST_CHECK(outbox_scan(txn, partition, after, rows, 64, &count) == OK);
+            for (uint32_t i = 0; i < count; i++) {
+                after = rows[i].seq;
+                if (rows[i].row.topic == AUDIT_TOPIC)
+                    continue;
+                TEST_CHECK((*bury ? outbox_bury(txn, partition, after, fence, at_us, span_text("410"))
+                                  : outbox_mark(txn, partition, after, fence)) == OK);
+            }
         } while (count > 0);
     }
     return OK;
@@ -612,6 +617,34 @@ static void test_job_takes_along_what_was_given_up_however_much_of_others_lies_b
     jobs_close(&j);
 }
 
+/* Entries of the audit log wait in the outbox for as long as they are kept. */
+static void test_job_goes_however_much_of_others_waits_for_longer_JOB_398_JOB_400(void)
+{
+    enum { AUDITS = 4000 };
+    struct jobs j;
+    bool bury = false;
+    struct job job;
+    jobs_open(&j);
+    struct uuid id = told(&j);
+    for (uint32_t i = 0; i < AUDITS; i++) {
+        struct audit_append c = {.id = fresh_uuid(),
+                                 .who = span_text("operator"),
+                                 .verb = span_text("x"),
+                                 .outcome = span_text("y")};
+        TEST_CHECK(batch_one(j.fresh.store, &audit_append_class, j.at_us, &c, NULL) == OK);
+    }
+    TEST_CHECK(jobs_cancel(&j, &j.client, &id, NULL) == OK);
+    jobs_pass(&j, 31 * JOBS_DAY_US);
+    jobs_sweep(&j);
+    TEST_CHECK(jobs_find(&j, &id, &job) == OK); /* somebody is to be told of it */
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, relay_all, &bury) == OK);
+    TEST_CHECK(jobs_rows(&j, TABLE_OUTBOX) == AUDITS);
+    jobs_pass(&j, 2 * JOBS_DAY_US);
+    jobs_sweep(&j);
+    TEST_CHECK(jobs_find(&j, &id, &job) == ERR_NOT_FOUND && jobs_rows(&j, TABLE_AUDITS) == AUDITS);
+    jobs_close(&j);
+}
+
 static void test_job_with_very_many_attempts_goes_as_well(void)
 {
     struct jobs j;
@@ -662,6 +695,8 @@ TEST_LIST
     {"job: stays while somebody is to be told (O2)", test_job_stays_while_somebody_is_to_be_told_O2},
     {"job: what was given up goes along",
      test_job_takes_along_what_was_given_up_however_much_of_others_lies_between},
+    {"job: goes however much of others waits for longer (JOB-398..JOB-400)",
+     test_job_goes_however_much_of_others_waits_for_longer_JOB_398_JOB_400},
     {"job: with very many attempts goes as well", test_job_with_very_many_attempts_goes_as_well},
     {NULL, NULL},
 };

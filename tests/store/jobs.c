@@ -147,7 +147,8 @@ enum error jobs_beat(struct jobs *j, const struct uuid *id, uint64_t fence)
                                     .fence = fence,
                                     .steady_us = j->steady_us,
                                     .lease_us = j->lease_us,
-                                    .progress = UINT16_MAX};
+                                    .progress = UINT16_MAX,
+                                    .grace_us = j->grace_us};
     return run(j, &job_heartbeat_class, &c, NULL);
 }
 
@@ -166,6 +167,8 @@ struct job_finish jobs_end_of(struct jobs *j, const struct uuid *id, uint64_t fe
                                .steady_us = j->steady_us,
                                .kept_us = j->kept_us,
                                .retry_max = j->retry_max,
+                               .queue_max = j->queue_max,
+                               .grace_us = j->grace_us,
                                .message = span_text(good ? "" : "it broke"),
                                .result = span_text(good ? "{\"ok\":true}" : "")};
 }
@@ -221,7 +224,10 @@ static uint32_t fire_shard(struct jobs *j, uint16_t shard, struct job_fired ret[
                                .queue_max = j->queue_max,
                                .retry_max = j->retry_max,
                                .kept_us = j->kept_us,
-                               .most = JOB_FIRE_MAX};
+                               .most = JOB_FIRE_MAX,
+                               .auto_retry = j->auto_retry,
+                               .base_us = j->base_us,
+                               .most_us = j->most_us};
     TEST_CHECK(run(j, &job_fire_class, &c, &answer) == OK);
     memcpy(ret, answer.bytes, answer.size);
     return (uint32_t)(answer.size / sizeof(*ret));
@@ -250,7 +256,11 @@ enum error jobs_reap(struct jobs *j, const struct uuid *id, struct job_fired *re
                                .steady_us = j->steady_us,
                                .start = j->start,
                                .retry_max = j->retry_max,
-                               .kept_us = j->kept_us};
+                               .kept_us = j->kept_us,
+                               .auto_retry = j->auto_retry,
+                               .queue_max = j->queue_max,
+                               .base_us = j->base_us,
+                               .most_us = j->most_us};
     enum error e = run(j, &job_reap_class, &c, &answer);
     *ret = (struct job_fired){.event = JOB_EVENT_COUNT};
     if (!e && answer.size == sizeof(*ret))

@@ -23,6 +23,7 @@ struct jobs {
     uint64_t lease_us, kept_us, base_us, most_us, grace_us;
     uint32_t queue_max, active_max, running_max;
     uint16_t retry_max;
+    bool auto_retry; /* of what is lost */
     struct uuid client, other;
 };
 

@@ -615,16 +615,26 @@ static void test_damage_is_told(void)
     place_remove(dir);
 }
 
-/* The row that the index has for key 1 becomes one of key X: as when both had the same 64 bits. */
-static void make_another_of_it(struct txn *txn)
+static void make_row_1(struct txn *txn, const char *scope, const char *name)
 {
     struct key key = row_key(LEDGER_DAY, 1);
     struct ledger row = {.at_us = T0,
                          .expires_us = T0 + DAY,
-                         .scope = span_text("s"),
-                         .key = span_text("X"),
+                         .scope = span_text(scope),
+                         .key = span_text(name),
                          .answer = span_text("12345678")};
     txn_write(txn, TABLE_LEDGER, key_span(&key), &row);
+}
+
+/* The row that the index has for key 1 becomes one of key X, or of another scope: as when both had the same 64 bits. */
+static void make_another_of_it(struct txn *txn)
+{
+    make_row_1(txn, "s", "X");
+}
+
+static void make_another_scope_of_it(struct txn *txn)
+{
+    make_row_1(txn, "t", "1");
 }
 
 static void test_equal_hashes(void)
@@ -643,6 +653,19 @@ static void test_equal_hashes(void)
     TEST_CHECK(ask("s", "X", 0, T0, &out) == OK && out.repeated);
     TEST_CHECK(expire(T0 + DAY, 10, &removed) == OK && removed == 2);
     rows_are(0);
+    end();
+}
+
+static void test_equal_hashes_of_scopes(void)
+{
+    struct outcome out;
+    begin(0);
+    TEST_CHECK(ask("s", "1", 1, T0, &out) == OK && out.execution == 1);
+    TEST_CHECK(with(make_another_scope_of_it) == OK);
+    TEST_CHECK(ask("s", "1", 2, T0, &out) == OK && !out.repeated && out.execution == 2);
+    reopen(0);
+    TEST_CHECK(ask("t", "1", 0, T0, &out) == OK && out.repeated);
+    TEST_CHECK(ask("s", "1", 2, T0, &out) == OK && out.repeated && out.execution == 2);
     end();
 }
 
@@ -1036,6 +1059,7 @@ TEST_LIST
     {"putting without asking is a bug", test_putting_without_asking_is_a_bug},
     {"damage is told", test_damage_is_told},
     {"equal hashes", test_equal_hashes},
+    {"equal hashes of scopes", test_equal_hashes_of_scopes},
     {"a row that is gone is damage", test_a_row_that_is_gone_is_damage},
     {"many rows: the index doubles, the map is full in between", test_many_rows},
     {"a chain around the end of the index", test_a_chain_around_the_end},

@@ -423,6 +423,26 @@ static void test_json_members_among_others(void)
     TEST_CHECK(strstr(document, ",\"last\":238,\"end\":true}") != NULL);
 }
 
+#define LONG_STRING "a_time_whose_name_is_longer_than_anything_that_we_would_call_one_us"
+#define TIMES_FIELDS(X)       \
+    X(at_us, TIME, 0, 1)      \
+    X(expires_us, TIME, 0, 1) \
+    X(moment, TIME, 0, 1)     \
+    X(_us, TIME, 0, 1)        \
+    X(a_time_whose_name_is_longer_than_anything_that_we_would_call_one_us, TIME, 0, 1)
+RECORD_STRUCT(times, TIMES_FIELDS);
+#define times_FIELD(name, TYPE, limit, since) RECORD_FIELD(times, name, TYPE, limit, since)
+RECORD_CLASS(times, TIMES_FIELDS, 1);
+
+/* What isn't called a time in microseconds keeps its name. */
+static void test_json_names_of_times(void)
+{
+    struct times t = {.moment = 0};
+    STATIC_ASSERT(sizeof(LONG_STRING) > 64, "there is no room for it");
+    check_members(&times_record, &t,
+                  "{\"at\":null,\"expires_at\":null,\"moment\":null,\"_us\":null,\"" LONG_STRING "\":null}");
+}
+
 #define PAIR_FIELDS(X) X(count, U64, 0, 1) X(change, I64, 0, 1)
 RECORD_STRUCT(pair, PAIR_FIELDS);
 #define pair_FIELD(name, TYPE, limit, since) RECORD_FIELD(pair, name, TYPE, limit, since)
@@ -513,6 +533,7 @@ static void test_json_within_json(void)
     check_load(none, span_text("[1,2,\"\xc3\xa9\"]"), "{\"body\":\"\",\"more\":[1,2,\"\xc3\xa9\"]}");
     check_load(none, span_text("{\r\n\t\"a\": 1\n}"), "{\"body\":\"\",\"more\":{   \"a\": 1 }}");
     check_load(none, span_text("\n\n7\n"), "{\"body\":\"\",\"more\":  7 }");
+    check_load(none, span_text("\"\xc2\x9b\x7f\""), "{\"body\":\"\",\"more\":\"\\u009b\\u007f\"}");
 }
 
 struct collected {
@@ -635,6 +656,7 @@ TEST_LIST
     {"JSON of every type", test_json_of_every_type},
     {"JSON of nothing", test_json_of_nothing},
     {"JSON members among others", test_json_members_among_others},
+    {"json: names of times", test_json_names_of_times},
     {"JSON of large numbers", test_json_of_large_numbers},
     {"JSON of bytes", test_json_of_bytes},
     {"JSON of many bytes", test_json_of_many_bytes},

@@ -9,6 +9,7 @@
 #include "store/outbox.h"
 #include "store/retention.h"
 #include "tests/store/fresh.h"
+#include "tests/support/spoil.h"
 
 #define DAY_US (UINT64_C(86400) * 1000000)
 #define AT_US  UINT64_C(1700000000000000)
@@ -351,6 +352,41 @@ static void test_retention_passes_over_what_is_damaged_and_tries_again(void)
     fresh_close(&fresh);
 }
 
+static enum error spoil_entry(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct key *key = context;
+    (void)at_us;
+    spoil_value(txn, TABLE_DUE, key_span(key));
+    txn->writes++;
+    return OK;
+}
+
+static enum error forget_entry(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct stream *stream = context;
+    (void)at_us;
+    return due_try_clear(txn, DUE_RETENTION, RETENTION_SHARD, stream->due_us, &stream->id);
+}
+
+/* What it was about is found by its id; one that is nothing's is in nobody's way. */
+static void test_retention_of_entries_that_are_damaged_goes_on(void)
+{
+    struct fresh fresh;
+    struct stream nothing = {.id = fresh_uuid(), .due_us = AT_US, .kind = KIND_GONE};
+    fresh_open(&fresh);
+    TEST_CHECK(fresh_do(&fresh, AT_US, make_stream, &nothing) == OK);
+    struct uuid first = send_new(&fresh, AT_US + 1), second = send_new(&fresh, AT_US + 2);
+    struct key entry = due_key(DUE_RETENTION, RETENTION_SHARD, AT_US + 1, &first),
+               other = due_key(DUE_RETENTION, RETENTION_SHARD, AT_US, &nothing.id);
+    TEST_CHECK(fresh_do(&fresh, AT_US, spoil_entry, &entry) == OK &&
+               fresh_do(&fresh, AT_US, spoil_entry, &other) == OK);
+    CHECK_SWEPT(sweep(&fresh, AT_US + 5, 0), 2, 0);
+    TEST_CHECK(!there(&fresh, &first) && !there(&fresh, &second) && rows(&fresh, TABLE_DUE) == 1);
+    nothing.due_us = AT_US + 5 + RETENTION_AGAIN_US;
+    TEST_CHECK(fresh_do(&fresh, AT_US, forget_entry, &nothing) == OK);
+    fresh_close(&fresh);
+}
+
 /* More damaged things than a sweep handles don't keep the sound one behind them for ever. */
 static void test_retention_of_many_damaged_things_ends(void)
 {
@@ -492,6 +528,7 @@ TEST_LIST
     {"retention: passes over what is damaged, and tries again",
      test_retention_passes_over_what_is_damaged_and_tries_again},
     {"retention: of many damaged things ends", test_retention_of_many_damaged_things_ends},
+    {"retention: of entries that are damaged goes on", test_retention_of_entries_that_are_damaged_goes_on},
     {"retention: put off at the end of time", test_retention_put_off_at_the_end_of_time},
     {"retention: random operations against an array", test_retention_random_against_an_array},
     {NULL, NULL},

@@ -432,6 +432,13 @@ static void claim_partition(struct txn *txn, const struct spoilt *s)
     put(txn, TABLE_CLAIMS, &key, &(struct claim){.fence = 1});
 }
 
+static void claim_short(struct txn *txn, const struct spoilt *s)
+{
+    struct key key = key_bytes("x", 1);
+    (void)s;
+    put(txn, TABLE_CLAIMS, &key, &(struct claim){.fence = 1});
+}
+
 static void claim_without_fence(struct txn *txn, const struct spoilt *s)
 {
     const uint8_t partition[] = {0, (uint8_t)s->partition};
@@ -509,6 +516,7 @@ static const struct {
     {"/2 names event 4 of", dead_of_nothing},
     {"but the rows say 2", dead_uncounted},
     {"a key that is no partition", claim_partition},
+    {"a key that is no partition", claim_short},
     {"was claimed without a fence", claim_without_fence},
     {"is 2, but the rows say 1", counter_off_by_one},
     {"is 1, but the rows say 0", counter_of_nothing},

@@ -351,6 +351,43 @@ static void test_tries(void)
     fresh_close(&fresh);
 }
 
+static bool woken(const struct txn *txn, uint32_t topic)
+{
+    return txn->wakes[topic / 64] >> topic % 64 & 1;
+}
+
+/* One more for a group that is there, or a group more; of more groups than there is room for all are woken. */
+static enum error wake_parts(struct txn *txn, uint64_t at_us, void *context)
+{
+    enum { TOPIC = 700, OTHER = 701 };
+    (void)at_us;
+    (void)context;
+    TEST_CHECK(txn->parts_count == 0);
+    txn_wake_part(txn, TOPIC, 1, 1);
+    txn_wake_part(txn, TOPIC, 1, 1);
+    TEST_CHECK(txn->parts_count == 1 && txn->parts[0].count == 2);
+    txn_wake_part(txn, TOPIC, 1, 2);
+    txn_wake_part(txn, TOPIC, 2, 1);
+    txn_wake_part(txn, OTHER, 1, 1);
+    TEST_CHECK(txn->parts_count == 4);
+    for (uint64_t part = 10; txn->parts_count < TXN_PARTS_MAX; part++)
+        txn_wake_part(txn, TOPIC, part, 1);
+    TEST_CHECK(!woken(txn, TOPIC));
+    txn_wake_part(txn, OTHER, 1, 1); /* it is there */
+    TEST_CHECK(!woken(txn, OTHER) && txn->parts[3].count == 2);
+    txn_wake_part(txn, TOPIC, 1000, 1);
+    TEST_CHECK(txn->parts_count == TXN_PARTS_MAX && woken(txn, TOPIC) && !woken(txn, OTHER));
+    return OK;
+}
+
+static void test_wakes_of_parts(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    TEST_CHECK(fresh_do(&fresh, 1, wake_parts, NULL) == OK);
+    fresh_close(&fresh);
+}
+
 static void test_words(void)
 {
     TEST_CHECK(txn_error_of(0) == OK && txn_error_of(MDB_NOTFOUND) == ERR_NOT_FOUND);
@@ -372,6 +409,7 @@ TEST_LIST
     {"the first error of a write sticks", test_errors_stick},
     {"a damaged row says so, and its neighbours are sound", test_damage},
     {"keys that another row says are there, or aren't", test_tries},
+    {"parts of a topic are woken each by itself, as far as there is room", test_wakes_of_parts},
     {"LMDB's words in ours", test_words},
     {NULL, NULL},
 };

@@ -394,6 +394,68 @@ static void test_webhook_damage_is_found(void)
     fresh_close(&fresh);
 }
 
+static struct key row_key(const struct webhook_put *c)
+{
+    struct key key = key_of_uuid(&c->client);
+    key_add_uuid(&key, &c->id);
+    return key;
+}
+
+static void test_webhook_further_damage_is_found(void)
+{
+    struct fresh fresh;
+    struct webhook webhook;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct webhook_put c = hook_of(&client, "https://a.example/", 1);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK);
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK);
+    webhook.url = c.url;
+    webhook.reason = WEBHOOK_GONE;
+    TEST_CHECK(fresh_finds(&fresh, TABLE_WEBHOOKS, row_key(&c), &webhook, "is in state 0 for reason"));
+    webhook.state = WEBHOOK_DISABLED;
+    webhook.reason = WEBHOOK_REASON_COUNT;
+    TEST_CHECK(fresh_finds(&fresh, TABLE_WEBHOOKS, row_key(&c), &webhook, "is in state 1 for reason"));
+    struct key key = {.size = 0};
+    key_add(&key, "short", 5);
+    TEST_CHECK(fresh_finds(&fresh, TABLE_WEBHOOK_IDS, key, &(struct webhook_id){.client = client},
+                           "webhook_ids: a key of 5 bytes"));
+    fresh_close(&fresh);
+}
+
+/* A row that can't be read, or has a key that is none, hides no others: the list says so. */
+static void test_webhook_lists_say_what_they_cannot_read(void)
+{
+    struct fresh fresh;
+    struct webhook webhooks[WEBHOOKS_MAX], webhook;
+    uint32_t count = 99;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct webhook_put c = hook_of(&client, "https://a.example/", 1),
+                       more = hook_of(&client, "https://b.example/", 1);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK && look_for(&fresh, &client, &c.id, &webhook) == OK);
+    webhook.url = c.url;
+    struct key shorter = row_key(&c);
+    shorter.size--;
+    for (int i = 0; i < 2; i++) {
+        if (i)
+            fresh_put(&fresh, TABLE_WEBHOOKS, shorter, &webhook);
+        else
+            fresh_flip(&fresh, TABLE_WEBHOOKS, row_key(&c));
+        struct view *view = view_open_outside(fresh.store, 0);
+        TEST_ASSERT(view != NULL);
+        TEST_CHECK(webhook_list(&view->txn, &client, webhooks, &count) == ERR_DAMAGED && count == 99);
+        view_close(view);
+        TEST_CHECK(put(&fresh, AT_US, &more, NULL) == ERR_DAMAGED);
+        if (i)
+            fresh_take(&fresh, TABLE_WEBHOOKS, shorter);
+        else
+            fresh_flip(&fresh, TABLE_WEBHOOKS, row_key(&c));
+    }
+    TEST_CHECK(put(&fresh, AT_US, &more, NULL) == OK && put(&fresh, AT_US, &more, NULL) == ERR_EXISTS);
+    fresh_close(&fresh);
+}
+
 TEST_LIST
 = {
     {"webhook: is kept as it came (JOB-184, JOB-459)", test_webhook_is_kept_as_it_came_JOB_184_JOB_459},
@@ -413,5 +475,7 @@ TEST_LIST
     {"webhook: 410 disables at once", test_webhook_410_disables_at_once},
     {"webhook: names and lifecycle", test_webhook_names_and_lifecycle},
     {"webhook: damage is found", test_webhook_damage_is_found},
+    {"webhook: further damage is found", test_webhook_further_damage_is_found},
+    {"webhook: lists say what they can't read", test_webhook_lists_say_what_they_cannot_read},
     {NULL, NULL},
 };

@@ -10,6 +10,9 @@
 #include "runtime/scheduler.h"
 #include "runtime/sim.h"
 #include "store/counter.h"
+#include "store/job_lease.h"
+#include "store/job_queue.h"
+#include "store/job_submit.h"
 #include "store/ledger.h"
 #include "store/view.h"
 #include "store/writer.h"
@@ -257,6 +260,59 @@ static void test_D1_what_comes_too_late_is_not_begun(void)
         TEST_CHECK(stage_run(&(struct stage){.seed = seed}, too_late_body) == 0);
 }
 
+/* What a claim takes when whoever asked was told that it is too late, nobody would work on. */
+static enum error claim_until(actor_pid writer, const struct uuid *client, uint32_t until_ms)
+{
+    const struct job_claim c = {.lane = LANE_OUTSIDE,
+                                .client = *client,
+                                .most = 1,
+                                .running = 1,
+                                .steady_us = store_steady_us(stage_store),
+                                .lease_us = UINT64_C(30000000),
+                                .worker = span_text("w")};
+    const struct writer_command head = {
+        .at_us = store_time_us(), .code = job_claim_class.code, .until_ms = until_ms};
+    char bytes[512];
+    memcpy(bytes, &head, sizeof(head));
+    size_t size =
+        record_encode(job_claim_class.record, &c, bytes + sizeof(head), sizeof(bytes) - sizeof(head));
+    EXPECT(size > 0);
+    return ask_raw(writer, WRITER_COMMAND, bytes, sizeof(head) + size);
+}
+
+static uint8_t state_of(const struct uuid *id)
+{
+    struct job job = {.state = JOB_STATE_COUNT};
+    struct view *view = view_open(stage_store);
+    EXPECT(view && job_read(&view->txn, id, &job) == OK);
+    view_close(view);
+    return job.state;
+}
+
+static void late_claim_body(void)
+{
+    actor_pid writer = stage_writer();
+    const struct job_submit c = {.id = stage_id(1),
+                                 .client = stage_id(2),
+                                 .kind = WORK_KIND_USER,
+                                 .kind_name = span_text("x.a"),
+                                 .payload = span_text("{}"),
+                                 .runtime_max_ms = 1000,
+                                 .payload_max = 1000,
+                                 .queue_max = 10};
+    EXPECT(store_submit(&job_submit_class, &c, NULL, 0, NULL, actor_deadline_ms(60000)) == OK);
+    actor_sleep(actor_deadline_ms(10));
+    uint32_t now_ms = (uint32_t)(actor_now() / NS_PER_MS);
+    EXPECT(claim_until(writer, &c.client, now_ms - 1) == ERR_TIMEOUT && state_of(&c.id) == JOB_QUEUED);
+    EXPECT(claim_until(writer, &c.client, now_ms + 1000) == OK && state_of(&c.id) == JOB_RUNNING);
+}
+
+static void test_D1_a_claim_that_comes_too_late_takes_nothing_JOB_337_JOB_338(void)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        TEST_CHECK(stage_run(&(struct stage){.seed = seed}, late_claim_body) == 0);
+}
+
 /* Nothing is sent that the writer would have to refuse, and nobody waits for a writer that isn't there. */
 static void submitting_body(void)
 {
@@ -281,6 +337,31 @@ static void submitting_body(void)
 static void test_submitting(void)
 {
     TEST_CHECK(stage_run(&(struct stage){.seed = 1}, submitting_body) == 0);
+}
+
+/* What can't stand is refused where it is asked for. */
+static void standing_body(void)
+{
+    static const uint8_t works[JOB_CLAIM_KINDS_MAX * 16];
+    struct job_claim claim = {
+        .lane = LANE_SERVER, .most = 1, .owner = 1, .lease_us = 1, .worker = span_text("w")};
+    struct parcel_send send = {.id = stage_id(1)};
+    actor_pid writer = 0;
+    EXPECT(store_stand(&job_claim_class, &claim, 1, false, &writer) == ERR_UNAVAILABLE);
+    stage_writer();
+    EXPECT(store_stand(&parcel_send_class, &send, 1, false, &writer) == ERR_INVALID); /* it has no topic */
+    claim.works = span_of(works, sizeof(works)); /* more than one that stands may hold */
+    EXPECT(store_stand(&job_claim_class, &claim, 1, false, &writer) == ERR_INVALID);
+    claim.works = span_of(NULL, 0);
+    claim.worker = span_of("\xff", 1); /* no text */
+    EXPECT(store_stand(&job_claim_class, &claim, 1, false, &writer) == ERR_INVALID);
+    claim.worker = span_text("w");
+    EXPECT(store_stand(&job_claim_class, &claim, 1, false, &writer) == OK && writer != 0);
+}
+
+static void test_standing_refused(void)
+{
+    TEST_CHECK(stage_run(&(struct stage){.seed = 1}, standing_body) == 0);
 }
 
 /* ---- answers in order ---- */
@@ -764,7 +845,10 @@ TEST_LIST
     {"in a simulation, the same under the same seed", test_in_a_simulation},
     {"what isn't a command is refused or dropped", test_bad_messages},
     {"D1 what comes too late isn't begun", test_D1_what_comes_too_late_is_not_begun},
+    {"D1 a claim that comes too late takes nothing (JOB-337, JOB-338)",
+     test_D1_a_claim_that_comes_too_late_takes_nothing_JOB_337_JOB_338},
     {"submitting: refused here, unavailable, answers too large", test_submitting},
+    {"standing: what can't stand is refused", test_standing_refused},
     {"S1_answers_come_in_the_order_of_the_commands", test_S1_answers_come_in_the_order_of_the_commands},
     {"pressure: low, then normal commands are refused, then all", test_pressure},
     {"wakes reach those who watch the topic, after the commit", test_wakes},

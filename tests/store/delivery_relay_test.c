@@ -1,0 +1,151 @@
+/* The relay of job events: from the outbox to deliveries; what can't be handed on is buried, and holds nobody up. */
+#include "acutest.h"
+
+#include "store/counter.h"
+#include "store/delivery_relay.h"
+#include "tests/store/jobs.h"
+
+struct scene {
+    struct jobs j;
+    struct uuid job;
+    uint16_t partition;
+    uint64_t fence, rows[2]; /* of the outbox: created, queued */
+};
+
+static void open_scene(struct scene *s)
+{
+    struct answer answer;
+    jobs_open(&s->j);
+    struct job_submit c = jobs_wish(&s->j, WORK_KIND_SUCCESS_FAST);
+    c.callback = span_text("https://a.example/");
+    TEST_CHECK(jobs_submit(&s->j, &c, NULL) == OK);
+    s->job = c.id;
+    struct job job = jobs_look(&s->j, &c.id);
+    struct view *view = view_open_outside(s->j.fresh.store, 0);
+    TEST_ASSERT(view != NULL);
+    s->partition = outbox_partition(&view->txn, &c.id);
+    view_close(view);
+    s->rows[0] = job.outbox_first;
+    s->rows[1] = job.outbox_last;
+    struct outbox_claim_command claim = {.partition = s->partition, .holder = 1};
+    TEST_CHECK(batch_one(s->j.fresh.store, &outbox_claim_class, s->j.at_us, &claim, &answer) == OK);
+    memcpy(&s->fence, answer.bytes, sizeof(s->fence));
+}
+
+static struct delivery_relay relay_of(const struct scene *s, const void *rows, uint32_t size)
+{
+    return (struct delivery_relay){.partition = s->partition,
+                                   .fence = s->fence,
+                                   .steady_us = s->j.steady_us,
+                                   .kept_us = JOBS_DAY_US,
+                                   .rows = span_of(rows, size)};
+}
+
+static enum error relay(struct scene *s, const struct delivery_relay *c, struct delivery_relayed *ret)
+{
+    struct answer answer;
+    enum error e = batch_one(s->j.fresh.store, &delivery_relay_class, s->j.at_us, c, &answer);
+    if (!e && TEST_CHECK(answer.size == sizeof(*ret)))
+        memcpy(ret, answer.bytes, sizeof(*ret));
+    return e;
+}
+
+static void test_relay_hands_on_each_row_once_O1(void)
+{
+    struct scene s;
+    struct delivery_relayed got;
+    open_scene(&s);
+    struct delivery_relay c = relay_of(&s, s.rows, sizeof(s.rows));
+    TEST_CHECK(relay(&s, &c, &got) == OK && got.rows == 2 && got.deliveries == 2 && got.buried == 0);
+    TEST_CHECK(jobs_rows(&s.j, TABLE_OUTBOX) == 0 && jobs_rows(&s.j, TABLE_DELIVERIES) == 2);
+    TEST_CHECK(relay(&s, &c, &got) == OK && got.rows == 0 && got.deliveries == 0);
+    jobs_close(&s.j);
+}
+
+static void test_relay_refuses_what_can_be_no_rows(void)
+{
+    struct scene s;
+    struct delivery_relayed got;
+    open_scene(&s);
+    const uint64_t same[] = {s.rows[0], s.rows[0]}, back[] = {s.rows[1], s.rows[0]}, none[] = {0};
+    uint64_t sum = jobs_sum(&s.j);
+    struct delivery_relay wrong[] = {relay_of(&s, s.rows, 0),
+                                     relay_of(&s, s.rows, 15),
+                                     relay_of(&s, same, sizeof(same)),
+                                     relay_of(&s, back, sizeof(back)),
+                                     relay_of(&s, none, sizeof(none)),
+                                     relay_of(&s, s.rows, sizeof(s.rows)),
+                                     relay_of(&s, s.rows, sizeof(s.rows))};
+    wrong[5].kept_us = UINT64_MAX;
+    wrong[6].partition = OUTBOX_PARTITIONS;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        TEST_CHECK_(relay(&s, &wrong[i], &got) == ERR_INVALID, "number %u", (unsigned)i);
+    struct delivery_relay late = relay_of(&s, s.rows, sizeof(s.rows));
+    late.fence--;
+    TEST_CHECK(relay(&s, &late, &got) == ERR_FENCED && jobs_sum(&s.j) == sum);
+    jobs_close(&s.j);
+}
+
+/* Its event is of no name, or can't be read; its definition or the job itself has gone: each row is buried with that reason. */
+static void test_relay_buries_what_cannot_be_handed_on(void)
+{
+    for (int way = 0; way < 4; way++) {
+        struct scene s;
+        struct delivery_relayed got;
+        struct event event;
+        struct job_definition definition = {.kind = WORK_KIND_SUCCESS_FAST};
+        open_scene(&s);
+        struct job job = jobs_look(&s.j, &s.job);
+        struct view *view = view_open_outside(s.j.fresh.store, 0);
+        TEST_ASSERT(view != NULL);
+        TEST_CHECK(event_read(&view->txn, &s.job, 2, &event) == OK);
+        view_close(view);
+        event.data = span_of(NULL, 0);
+        struct event strange = event;
+        strange.name = JOB_EVENT_COUNT;
+        struct fresh *fresh = &s.j.fresh;
+        if (way == 0)
+            fresh_put(fresh, TABLE_EVENTS, event_key(&s.job, 2), &strange);
+        else if (way == 1)
+            fresh_flip(fresh, TABLE_EVENTS, event_key(&s.job, 2));
+        else
+            fresh_take(fresh, way == 2 ? TABLE_JOB_DEFINITIONS : TABLE_JOBS, key_of_uuid(&s.job));
+        struct delivery_relay c = relay_of(&s, s.rows, sizeof(s.rows));
+        uint32_t buried = way < 2 ? 1 : 2;
+        TEST_CHECK(relay(&s, &c, &got) == OK && got.rows == 2 && got.buried == buried);
+        TEST_CHECK(got.deliveries == 2 - buried && jobs_rows(&s.j, TABLE_DEAD) == buried);
+        TEST_CHECK(jobs_rows(&s.j, TABLE_OUTBOX) == 0);
+        if (way == 0)
+            fresh_put(fresh, TABLE_EVENTS, event_key(&s.job, 2), &event);
+        else if (way == 1)
+            fresh_flip(fresh, TABLE_EVENTS, event_key(&s.job, 2));
+        else if (way == 2)
+            fresh_put(fresh, TABLE_JOB_DEFINITIONS, key_of_uuid(&s.job), &definition);
+        else
+            fresh_put(fresh, TABLE_JOBS, key_of_uuid(&s.job), &job);
+        jobs_close(&s.j);
+    }
+}
+
+/* A row that can't be read stays where it is, for check to tell of; those behind it are handed on. */
+static void test_relay_leaves_a_row_that_cannot_be_read(void)
+{
+    struct scene s;
+    struct delivery_relayed got;
+    open_scene(&s);
+    fresh_flip(&s.j.fresh, TABLE_OUTBOX, outbox_key(s.partition, s.rows[0]));
+    struct delivery_relay c = relay_of(&s, s.rows, sizeof(s.rows));
+    TEST_CHECK(relay(&s, &c, &got) == OK && got.rows == 1 && got.deliveries == 1 && got.buried == 0);
+    fresh_flip(&s.j.fresh, TABLE_OUTBOX, outbox_key(s.partition, s.rows[0]));
+    TEST_CHECK(relay(&s, &c, &got) == OK && got.rows == 1 && got.deliveries == 1);
+    jobs_close(&s.j);
+}
+
+TEST_LIST
+= {
+    {"relay: hands on each row once (O1)", test_relay_hands_on_each_row_once_O1},
+    {"relay: refuses what can be no rows", test_relay_refuses_what_can_be_no_rows},
+    {"relay: buries what can't be handed on", test_relay_buries_what_cannot_be_handed_on},
+    {"relay: leaves a row that can't be read", test_relay_leaves_a_row_that_cannot_be_read},
+    {NULL, NULL},
+};

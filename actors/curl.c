@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 struct curl curl;
 
@@ -41,6 +42,8 @@ static bool load(const char *file, char *ret_why, size_t why_size)
         snprintf(ret_why, why_size, "libcurl %s can't be initialised", version->version);
         return false;
     }
+    if (version->ssl_version && strncmp(version->ssl_version, "OpenSSL/", strlen("OpenSSL/")) == 0)
+        found.ssl_ctx_ctrl = (__typeof__(found.ssl_ctx_ctrl))dlsym(library, "SSL_CTX_ctrl");
     found.version = version->version;
     found.version_num = version->version_num;
     curl = found;

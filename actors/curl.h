@@ -40,6 +40,8 @@ struct curl {
 #undef X
     const char *version; /* "7.88.1"; NULL: not loaded */
     unsigned version_num;
+    /* Of the OpenSSL that it uses; NULL: it uses another library. */
+    long (*ssl_ctx_ctrl)(void *context, int command, long number, void *more);
 };
 extern struct curl curl; /* written by curl_load alone, once */
 

@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <netinet/in.h>
+#include <openssl/ssl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -302,6 +303,17 @@ static int on_request(void *context, char *peer, char *self, int peer_port, int 
     return allowed ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
+/* OpenSSL would read on by itself, past every deadline, for as long as nothing but its own records comes, such as new keys, of which
+ * the other side may send as many as it likes. So it comes back behind each, with none of them read ahead: what is left is news. */
+static CURLcode on_tls(CURL *easy, void *tls, void *context)
+{
+    (void)easy;
+    (void)context;
+    curl.ssl_ctx_ctrl(tls, SSL_CTRL_CLEAR_MODE, SSL_MODE_AUTO_RETRY, NULL);
+    curl.ssl_ctx_ctrl(tls, SSL_CTRL_SET_READ_AHEAD, 0, NULL);
+    return CURLE_OK;
+}
+
 static struct watched *free_place(struct fetcher *f)
 {
     for (uint32_t i = 0; i < SOCKETS_MAX; i++)
@@ -376,6 +388,8 @@ static bool set_always(struct slot *s)
     SET(CURLOPT_OPENSOCKETDATA, s);
     SET(CURLOPT_PREREQFUNCTION, on_request);
     SET(CURLOPT_PREREQDATA, s);
+    if (curl.ssl_ctx_ctrl)
+        SET(CURLOPT_SSL_CTX_FUNCTION, on_tls);
     return !bad;
 }
 

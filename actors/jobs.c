@@ -9,6 +9,8 @@
 #include "runtime/runtime.h"
 #include "runtime/telemetry.h"
 #include "store/job_change.h"
+#include "store/store.h"
+#include "store/view.h"
 
 const struct jobs_settings jobs_defaults = {
     .workers = 64,
@@ -56,6 +58,11 @@ uint64_t jobs_backoff_us(uint16_t attempt, const struct jobs_settings *settings)
                           (uint32_t)actor_random());
 }
 
+uint64_t jobs_grace_us(void)
+{
+    return store_here()->opened_us + jobs_settings().lease_us;
+}
+
 #define CLOCK_MEMBERS_MAX 4096u
 
 void jobs_clock_moved(void)
@@ -70,12 +77,25 @@ void jobs_clock_moved(void)
 
 /* ---- telling ---- */
 
+/* Of a user's kind the job's definition has the name, when whoever tells doesn't have it at hand. */
+static void write_users_kind(struct json *json, const struct job_told *told)
+{
+    struct span name = told->kind_name;
+    struct job_definition d;
+    struct view *view = name.size == 0 && store_here() ? view_open(store_here()) : NULL;
+    if (view && job_read_definition(&view->txn, &told->id, &d) == OK)
+        name = d.kind_name;
+    json_string_n(json, name.bytes, name.size);
+    if (view)
+        view_close(view);
+}
+
 static void write_kind(struct json *json, const struct job_told *told)
 {
     const struct work_kind_row *row = work_kind_row(told->kind);
     json_key(json, "scenario");
     if (!row) {
-        json_string_n(json, told->kind_name.bytes, told->kind_name.size);
+        write_users_kind(json, told);
         return;
     }
     json_string(json, row->name);
@@ -128,6 +148,18 @@ void jobs_tell(const struct job_told *told)
               DIM(CLIENT_ID, client),
               DIM(CURRENT_STATE, told->event == JOB_CREATE ? "none" : job_state_name(told->from)),
               DIM(NEXT_STATE, job_state_name(told->to)));
+}
+
+void jobs_tell_retried(const struct job_told *told)
+{
+    jobs_tell(&(struct job_told){.id = told->id,
+                                 .client = told->client,
+                                 .event = JOB_RETRY,
+                                 .from = JOB_FAILED,
+                                 .to = JOB_QUEUED,
+                                 .kind = told->kind,
+                                 .attempt = (uint16_t)(told->attempt + 1),
+                                 .kind_name = told->kind_name});
 }
 
 void jobs_tell_queue_full(const struct uuid *id, const struct uuid *client)

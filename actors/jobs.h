@@ -16,6 +16,7 @@ struct jobs_settings {
     uint32_t workers; /* workers.count: slots */
     uint32_t
         concurrency;   /* workers.max_concurrency: jobs of one slot at a time; each has an actor of its own */
+    bool outside;      /* workers.outside: nobody is missed when there are none */
     uint64_t poll_us;  /* workers.poll_interval_ms */
     uint64_t lease_us; /* workers.lease_timeout_ms */
     uint64_t heartbeat_us; /* workers.heartbeat_interval_ms */
@@ -50,6 +51,9 @@ struct jobs_settings jobs_settings(void);
 /* Of the retry that follows attempt `attempt`, from half to all of it by chance. From an actor. */
 uint64_t jobs_backoff_us(uint16_t attempt, const struct jobs_settings *settings);
 
+/* Until when, by steady time, no claim of a worker outside ends: it may have been told nothing while the server was down (J5). */
+uint64_t jobs_grace_us(void);
+
 /* Time has been moved (a clock that is tried out): whoever waits for wall or steady time looks again. */
 #define JOBS_CLOCK_GROUP "jobs.clock"
 #define JOBS_CLOCK       0x00efff20u
@@ -75,6 +79,8 @@ struct job_told {
 };
 /* Counts it, measures it, records its spans (actors/job_spans.h), and writes a line to the log (JOB-409). */
 void jobs_tell(const struct job_told *told);
+/* It has failed, as was told, and was retried by itself in the same commit. */
+void jobs_tell_retried(const struct job_told *told);
 /* A job that lacks one of its events, and was marked: whoever claims it brings it to FAILED (AMB-J-12). */
 void jobs_tell_incomplete(const struct uuid *id, const struct uuid *client);
 /* A deferred job whose time has come, and for which there is no room: it stays where it is (AMB-J-14). */

@@ -60,12 +60,13 @@ struct texts {
 };
 struct tables {
     struct flight flights[OUTBOUND_FLIGHTS];
-    struct due_entry entries[OUTBOUND_FLIGHTS + OUTBOUND_LANE_MAX];
     struct lane lanes[OUTBOUND_LANES_KEPT];
-    uint16_t busy[BUCKETS];                 /* the first of each bucket, as in struct flight */
+    uint16_t busy[BUCKETS]; /* the first of each bucket, as in struct flight */
+    struct texts *texts;
+    /* From here on nothing is read that wasn't written just before. */
+    struct due_entry entries[OUTBOUND_FLIGHTS + OUTBOUND_LANE_MAX];
     uint8_t settling[DELIVERY_RESULTS_MAX]; /* flights, in the order of the command */
     uint8_t results[DELIVERY_RESULTS_MAX * DELIVERY_RESULT_SIZE];
-    struct texts *texts;
 };
 
 struct outbound {
@@ -532,7 +533,7 @@ static uint32_t lane_choose(struct outbound *o, const struct lane *l)
     struct view *view = view_open(store_here());
     if (!view)
         return 0;
-    if (due_scan(&view->txn, DUE_DELIVERY, l->number, UINT64_MAX, entries, l->busy + room, &found) != OK)
+    if (due_scan_keys(&view->txn, DUE_DELIVERY, l->number, UINT64_MAX, entries, l->busy + room, &found) != OK)
         found = 0; /* damaged: check tells */
     view_close(view);
     for (uint32_t i = 0; i < found && chosen < room; i++)
@@ -569,7 +570,7 @@ static void get_ready(struct outbound *o)
         return;
     struct hosts *hosts = actor_alloc(sizeof(*hosts));
     struct tables *t = actor_alloc(sizeof(*t));
-    memset(t, 0, sizeof(*t));
+    memset(t, 0, offsetof(struct tables, entries));
     t->texts = actor_alloc(sizeof(*t->texts));
     for (uint32_t i = 0; i < OUTBOUND_FLIGHTS; i++)
         t->flights[i].host = hosts->text[i];
@@ -807,6 +808,12 @@ static uint64_t ends_before(uint64_t until, uint64_t next)
     return until > actor_now() && until < next ? until : next;
 }
 
+/* 0: it has come, perhaps in the course of this look. */
+static uint64_t later_by(uint64_t due_us, uint64_t now_us)
+{
+    return due_us > now_us ? due_us - now_us : 0;
+}
+
 static void look(struct outbound *o)
 {
     uint64_t began = actor_clock();
@@ -823,8 +830,9 @@ static void look(struct outbound *o)
     }
     uint64_t now_us = store_steady_us(store_here());
     uint64_t wait_ns = OUTBOUND_LOOK_MS * NS_PER_MS;
-    if (o->next_due_us != UINT64_MAX && (o->next_due_us - now_us) * NS_PER_US < wait_ns)
-        wait_ns = (o->next_due_us - now_us) * NS_PER_US;
+    uint64_t left_us = later_by(o->next_due_us, now_us);
+    if (left_us < wait_ns / NS_PER_US)
+        wait_ns = left_us * NS_PER_US;
     uint64_t next = later(actor_now() + wait_ns, o->scan_after);
     next = ends_before(o->hold_until, next);
     look_at(o, ends_before(o->settle_until, next));

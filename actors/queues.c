@@ -48,20 +48,26 @@ static enum error unpark(void)
     return e;
 }
 
+/* And who runs it stops: otherwise it would learn of a cancel with its next heartbeat. */
+static void tell_changed(const struct uuid *id, const struct job_changed *job)
+{
+    worker_stop(job->worker, id);
+    jobs_tell(&(struct job_told){.id = *id,
+                                 .client = job->job_client,
+                                 .event = job->state == JOB_CANCELED ? JOB_CANCEL : JOB_RETRY,
+                                 .from = job->from,
+                                 .to = job->state,
+                                 .kind = job->kind,
+                                 .attempt = job->attempt,
+                                 .ran_us = job->ran_us});
+}
+
 static void tell_bulk(const uint8_t *bytes, size_t size)
 {
     struct bulk_changed changed;
     for (size_t at = 0; at + sizeof(changed) <= size; at += sizeof(changed)) {
         memcpy(&changed, bytes + at, sizeof(changed));
-        if (changed.job.worker[0])
-            worker_stop(changed.job.worker, &changed.id);
-        jobs_tell(&(struct job_told){.id = changed.id,
-                                     .client = changed.job.job_client,
-                                     .event = changed.job.state == JOB_CANCELED ? JOB_CANCEL : JOB_RETRY,
-                                     .from = changed.job.from,
-                                     .to = changed.job.state,
-                                     .kind = changed.job.kind,
-                                     .attempt = changed.job.attempt});
+        tell_changed(&changed.id, &changed.job);
     }
 }
 
@@ -96,13 +102,7 @@ void queues_tell_fired(const struct schedule_fired *f)
         jobs_tell(&told);
     }
     if (!uuid_equal(&f->canceled, &nobody))
-        jobs_tell(&(struct job_told){.id = f->canceled,
-                                     .client = f->client,
-                                     .event = JOB_CANCEL,
-                                     .from = f->canceled_from,
-                                     .to = JOB_CANCELED,
-                                     .kind = f->canceled_kind,
-                                     .attempt = f->canceled_attempt});
+        tell_changed(&f->canceled, &f->old);
 }
 
 static enum error fire_schedule(void)

@@ -57,6 +57,24 @@ static enum error look_out(const struct shard *s, struct outlook *o)
 
 /* ---- what has been done is told ---- */
 
+static void tell_event(const struct job_fired *fired)
+{
+    bool lost = fired->event == JOB_FAIL || fired->event == JOB_RETRY;
+    uint8_t event = lost ? JOB_FAIL : fired->event;
+    struct job_told told = {.id = fired->id,
+                            .client = fired->client,
+                            .event = event,
+                            .from = fired->from,
+                            .to = job_state_after(event),
+                            .kind = fired->kind,
+                            .failure = lost ? JOB_RUNNER_LOST : JOB_NO_FAILURE,
+                            .attempt = fired->attempt,
+                            .ran_us = fired->ran_us};
+    jobs_tell(&told);
+    if (fired->event == JOB_RETRY)
+        jobs_tell_retried(&told);
+}
+
 static void tell(const uint8_t *bytes, size_t size)
 {
     struct job_fired fired;
@@ -66,16 +84,8 @@ static void tell(const uint8_t *bytes, size_t size)
             jobs_tell_queue_full(&fired.id, &fired.client);
         if (fired.incomplete)
             jobs_tell_incomplete(&fired.id, &fired.client);
-        if (fired.event == JOB_EVENT_COUNT)
-            continue;
-        jobs_tell(&(struct job_told){.id = fired.id,
-                                     .client = fired.client,
-                                     .event = fired.event,
-                                     .from = fired.from,
-                                     .to = job_state_after(fired.event),
-                                     .kind = fired.kind,
-                                     .failure = fired.event == JOB_FAIL ? JOB_RUNNER_LOST : JOB_NO_FAILURE,
-                                     .attempt = fired.attempt});
+        if (fired.event != JOB_EVENT_COUNT)
+            tell_event(&fired);
     }
 }
 
@@ -102,7 +112,11 @@ static enum error fire(const struct shard *s)
                          .queue_max = settings.queue_max,
                          .retry_max = settings.retry_max,
                          .kept_us = settings.kept_us,
-                         .most = JOB_FIRE_MAX};
+                         .most = JOB_FIRE_MAX,
+                         .auto_retry = settings.retry_auto,
+                         .base_us = settings.backoff_base_us,
+                         .most_us = settings.backoff_most_us,
+                         .chance = (uint32_t)actor_random()};
     size_t size = 0;
     return submit(&job_fire_class, &c, &size);
 }
@@ -133,10 +147,25 @@ static enum error find_orphans(const struct shard *s, struct uuid *ids, size_t m
     return e ? e : end;
 }
 
+static enum error reap(const struct uuid *ids, size_t count, size_t *ret_size)
+{
+    struct jobs_settings settings = jobs_settings();
+    struct job_reap c = {.ids = span_of(ids, count * sizeof(*ids)),
+                         .steady_us = store_steady_us(store_here()),
+                         .start = store_here()->start,
+                         .retry_max = settings.retry_max,
+                         .kept_us = settings.kept_us,
+                         .auto_retry = settings.retry_auto,
+                         .queue_max = settings.queue_max,
+                         .base_us = settings.backoff_base_us,
+                         .most_us = settings.backoff_most_us,
+                         .chance = (uint32_t)actor_random()};
+    return submit(&job_reap_class, &c, ret_size);
+}
+
 /* False: not all of them could be ended; the next look tries again. */
 static bool end_orphans(const struct shard *s)
 {
-    struct jobs_settings settings = jobs_settings();
     struct uuid ids[JOB_FIRE_MAX];
     size_t count = 0, size = 0;
     for (uint32_t round = 0; round < SHARD_ROUNDS_MAX; round++) {
@@ -145,12 +174,7 @@ static bool end_orphans(const struct shard *s)
             return false;
         if (e || count == 0) /* what can't be read is in nobody's way: its lease ends by its time */
             return true;
-        struct job_reap c = {.ids = span_of(ids, count * sizeof(*ids)),
-                             .steady_us = store_steady_us(store_here()),
-                             .start = store_here()->start,
-                             .retry_max = settings.retry_max,
-                             .kept_us = settings.kept_us};
-        e = submit(&job_reap_class, &c, &size);
+        e = reap(ids, count, &size);
         if (e && e != ERR_DAMAGED)
             return false;
         if (size == 0)
@@ -201,13 +225,7 @@ static enum error recover(struct shard *s)
     s->recovered = !e && end && count == 0;
     if (e || count == 0)
         return e;
-    struct jobs_settings settings = jobs_settings();
-    struct job_reap c = {.ids = span_of(ids, count * sizeof(*ids)),
-                         .steady_us = store_steady_us(store_here()),
-                         .start = store_here()->start,
-                         .retry_max = settings.retry_max,
-                         .kept_us = settings.kept_us};
-    e = submit(&job_reap_class, &c, &size);
+    e = reap(ids, count, &size);
     if (e && e != ERR_DAMAGED && e != ERR_NOT_FOUND) {
         s->seen = before;
         return e;
@@ -240,10 +258,12 @@ static void look(struct shard *s)
             break;
         e = fire(s);
     }
+    if (!s->recovered && o.next_ns > SHARD_REST_MS * NS_PER_MS)
+        o.next_ns = SHARD_REST_MS * NS_PER_MS;
     if (e)
         sleep_until(s, actor_deadline_ms(SHARD_AGAIN_MS));
     else
-        sleep_until(s, o.due || !s->recovered ? actor_now() : actor_now() + o.next_ns);
+        sleep_until(s, o.due ? actor_now() : actor_now() + o.next_ns);
 }
 
 static enum actor_step shard_init(void *state, const void *args, size_t args_size)
@@ -257,7 +277,7 @@ static enum actor_step shard_init(void *state, const void *args, size_t args_siz
     store_group(JOB_TOPIC_SHARD(s->number), group);
     if (actor_join(group) != OK || actor_join(JOBS_CLOCK_GROUP) != OK)
         actor_refuse(reason_error(ERR_LIMIT));
-    s->grace_us = store_here()->opened_us + jobs_settings().lease_us;
+    s->grace_us = jobs_grace_us();
     sleep_until(s, actor_now()); /* not here: the tree must not wait for the disk */
     return ACTOR_CONTINUE;
 }

@@ -1,5 +1,6 @@
 #include "actors/worker.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -161,6 +162,14 @@ static enum error begin_again(struct task *t, uint64_t *ret_started_us)
     return e;
 }
 
+/* Events of one millisecond are told a millisecond apart each, so that a start may be told for some milliseconds later than it was; what
+ * is then told of the job's time must not be less than its work takes. A start that is far ahead is of a clock that was set back. */
+static uint64_t told_ahead_us(uint64_t started_us)
+{
+    uint64_t ahead_us = later_of(started_us, store_time_us());
+    return ahead_us <= WORKER_AHEAD_US ? ahead_us : 0;
+}
+
 /* OK: the job is RUNNING. Asked for a second time it has nothing to say. */
 static enum error begun(struct task *t)
 {
@@ -171,10 +180,12 @@ static enum error begun(struct task *t)
     t->start = 0;
     if (passing(e))
         e = begin_again(t, &started_us);
-    if (!e)
-        tell(t, JOB_START, JOB_ASSIGNED, JOB_RUNNING, JOB_NO_FAILURE,
-             later_of(started_us, t->claimed.claimed_us), 0);
-    return e;
+    if (e)
+        return e;
+    t->began_us += told_ahead_us(started_us);
+    tell(t, JOB_START, JOB_ASSIGNED, JOB_RUNNING, JOB_NO_FAILURE, later_of(started_us, t->claimed.claimed_us),
+         0);
+    return OK;
 }
 
 /* ---- the claim ---- */
@@ -335,6 +346,7 @@ static void run(struct worker *w, struct task *t)
                            .fence = t->claimed.fence,
                            .kept_us = t->settings.kept_us,
                            .retry_max = t->settings.retry_max,
+                           .queue_max = t->settings.queue_max,
                            .auto_retry = t->settings.retry_auto};
     bool too_long = false;
     enum error e = t->claimed.incomplete ? ERR_DAMAGED : definition(t);
@@ -352,9 +364,15 @@ static void run(struct worker *w, struct task *t)
     }
     judge(t, e, too_long, &c);
     c.backoff_us = jobs_backoff_us(t->claimed.attempt, &t->settings);
-    if (finish_and_stand(w, t, &c, &finished) == OK)
-        tell(t, c.event, JOB_RUNNING, job_state_after(c.event), c.failure, 0,
-             later_of(finished.finished_us, finished.started_us));
+    if (finish_and_stand(w, t, &c, &finished) != OK)
+        return;
+    tell(t, c.event, JOB_RUNNING, job_state_after(c.event), c.failure, 0,
+         later_of(finished.finished_us, finished.started_us));
+    if (finished.retried)
+        jobs_tell_retried(&(struct job_told){.id = t->claimed.id,
+                                             .client = t->claimed.client,
+                                             .kind = t->claimed.kind,
+                                             .attempt = t->claimed.attempt});
 }
 
 static void take(struct worker *w, struct task *t)
@@ -451,17 +469,24 @@ static void end_left(const struct worker *w)
                            .failure = JOB_RUNNER_LOST,
                            .retryable = 1,
                            .kept_us = settings.kept_us,
-                           .retry_max = settings.retry_max};
-    if (finish(&c, &finished) == OK)
-        jobs_tell(&(struct job_told){.id = job.id,
-                                     .client = finished.client,
-                                     .event = JOB_FAIL,
-                                     .from = JOB_RUNNING,
-                                     .to = JOB_FAILED,
-                                     .kind = finished.kind,
-                                     .failure = JOB_RUNNER_LOST,
-                                     .attempt = finished.attempt,
-                                     .ran_us = later_of(finished.finished_us, finished.started_us)});
+                           .retry_max = settings.retry_max,
+                           .auto_retry = settings.retry_auto,
+                           .queue_max = settings.queue_max,
+                           .backoff_us = jobs_backoff_us(job.attempt, &settings)};
+    if (finish(&c, &finished) != OK)
+        return;
+    struct job_told told = {.id = job.id,
+                            .client = finished.client,
+                            .event = JOB_FAIL,
+                            .from = JOB_RUNNING,
+                            .to = JOB_FAILED,
+                            .kind = finished.kind,
+                            .failure = JOB_RUNNER_LOST,
+                            .attempt = finished.attempt,
+                            .ran_us = later_of(finished.finished_us, finished.started_us)};
+    jobs_tell(&told);
+    if (finished.retried)
+        jobs_tell_retried(&told);
 }
 
 static enum actor_step worker_init(void *state, const void *args, size_t args_size)
@@ -509,6 +534,17 @@ static enum actor_step worker_handle(void *state, struct message *m)
         actor_unknown(m);
     }
     return ACTOR_CONTINUE;
+}
+
+bool worker_any(const struct jobs_settings *settings)
+{
+    char name[sizeof(WORKER_NAME) + 10];
+    for (uint32_t i = 0; i < settings->workers * settings->concurrency; i++) {
+        snprintf(name, sizeof(name), WORKER_NAME "%" PRIu32, i);
+        if (actor_whereis(name))
+            return true;
+    }
+    return false;
 }
 
 void worker_stop(const char *worker, const struct uuid *job)

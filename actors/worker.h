@@ -27,9 +27,13 @@
 #define WORKER_AGAIN_MS    100u      /* after one that couldn't be done */
 #define WORKER_LEFT_MAX    16384u    /* leases that one that was started again looks through */
 #define WORKER_SHORT_US    1000u     /* work that is shorter isn't waited for */
+#define WORKER_AHEAD_US \
+    10000u /* by which a start may be told for later than it was: a job has a handful of events then */
 
 extern const struct actor_class worker_class; /* args: its number, u32 */
 
+/* From an actor: whether one of them lives. */
+bool worker_any(const struct jobs_settings *settings);
 /* From an actor: whoever runs this job may stop. `worker` is the job's; one that isn't one of these is passed over. */
 void worker_stop(const char *worker, const struct uuid *job);
 

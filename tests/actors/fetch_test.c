@@ -5,6 +5,9 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <netinet/in.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -642,6 +645,103 @@ REAL(test_without_libcurl_a_fetch_is_answered)
     actor_kill(result.pid);
 }
 
+/* ---- TLS: a receiver that makes new keys, which any client of ours may have ---- */
+
+enum { KEYS = 500 };
+static char authority[] = "/tmp/coppice-fetch-XXXXXX";
+static int listening;
+static atomic_uint acts; /* how often libcurl was told that something has happened */
+static struct curl real;
+
+static SSL_CTX *make_identity(void)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *x = X509_new();
+    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+    FILE *file = fdopen(mkstemp(authority), "w");
+    ASN1_INTEGER_set(X509_get_serialNumber(x), 1);
+    X509_gmtime_adj(X509_getm_notBefore(x), -3600);
+    X509_gmtime_adj(X509_getm_notAfter(x), 3600);
+    X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC,
+                               (const unsigned char *)"127.0.0.1", -1, -1, 0);
+    X509_set_issuer_name(x, X509_get_subject_name(x));
+    X509_set_pubkey(x, key);
+    TEST_ASSERT(X509_sign(x, key, EVP_sha256()) > 0 && file && PEM_write_X509(file, x) &&
+                SSL_CTX_use_certificate(context, x) == 1 && SSL_CTX_use_PrivateKey(context, key) == 1);
+    fclose(file);
+    X509_free(x);
+    EVP_PKEY_free(key);
+    return context;
+}
+
+/* One request is answered: with new keys in front, in one piece. */
+static void *answer_with_keys(void *context)
+{
+    static const char text[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    int fd = accept(listening, NULL, NULL);
+    SSL *tls = SSL_new(context);
+    BIO *out = BIO_new(BIO_s_mem());
+    char *bytes, heard[4096];
+    SSL_set_fd(tls, fd);
+    bool good = SSL_accept(tls) == 1 && SSL_read(tls, heard, sizeof(heard)) > 0;
+    SSL_set0_wbio(tls, out);
+    for (int i = 0; good && i < KEYS; i++)
+        good = SSL_key_update(tls, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(tls) == 1;
+    good = good && SSL_write(tls, text, sizeof(text) - 1) > 0;
+    long size = BIO_get_mem_data(out, &bytes);
+    EXPECT(good && send(fd, bytes, (size_t)size, MSG_NOSIGNAL) == size);
+    (void)!recv(fd, heard, sizeof(heard), 0); /* until the client closes */
+    SSL_free(tls);
+    close(fd);
+    return NULL;
+}
+
+static CURL *init_trusting(void)
+{
+    CURL *easy = real.easy_init();
+    real.easy_setopt(easy, CURLOPT_CAINFO, authority);
+    return easy;
+}
+
+static CURLMcode act_counted(CURLM *multi, curl_socket_t fd, int mask, int *running)
+{
+    acts++;
+    return real.multi_socket_action(multi, fd, mask, running);
+}
+
+REAL(test_TLS_others_go_between_new_keys_real)
+{
+    char url[64], why[200];
+    actor_pid pid = start();
+    EXPECT(curl_load(CURL_FILE, why, sizeof(why)));
+    real = curl;
+    curl.easy_init = init_trusting;
+    curl.multi_socket_action = act_counted;
+    snprintf(url, sizeof(url), "https://127.0.0.1:%u/", port);
+    EXPECT(get_from(url, 100, DEADLINE_NONE) == OK && got.status == 200 && memcmp(room, "hello", 5) == 0);
+    EXPECT(acts > KEYS || !curl.ssl_ctx_ctrl);
+    actor_kill(pid);
+}
+
+/* Each act is a message: others have their turns, and deadlines come, between any two. */
+static void test_TLS_others_go_between_new_keys(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    SSL_CTX *context = make_identity();
+    pthread_t thread;
+    listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    TEST_ASSERT(bind(listening, (struct sockaddr *)&address, size) == 0 && listen(listening, 1) == 0 &&
+                getsockname(listening, (struct sockaddr *)&address, &size) == 0);
+    port = ntohs(address.sin_port);
+    TEST_ASSERT(pthread_create(&thread, NULL, answer_with_keys, context) == 0);
+    test_TLS_others_go_between_new_keys_real();
+    pthread_join(thread, NULL);
+    SSL_CTX_free(context);
+    close(listening);
+    unlink(authority);
+}
+
 TEST_LIST
 = {
     {"an answer comes whole", test_an_answer_comes_whole},
@@ -668,6 +768,7 @@ TEST_LIST
     {"a kill in the middle leaves nothing", test_a_kill_in_the_middle_leaves_nothing},
     {"a kill while a name is resolved", test_a_kill_while_a_name_is_resolved},
     {"who waits learns of the end", test_who_waits_learns_of_the_end},
+    {"TLS: others go between new keys", test_TLS_others_go_between_new_keys},
     {"libcurl is loaded by the first fetch", test_libcurl_is_loaded_by_the_first_fetch},
     {"without libcurl a fetch is answered", test_without_libcurl_a_fetch_is_answered},
     {NULL, NULL},

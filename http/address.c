@@ -124,12 +124,18 @@ static bool bind_to(int fd, const struct address *a)
     return bound;
 }
 
-const char *address_advice(int error)
+const char *address_advice(int error, bool local_file)
 {
     switch (error) {
     case EADDRINUSE:
         return "; is another server running? choose another address";
+    case EADDRNOTAVAIL:
+        return "; no interface of this machine has that address";
+    case ENOENT:
+        return local_file ? "; the directory of the socket isn't there" : "";
     case EACCES:
+        if (local_file)
+            return "; this user may not make a socket in that directory";
         return "; this user may not listen there (a port below 1024 needs CAP_NET_BIND_SERVICE)";
     case EEXIST:
         return "; something that is no socket has that name";
@@ -143,9 +149,11 @@ int address_listen(const struct address *address, char *ret_why, size_t why_size
     int fd = socket(address->base.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind_to(fd, address) && listen(fd, ADDRESS_BACKLOG) == 0)
         return fd;
-    snprintf(ret_why, why_size, "%s%s", strerror(errno), address_advice(errno));
+    int error = errno;
+    snprintf(ret_why, why_size, "%s%s", strerror(error), address_advice(error, address->local_file));
     if (fd >= 0)
         close(fd);
+    errno = error;
     return -1;
 }
 

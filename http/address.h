@@ -29,12 +29,12 @@ struct address {
 };
 
 bool address_parse(const char *text, struct address *ret_address, char *ret_why, size_t why_size);
-/* A non-blocking, close-on-exec listening socket, or -1 and why. */
+/* A non-blocking, close-on-exec listening socket, or -1 with errno and why. */
 int address_listen(const struct address *address, char *ret_why, size_t why_size);
 /* A blocking, close-on-exec connection, or -1 with errno. */
 int address_connect(const struct address *address);
 /* What to do about an address that can't be listened at, to stand behind the errno's own words; "": nothing is known. */
-const char *address_advice(int error);
+const char *address_advice(int error, bool local_file);
 /* Where the socket really listens: port 0 has become a port. */
 void address_text(int listening, char text[ADDRESS_TEXT_MAX]);
 /* Removes a unix socket's file; nothing for others. */

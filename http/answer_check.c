@@ -61,8 +61,10 @@ static bool read_body(struct check *c)
         return true;
     struct json_text *json = actor_alloc(sizeof(*json));
     *json = (struct json_text){.nodes = r->kept->nodes, .nodes_max = BODY_NODES_MAX, .seed = actor_random()};
-    if (!json_text_read(json, body, NULL, &error))
-        return wrong(c, "is not JSON: %s, at byte %u", error.what, error.at);
+    if (!json_text_read(json, body, NULL,
+                        &error)) /* more than is read of a request is no fault of an answer */
+        return error.limit || wrong(c, "is not JSON: %s, at byte %u", error.what, error.at);
+    body_used(r->kept, r->kept_size, json->count);
     c->json = json;
     return true;
 }

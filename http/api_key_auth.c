@@ -405,6 +405,24 @@ static enum error_code look_up(struct slot *slot, const struct digest *hash, str
     return code;
 }
 
+enum error_code api_key_still(const struct identity *who)
+{
+    static const struct uuid nobody = {{0}};
+    struct api_key key;
+    if (who->kind != IDENTITY_CLIENT || uuid_equal(&who->key, &nobody))
+        return ERROR_NONE;
+    struct view *view = view_open(store_here());
+    if (!view)
+        return ERROR_RFA_STORAGE_UNAVAILABLE;
+    enum error e = api_key_read(&view->txn, &who->key, &key);
+    view_close(view);
+    if (e)
+        return e == ERR_NOT_FOUND ? ERROR_RFA_AUTH_INVALID_CREDENTIALS : ERROR_RFA_STORAGE_DB_ERROR;
+    if (key.ended_us != 0)
+        return ERROR_RFA_AUTH_API_KEY_DISABLED;
+    return key.expires_us > store_time_us() ? ERROR_NONE : ERROR_RFA_AUTH_TOKEN_EXPIRED;
+}
+
 enum error_code api_key_verify(struct span key, struct identity *ret_who)
 {
     static const struct span nothing = {NULL, 0};

@@ -53,6 +53,10 @@ struct digest api_key_hash(const uint8_t secret[API_KEY_SECRET_SIZE]);
  * Refused: kind is IDENTITY_NONE, and client and key say whose it was, for the log; all zero: nobody's. */
 enum error_code api_key_verify(struct span key, struct identity *ret_who);
 
+/* Of a key that was good when its request came, by a handler that has waited since: ERROR_NONE, or why it isn't any more (as above).
+ * One look at the store. Whoever isn't here by a key is who he was. */
+enum error_code api_key_still(const struct identity *who);
+
 /* After a commit that ended this key and before anybody is told. Any scheduler. */
 void api_key_forget(const struct digest *hash);
 

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#include "http/paging.h"
-#include "http/parameter.h"
+#include "http/sheet.h"
 #include "runtime/runtime.h"
 #include "store/audit.h"
 #include "store/store.h"
@@ -12,8 +11,7 @@
 #include "store/view.h"
 
 enum {
-    PAGE_BYTES = 60000, /* of entries: one of the largest always fits */
-    AUDITS_LIST = 1,    /* the number of this list in its tokens */
+    AUDITS_LIST = 1, /* the number of this list in its tokens */
     SUBMIT_MS = 5000,
     RETRY_MS = 5,
     TARGET_MAX = 256, /* bytes of it in an entry */
@@ -21,102 +19,44 @@ enum {
 
 /* ---- reading ---- */
 
-struct page {
-    char *bytes; /* "{...},{...}" */
-    size_t size, count;
-    struct key last;
-    bool more;
-};
-
-/* False: there is no room for it on this page. */
-static bool page_add(struct page *p, const struct audit *audit, struct span key)
+static void write_row(struct sheet *s, const struct audit *audit, struct span key)
 {
-    struct json_sink sink;
-    struct json json;
-    size_t comma = p->count > 0;
-    if (p->size + comma >= PAGE_BYTES)
-        return false;
-    json_sink_init(&sink, p->bytes + p->size + comma, PAGE_BYTES - p->size - comma, NULL, NULL);
-    json_init(&json, &sink);
-    json_object_begin(&json);
-    record_write_json(&audit_record, audit, &json);
-    json_object_end(&json);
-    if (json_end(&json) != JSON_OK)
-        return false;
-    if (comma)
-        p->bytes[p->size] = ',';
-    p->size += comma + sink.length;
-    p->count++;
-    p->last.size = 0;
-    key_add(&p->last, key.bytes, key.size);
-    return true;
+    struct json *json = sheet_row(s);
+    if (!json)
+        return;
+    json_object_begin(json);
+    record_write_json(&audit_record, audit, json);
+    json_object_end(json);
+    sheet_keep(s, key);
 }
 
-static enum error page_read(struct store *store, const struct key *from, size_t limit, struct page *ret)
+static enum error read_rows(struct sheet *s)
 {
     struct audit audit;
-    struct view *view = view_open(store);
+    struct view *view = view_open(store_here());
     if (!view)
         return ERR_UNAVAILABLE;
-    struct scan scan = txn_scan(&view->txn, TABLE_AUDITS, key_span(from), 0, SCAN_DOWN);
-    while (scan_next(&scan)) {
-        if (span_equal(scan.key, key_span(from))) /* where the page before ended */
-            continue;
-        if (ret->count == limit || scan_read(&scan, &audit) != OK || !page_add(ret, &audit, scan.key)) {
-            ret->more = true;
-            break;
-        }
-    }
+    struct scan scan = txn_scan(&view->txn, TABLE_AUDITS, key_span(&s->from), 0, SCAN_DOWN);
+    while (!s->more && scan_next(&scan) && scan_read(&scan, &audit) == OK)
+        if (!sheet_passed(s, scan.key))
+            write_row(s, &audit, scan.key);
     enum error e = scan_end(&scan);
     view_close(view);
     return e;
 }
 
-static void page_write(const struct page *page, const struct paging_next *next, struct json_sink *sink)
-{
-    json_sink_text(sink, "{\"audits\":[");
-    json_sink_bytes(sink, page->bytes, page->size);
-    json_sink_text(sink, "],\"next\":");
-    if (next->size) {
-        json_sink_text(sink, "\"");
-        json_sink_bytes(sink, next->text, next->size);
-        json_sink_text(sink, "\"}\n");
-    } else {
-        json_sink_text(sink, "null}\n");
-    }
-}
-
 void audits_serve(const struct request *q, struct response *r)
 {
-    struct store *store = store_here();
-    struct page page = {.size = 0};
-    struct key from = {.size = 0};
-    struct paging_next next;
-    char after[TOKEN_TEXT_MAX];
-    uint64_t limit;
-    if (!parameter_text(q, r, "after", after, sizeof(after)) ||
-        !parameter_number(q, r, "limit", AUDITS_DEFAULT, AUDITS_MAX, &limit))
+    static const struct sheet_list list = {.name = "audits", .number = AUDITS_LIST};
+    struct sheet sheet;
+    if (!sheet_take(q, r, &list, &sheet))
         return;
-    if (!store) {
-        response_error(r, ERROR_OPS_503_UNAVAILABLE, "there is no store");
-        return;
-    }
-    if (after[0] && token_open(store, AUDITS_LIST, 0, after, strlen(after), &from) != OK) {
-        response_error(r, ERROR_OPS_400_INVALID,
-                       "after is no token of this list; it must be the next of an earlier answer");
-        return;
-    }
-    page.bytes = actor_alloc(PAGE_BYTES);
-    enum error e = page_read(store, &from, limit, &page);
-    if (e) {
-        response_error(r, ERROR_OPS_503_STORE, "the audit entries can't be read: %s", error_name(e));
-        return;
-    }
-    if (!page.more)
-        page.last.size = 0;
-    paging_go_on(q, r, "after", AUDITS_LIST, 0, &page.last, &next);
-    response_begin(r, 200, RESPONSE_JSON);
-    page_write(&page, &next, &r->sink);
+    enum error e = read_rows(&sheet);
+    if (e)
+        response_error(r, catalogue_code(r->surface, catalogue_failure(e)),
+                       "the audit entries can't be read: %s", error_name(e));
+    else
+        sheet_answer(q, r, &list, &sheet);
 }
 
 /* ---- writing ---- */

@@ -8,8 +8,6 @@
 
 #include "http/route.h"
 
-#define AUDITS_MAX        100u
-#define AUDITS_DEFAULT    20u
 #define AUDITS_REASON_MAX 512u /* bytes of a reason (store/audit.h) */
 
 struct audits_entry {

@@ -2,6 +2,7 @@
 #include "http/body.h"
 
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "http/json_text.h"
@@ -41,11 +42,22 @@ void bodies_close(void)
     pool.memory = NULL;
 }
 
+/* The next one may be small, and the last one's bytes are nobody's business. */
+static void wipe(struct body *body)
+{
+    size_t nodes_size = body->used_nodes * sizeof(struct json_node);
+    if (body->used_bytes > BODY_LITTLE || nodes_size > BODY_LITTLE - body->used_bytes) {
+        (void)madvise(body->bytes, SLOT_BYTES, MADV_DONTNEED);
+        return;
+    }
+    memset(body->bytes, 0, body->used_bytes);
+    memset(body->nodes, 0, nodes_size);
+}
+
 static void release(void *arg)
 {
     struct body *body = arg;
-    /* The next one may be small, and the last one's bytes are nobody's business. */
-    (void)madvise(body->bytes, SLOT_BYTES, MADV_DONTNEED);
+    wipe(body);
     atomic_fetch_and_explicit(&pool.taken[body->slot / 64], ~(UINT64_C(1) << body->slot % 64),
                               memory_order_release);
 }
@@ -60,6 +72,7 @@ struct body *body_take(void)
                                                        memory_order_acquire, memory_order_relaxed))
                 continue;
             struct body *body = &pool.bodies[w * 64 + bit];
+            body_used(body, BODY_BYTES_MAX, BODY_NODES_MAX);
             body->own = actor_own(release, body);
             if (body->own)
                 return body;
@@ -68,6 +81,12 @@ struct body *body_take(void)
         }
     }
     return NULL;
+}
+
+void body_used(struct body *body, size_t bytes, size_t nodes)
+{
+    body->used_bytes = bytes;
+    body->used_nodes = nodes;
 }
 
 void body_drop(struct body *body)

@@ -38,6 +38,9 @@ static void refuse(struct response *r, enum error e)
         kind = ERROR_KIND_INVALID;
         what = "this can't be meant";
         break;
+    case ERR_TIMEOUT:
+        kind = ERROR_KIND_TIMEOUT;
+        break;
     case ERR_NO_SPACE:
         kind = ERROR_KIND_NO_SPACE;
         break;

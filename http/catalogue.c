@@ -87,6 +87,25 @@ enum error_code catalogue_code(enum surface surface, enum error_kind kind)
     return kinds[surface][kind];
 }
 
+enum error_kind catalogue_failure(enum error e)
+{
+    switch (e) {
+    case ERR_TIMEOUT:
+        return ERROR_KIND_TIMEOUT;
+    case ERR_NO_SPACE:
+        return ERROR_KIND_NO_SPACE;
+    case ERR_DAMAGED:
+    case ERR_NEWER:
+    case ERR_IO:
+        return ERROR_KIND_STORE;
+    case ERR_SHED:
+    case ERR_FULL:
+        return ERROR_KIND_OVERLOADED;
+    default:
+        return ERROR_KIND_UNAVAILABLE;
+    }
+}
+
 enum error_shape surface_shape(enum surface surface)
 {
     ASSERT(surface < SURFACE_COUNT);

@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "http/catalogue_rows.h"
+#include "runtime/error.h"
 
 enum error_code {
     ERROR_NONE = 0,
@@ -89,6 +90,9 @@ struct catalogue_row {
 
 const struct catalogue_row *catalogue_row(enum error_code code);
 enum error_code catalogue_code(enum surface surface, enum error_kind kind); /* never ERROR_NONE */
+/* What the store, or whoever is asked by a message, couldn't do at all: the kind that every handler says of it alike. Refusals of a
+ * command's own rules are for the handler that knows what they mean. */
+enum error_kind catalogue_failure(enum error e);
 enum error_shape surface_shape(enum surface surface);
 const char *surface_name(enum surface surface);
 

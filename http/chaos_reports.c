@@ -154,7 +154,7 @@ static size_t compose(const struct json_text *report, uint64_t number, char *roo
 static void note(const struct request *q, const char *outcome)
 {
     char scenario[64] = "", text[64];
-    const struct json_node *name = json_member(q->json, json_root(q->json), "scenario");
+    const struct json_node *name = request_member(q, "scenario");
     struct span span = {NULL, 0};
     if (json_string_of(q->json, name, text, sizeof(text), &span))
         snprintf(scenario, sizeof(scenario), "%.*s", (int)span.size, (const char *)span.bytes);

@@ -64,21 +64,21 @@ static enum error_code code_of(enum error e, enum error_code not_found)
 /* The same for the operator's listener. */
 static enum error_kind kind_of(enum error e)
 {
-    switch (code_of(e, ERROR_RFA_CLIENT_NOT_FOUND)) {
-    case ERROR_RFA_CLIENT_NOT_FOUND:
+    switch (e) {
+    case ERR_NOT_FOUND:
         return ERROR_KIND_NOT_FOUND;
-    case ERROR_RFA_AUTH_API_KEY_CONFLICT:
+    case ERR_CONFLICT:
         return ERROR_KIND_CONFLICT;
-    case ERROR_RFA_REQUEST_RATE_LIMITED:
+    case ERR_LIMIT:
         return ERROR_KIND_THROTTLED;
-    case ERROR_RFA_STORAGE_DB_ERROR:
-        return ERROR_KIND_STORE;
-    case ERROR_RFA_STORAGE_UNAVAILABLE:
-        return ERROR_KIND_UNAVAILABLE;
-    case ERROR_RFA_EXEC_TIMEOUT:
-        return ERROR_KIND_TIMEOUT;
-    default:
+    case ERR_EXISTS:
+    case ERR_INVALID:
+    case ERR_TOKEN:
+    case ERR_EXPIRED:
+    case ERR_KEY_REUSED: /* these three are a client's */
         return ERROR_KIND_INTERNAL;
+    default:
+        return catalogue_failure(e);
     }
 }
 
@@ -311,6 +311,8 @@ static void issue(const struct request *q, struct response *r, const struct uuid
     if (issued.made)
         record_key_span(q, verb == API_KEY_RENEW ? "api_key.renew" : "api_key.create", client, &issued.id,
                         began);
+    else
+        response_header(r, "Idempotent-Replayed", "true");
     if (verb != API_KEY_RENEW)
         locate(r, client);
     write_issued(r, verb == API_KEY_RENEW ? 200 : 201, &issued, issued.made ? text : NULL);
@@ -321,7 +323,7 @@ static void serve_create_key(const struct request *q, struct response *r)
 {
     struct uuid client;
     struct span key;
-    const struct json_node *rotate = q->json ? json_member(q->json, json_root(q->json), "rotate") : NULL;
+    const struct json_node *rotate = request_member(q, "rotate");
     if (!idempotency_take_key(q, r, &key))
         return;
     if (rotate && rotate->kind != JSON_TRUE && rotate->kind != JSON_FALSE) {
@@ -342,7 +344,7 @@ static void serve_renew_key(const struct request *q, struct response *r)
 /* The id that the body names; false: answered. One that can't be an id is one that isn't there. */
 static bool take_key_id(const struct request *q, struct response *r, struct uuid *ret_id)
 {
-    const struct json_node *node = q->json ? json_member(q->json, json_root(q->json), "key_id") : NULL;
+    const struct json_node *node = request_member(q, "key_id");
     struct span text;
     char room[64];
     if (!node || node->kind != JSON_STRING) {

@@ -22,6 +22,7 @@ enum {
     CIPHER_SIZE = 16384,
     CARRY_FIRST = 2048,      /* of a head that comes in pieces; doubled as it grows */
     CARRY_ARENA_MAX = 60000, /* in one piece of an arena; what is larger goes into a body */
+    BARREN_MAX = 2,          /* reads of ciphertext without plaintext before others get their turn */
     BEHIND_BODY = 4096,      /* raw bytes of chunks that may be there beyond the data so far */
 };
 
@@ -51,7 +52,7 @@ struct turn {
     struct front_plan plan;
     struct response r;
     struct parser_before before; /* of the heads among the bytes at hand */
-    uint32_t served;             /* since the others had their turn */
+    uint32_t served, barren;     /* since the others had their turn */
     size_t out_length;
     char in[IN_SIZE];
     char out[OUT_SIZE]; /* last, where who buries a crashed actor may write first: see mourn */
@@ -239,8 +240,9 @@ bool connection_flush(struct connection *c, uint64_t deadline)
     if (t->out_length == 0)
         return !c->broken;
     struct iovec piece = {.iov_base = t->out, .iov_len = t->out_length};
-    t->out_length = 0;
-    return send_pieces(c, &piece, 1, deadline);
+    bool sent = send_pieces(c, &piece, 1, deadline);
+    t->out_length = 0; /* not before: who is ended while he waits must say nothing more, see apologise */
+    return sent;
 }
 
 bool connection_write(struct connection *c, const struct iovec *pieces, size_t count, uint64_t deadline)
@@ -292,13 +294,19 @@ static bool is_wanted(const struct message *m, void *arg)
            (w->match && w->match(m, w->arg));
 }
 
+bool connection_stays(const struct connection *c)
+{
+    return !c->ending && !atomic_load_explicit(&c->front->draining, memory_order_relaxed);
+}
+
 /* What a client says in the middle of an answer isn't read: a next request waits in the socket. Only its end counts. */
 enum error connection_wait(struct connection *c, message_match *match, void *arg,
                            struct message **ret_message, uint64_t deadline)
 {
     struct wanted wanted = {.c = c, .match = match, .arg = arg};
     for (;;) {
-        if (c->broken || c->ending || atomic_load_explicit(&c->front->draining, memory_order_relaxed))
+        /* It may have hung up with the last bytes of its request: that isn't said twice. */
+        if (c->broken || c->hangup || !connection_stays(c))
             return ERR_DOWN;
         struct message *m = actor_receive(is_wanted, &wanted, deadline);
         if (!m)
@@ -330,8 +338,7 @@ static void response_for(struct connection *c, const struct request *q)
     r->request = q;
     r->http10 = q && q->minor == 0;
     r->bodyless = q && q->method == METHOD_HEAD;
-    r->keep_alive = q && q->keep_alive && !c->ending &&
-                    !atomic_load_explicit(&c->front->draining, memory_order_relaxed) &&
+    r->keep_alive = q && q->keep_alive && connection_stays(c) &&
                     (limits_of(c)->requests_max == 0 || c->requests < limits_of(c)->requests_max);
 }
 
@@ -348,6 +355,17 @@ static enum actor_step linger(struct connection *c)
     c->began = actor_now() + CONNECTION_LINGER_MS * NS_PER_MS;
     c->carry = NULL;
     return ACTOR_CONTINUE;
+}
+
+/* Nothing more will be said, and nothing is missing: who speaks TLS is told (RFC 9112, 9.8). As much as goes out at once. */
+static void say_closed(struct connection *c)
+{
+    char alert[512];
+    size_t size;
+    if (!c->tls || c->shaking || c->broken || c->phase == PHASE_CLOSING || tls_shutdown(c->tls) == TLS_FAILED)
+        return;
+    while ((size = tls_pending(c->tls, alert, sizeof(alert))) > 0)
+        (void)!send(c->fd, alert, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* The last answer: about a request that was refused before there was a whole one. */
@@ -400,6 +418,7 @@ static bool serve(struct connection *c)
     c->serving = true;
     bool keep = front_serve(c->front, &t->q, &t->plan, &t->r);
     c->serving = false;
+    c->rested = actor_now();
     return keep && !c->broken;
 }
 
@@ -701,7 +720,21 @@ static void end_handshake(struct connection *c)
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
 }
 
-/* As recv: 0 is the end, -1 with EAGAIN that there is no more now. *ret_dry: the socket has been emptied. */
+static uint64_t deadline_of(const struct connection *c);
+
+/* Bytes of TLS that hold none of a request: half of a record; or new keys and refused renegotiations, of which a client may send
+ * as many as it likes. Others get their turn in between, and no time is bought. False: it is over. */
+static bool bear(struct connection *c)
+{
+    if (++c->turn->barren < BARREN_MAX)
+        return true;
+    c->turn->barren = 0;
+    actor_yield();
+    return actor_now() <= deadline_of(c);
+}
+
+/* As recv: 0 is the end, -1 with EAGAIN that there is no more now, with ETIME that its time is over. *ret_dry: the socket has
+ * been emptied. */
 static ssize_t receive(struct connection *c, char *bytes, size_t room, bool *ret_dry)
 {
     ssize_t n;
@@ -729,6 +762,10 @@ static ssize_t receive(struct connection *c, char *bytes, size_t room, bool *ret
         while (n < 0 && errno == EINTR);
         if (n <= 0)
             return n;
+        if (given && !bear(c)) {
+            errno = ETIME;
+            return -1;
+        }
         given = (size_t)n;
     }
 }
@@ -812,6 +849,8 @@ static bool read_all(struct connection *c)
         ssize_t n = receive(c, base + have, room, &dry);
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return true;
+        if (n < 0 && errno == ETIME)
+            return !over(c) && too_slow(c) == ACTOR_CONTINUE;
         if (n <= 0)
             return false;
         if (carry) {
@@ -821,7 +860,7 @@ static bool read_all(struct connection *c)
         if (!eat_all(c, base, have + (size_t)n))
             return c->phase == PHASE_CLOSING;
         if (c->ending && !c->began)
-            return false;
+            return linger(c) == ACTOR_CONTINUE; /* what stands behind the answer must not reset it away */
         /* Bytes that trickle in don't buy time. */
         if (c->began && actor_now() > deadline_of(c))
             return too_slow(c) == ACTOR_CONTINUE;
@@ -835,12 +874,14 @@ static bool turn(struct connection *c)
 {
     struct turn t;
     t.out_length = 0;
-    t.served = 0;
+    t.served = t.barren = 0;
     c->turn = &t;
     bool go_on = read_all(c);
     if (!c->broken)
         connection_flush(c, actor_now() + limits_of(c)->write_ns);
     c->turn = NULL;
+    if (!go_on)
+        say_closed(c);
     return go_on && !c->broken;
 }
 
@@ -860,7 +901,6 @@ static void set_alarm(struct connection *c)
 static enum actor_step on_ready(struct connection *c, const struct message_ready *ready)
 {
     enum actor_step step = ACTOR_CONTINUE;
-    uint32_t requests = c->requests;
     c->hangup = c->hangup || (ready->events & WATCH_HANGUP) != 0;
     if (c->phase == PHASE_CLOSING)
         step = drop_all(c);
@@ -870,8 +910,6 @@ static enum actor_step on_ready(struct connection *c, const struct message_ready
         step = ACTOR_STOP;
     else if (c->phase == PHASE_CLOSING)
         step = drop_all(c);
-    if (c->requests != requests)
-        c->rested = actor_now();
     if (step == ACTOR_CONTINUE && !c->began && c->phase == PHASE_HEAD) {
         actor_guard_begin();
         list_idle(c);
@@ -896,8 +934,10 @@ static enum actor_step on_timeout(struct connection *c)
     struct turn t;
     if (has_come(c))
         return on_ready(c, &look);
-    if (over(c))
+    if (over(c)) {
+        say_closed(c);
         return ACTOR_STOP;
+    }
     t.out_length = 0;
     c->turn = &t;
     enum actor_step step = too_slow(c);
@@ -985,22 +1025,16 @@ static void close_tls(void *arg)
     tls_close(c->tls);
 }
 
-/* Too many of this address: told, and closed. Over TLS it would take a handshake to say so. */
-_Noreturn static void turn_away(struct connection *c, bool tls)
-{
-    char text[RESPONSE_LAST_MAX];
-    size_t size = tls ? 0 : front_turn_away(c->front, span_of(c->address, c->address_size), text);
-    if (size)
-        (void)!send(c->fd, text, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-    TELEMETRY(HTTP_REFUSED, 1, DIM(REASON, "peer"));
-    actor_refuse(reason_error(CONNECTION_PEER_FULL));
-}
-
-/* ---- those who would take what others need ----
+/* ---- those who would take what others need, or have enough ----
+ *
+ * The listener tells them so, and hears them out: who closes on what he hasn't read takes back what he has said.
  *
  * The kernel gives the lowest number there is, so one this near to the limit says how few are left. */
 
-static int left_over[RUNTIME_SCHEDULERS_MAX]; /* 1 + its descriptor; 0: nobody */
+static struct {
+    int fd;        /* 1 + its descriptor; 0: nobody */
+    int listening; /* whose it is */
+} left_over[RUNTIME_SCHEDULERS_MAX];
 
 bool connection_scarce(int fd, uint32_t leave_free, uint32_t *ret_left)
 {
@@ -1011,22 +1045,26 @@ bool connection_scarce(int fd, uint32_t leave_free, uint32_t *ret_left)
     return (rlim_t)fd + *ret_left >= limit.rlim_cur;
 }
 
-int connection_left_over(void)
+int connection_left_over(int listening)
 {
-    int *place = &left_over[actor_scheduler_of(actor_self())];
-    int fd = *place - 1;
-    *place = 0;
+    int here = actor_scheduler_of(actor_self());
+    int fd = left_over[here].fd - 1;
+    if (fd < 0 || left_over[here].listening != listening)
+        return -1;
+    left_over[here].fd = 0;
     return fd;
 }
 
-/* For the listener, which waits for our start; if it has gone meanwhile, the next one of it closes this one. */
-_Noreturn static void leave_over(int fd)
+/* For the listener, which waits for our start; if it has gone meanwhile, or another one of this scheduler has somebody at the same
+ * time, the next one closes this one. */
+_Noreturn static void leave_over(int fd, int listening, int32_t why)
 {
-    int before = connection_left_over();
-    if (before >= 0)
-        close(before);
-    left_over[actor_scheduler_of(actor_self())] = fd + 1;
-    actor_refuse(reason_error(CONNECTION_NO_DESCRIPTORS));
+    int here = actor_scheduler_of(actor_self());
+    if (left_over[here].fd)
+        close(left_over[here].fd - 1);
+    left_over[here].fd = fd + 1;
+    left_over[here].listening = listening;
+    actor_refuse(reason_error(why));
 }
 
 static void begin_tls(struct connection *c)
@@ -1060,15 +1098,18 @@ static enum actor_step connection_init(void *state, const void *args, size_t arg
     if (c->fd < 0)
         actor_refuse(reason_error(errno));
     if (connection_scarce(c->fd, a.leave_free, &left))
-        leave_over(c->fd);
-    if (!actor_own_fd(c->fd)) {
-        close(c->fd);
-        actor_refuse(reason_error(ENOMEM));
-    }
+        leave_over(c->fd, a.listening, CONNECTION_NO_DESCRIPTORS);
     c->peer = PEER_NONE;
     c->address_size = (uint8_t)(peers_key(&from, c->address) & 15u);
-    if (!peers_enter(&from, limits_of(c)->peer_max, &c->peer))
-        turn_away(c, a.tls);
+    if (!peers_enter(&from, limits_of(c)->peer_max, &c->peer)) {
+        TELEMETRY(HTTP_REFUSED, 1, DIM(REASON, "peer"));
+        leave_over(c->fd, a.listening, CONNECTION_PEER_FULL);
+    }
+    if (!actor_own_fd(c->fd)) {
+        close(c->fd);
+        peers_leave(c->peer);
+        actor_refuse(reason_error(ENOMEM));
+    }
     atomic_fetch_add_explicit(&c->front->connections, 1, memory_order_relaxed);
     if (!actor_own(leave, c)) {
         leave(c);
@@ -1128,6 +1169,7 @@ static void connection_terminate(void *state, const struct reason *why)
         if (m)
             message_free(m);
     }
+    say_closed(c);
 }
 
 const struct actor_class connection_class = {

@@ -37,8 +37,9 @@ extern const struct actor_class connection_class;
 
 /* What init is refused with, beside errno; the listener goes on (http/listener.c). */
 enum { CONNECTION_PEER_FULL = 1 << 16, /* beyond errno's */ CONNECTION_NO_TLS, CONNECTION_NO_DESCRIPTORS };
-/* After CONNECTION_NO_DESCRIPTORS: who was accepted, and found no room. The caller's; -1: nobody. */
-int connection_left_over(void);
+/* After CONNECTION_NO_DESCRIPTORS and CONNECTION_PEER_FULL: who was accepted at this socket, and may not stay. The caller's; -1:
+ * nobody. */
+int connection_left_over(int listening);
 /* Whether this descriptor, just made, is one of those that are left to others; then also how many these are. */
 bool connection_scarce(int fd, uint32_t leave_free, uint32_t *ret_left);
 
@@ -65,5 +66,7 @@ bool connection_flush(struct connection *c, uint64_t deadline);
 enum error connection_wait(struct connection *c, message_match *match, void *arg,
                            struct message **ret_message, uint64_t deadline);
 struct front *connection_front(struct connection *c);
+/* Whether it may go on behind this answer: the server may have begun to drain while the handler waited. */
+bool connection_stays(const struct connection *c);
 
 #endif

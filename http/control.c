@@ -61,15 +61,9 @@ enum error_code control_refuse(struct response *r, enum error_code code, const c
 
 /* ---- what stands before every command ---- */
 
-static const struct json_node *body_member(const struct request *q, const char *name)
-{
-    const struct json_node *root = q->json ? json_root(q->json) : NULL;
-    return root && root->kind == JSON_OBJECT ? json_member(q->json, root, name) : NULL;
-}
-
 static const struct json_node *meta_member(const struct request *q, const char *name)
 {
-    const struct json_node *meta = body_member(q, "meta");
+    const struct json_node *meta = request_member(q, "meta");
     return meta && meta->kind == JSON_OBJECT ? json_member(q->json, meta, name) : NULL;
 }
 
@@ -84,7 +78,7 @@ static struct span text_of(const struct request *q, const struct json_node *node
 
 struct span control_text(const struct request *q, const char *name)
 {
-    return text_of(q, body_member(q, name));
+    return text_of(q, request_member(q, name));
 }
 
 /* What the headers don't say: a client finds its own ids in the answer, whatever it is. */
@@ -116,7 +110,7 @@ static enum error_code refuse_empty(const struct request *q, struct response *r)
         if (text_of(q, meta_member(q, of_meta[i] + strlen("meta."))).size == 0)
             w.fields[w.count++] = of_meta[i];
     for (size_t i = 0; i < sizeof(of_body) / sizeof(*of_body); i++) {
-        const struct json_node *node = body_member(q, of_body[i]);
+        const struct json_node *node = request_member(q, of_body[i]);
         if (node && text_of(q, node).size == 0)
             w.fields[w.count++] = of_body[i];
     }
@@ -182,7 +176,7 @@ static void decide(const struct request *q, struct response *r, const char *only
     struct uuid id;
     if (!take_id(q, r, "job_id", &id))
         return;
-    if (only && !span_equal(text_of(q, body_member(q, "decision")), span_text(only))) {
+    if (only && !span_equal(text_of(q, request_member(q, "decision")), span_text(only))) {
         (void)control_refuse(r, ERROR_REQ_400_INVALID_SCHEMA, "decision", "must be what the path says");
         return;
     }
@@ -328,7 +322,7 @@ static void name_actor(const struct request *q, struct bulk *bulk)
 /* The client's key within this operation, as the ledger can hold it, however long it is. */
 static void name_key(const struct request *q, struct bulk *bulk)
 {
-    struct span text = text_of(q, body_member(q, "idempotency_key"));
+    struct span text = text_of(q, request_member(q, "idempotency_key"));
     struct hash_key key;
     unsigned long long words[2];
     memcpy(&key, store_here()->secret, sizeof(key));
@@ -400,7 +394,7 @@ static void serve_bulk(const struct request *q, struct response *r)
     struct uuid batch;
     size_t size = 0;
     struct bulk *bulk = actor_alloc(sizeof(*bulk));
-    bulk->ids = body_member(q, "event_ids");
+    bulk->ids = request_member(q, "event_ids");
     if (!bulk->ids || bulk->ids->kind != JSON_ARRAY || bulk->ids->count < 1 ||
         bulk->ids->count > DLQ_ITEMS_MAX) {
         (void)control_refuse(r, ERROR_REQ_400_INVALID_SCHEMA, "event_ids", "must have 1 to 100 elements");

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* memmem */
 #include "http/events.h"
 
 #include <stdatomic.h>
@@ -6,6 +5,7 @@
 #include <string.h>
 
 #include "http/front.h"
+#include "http/media.h"
 #include "http/paging.h"
 #include "http/parameter.h"
 #include "http/timestamp.h"
@@ -90,24 +90,27 @@ struct list {
     struct json *json;
     const struct wanted *wanted;
     uint64_t left;
-    uint64_t next; /* the last one looked at */
+    uint64_t next;  /* the last one looked at */
+    uint64_t place; /* the last one written, or passed over */
     uint64_t missed;
 };
 
 static bool list_look(void *context, const struct telemetry_record *record)
 {
     struct list *l = context;
-    l->missed += record->sequence - l->next - 1;
     l->next = record->sequence;
     return !wants(l->wanted, record->event) || --l->left > 0;
 }
 
-/* Up to where the first look ended; what has come since is the next one's. */
+/* Up to where the first look ended; what has come since is the next one's. What is written over while a slow client takes what
+ * stands before it is missed, as well as what was before anybody looked. */
 static bool list_add(void *context, const struct telemetry_record *record)
 {
     struct list *l = context;
     if (record->sequence > l->next)
         return false;
+    l->missed += record->sequence - l->place - 1;
+    l->place = record->sequence;
     if (wants(l->wanted, record->event))
         record_write(record, l->json);
     return true;
@@ -122,9 +125,9 @@ static void serve_list(const struct request *q, struct response *r, const struct
     if (!place_read(q, r, &l.next, &given) ||
         !parameter_number(q, r, "limit", EVENTS_DEFAULT, EVENTS_MAX, &l.left))
         return;
-    uint64_t after = l.next;
     const struct telemetry *telemetry = runtime_telemetry(runtime_self());
-    telemetry_recent(telemetry, after, list_look, &l);
+    l.place = l.next;
+    telemetry_recent(telemetry, l.place, list_look, &l);
     size_t size = sequence_write(l.next, next);
     if (l.left == 0)
         paging_link(q, r, "since", span_of(next, size));
@@ -133,9 +136,9 @@ static void serve_list(const struct request *q, struct response *r, const struct
     json_object_begin(&json);
     json_key(&json, "events");
     json_array_begin(&json);
-    telemetry_recent(telemetry, after, list_add, &l);
+    telemetry_recent(telemetry, l.place, list_add, &l);
     json_array_end(&json);
-    JSON_MEMBER(&json, "missed", uint, l.missed);
+    JSON_MEMBER(&json, "missed", uint, l.missed + l.next - l.place);
     JSON_MEMBER(&json, "next", string_n, next, size);
     json_object_end(&json);
     json_sink_text(&r->sink, "\n");
@@ -241,34 +244,27 @@ static void serve_stream(const struct request *q, struct response *r, const stru
         return;
     }
     if (q->method == METHOD_HEAD) {
-        response_begin(r, 200, RESPONSE_EVENTS);
+        response_stream(r, 200, RESPONSE_EVENTS); /* its head, which knows no length */
     } else {
+        r->keep_alive = false; /* it ends with the connection, and its head says so */
         response_stream(r, 200, RESPONSE_EVENTS);
         if (!given) /* from now on */
             s.place = telemetry_kept(runtime_telemetry(runtime_self()));
         json_sink_text(&r->sink, "retry: 1000\n\n");
         if (response_flush(r))
             stream_run(&s);
-        r->keep_alive = false;
     }
     actor_release(own);
 }
 
 /* ---- which of the two ---- */
 
-/* A media type among those of Accept, whatever its parameters; a browser's EventSource sends no other. */
-static bool accepts_stream(const struct request *q)
-{
-    const struct span accept = q->known[HEADER_ACCEPT];
-    return accept.bytes && memmem(accept.bytes, accept.size, RESPONSE_EVENTS, strlen(RESPONSE_EVENTS));
-}
-
 void events_serve(const struct request *q, struct response *r)
 {
     struct wanted wanted;
     if (!wanted_read(q, r, &wanted))
         return;
-    if (accepts_stream(q))
+    if (media_accepts(q, RESPONSE_EVENTS)) /* a browser's EventSource sends no other */
         serve_stream(q, r, &wanted);
     else
         serve_list(q, r, &wanted);

@@ -9,6 +9,7 @@
 #include "http/api_key_auth.h"
 #include "http/body.h"
 #include "http/client_quota.h"
+#include "http/media.h"
 #include "http/metrics.h"
 #include "http/nearest.h"
 #include "http/operator_token.h"
@@ -445,89 +446,14 @@ static inline bool within(const struct front *front, const struct request *q, st
 
 /* ---- bodies ---- */
 
-/* Takes the piece in front of the next `mark` off the front, without the white space around it. */
-static struct span take_piece(struct span *rest, char mark)
-{
-    const char *at = rest->bytes, *end = at + rest->size;
-    const char *stop = memchr(at, mark, rest->size), *next = stop ? stop + 1 : end;
-    stop = stop ? stop : end;
-    while (at < stop && (*at == ' ' || *at == '\t'))
-        at++;
-    while (stop > at && (stop[-1] == ' ' || stop[-1] == '\t'))
-        stop--;
-    *rest = span_of(next, (size_t)(end - next));
-    return span_of(at, (size_t)(stop - at));
-}
-
-/* The value of the parameter `name` among those at `rest`, without quotes; bytes NULL: it isn't there. */
-static struct span parameter_of(struct span rest, const char *name)
-{
-    size_t length = strlen(name);
-    while (rest.size) {
-        struct span piece = take_piece(&rest, ';');
-        const char *at = piece.bytes;
-        if (piece.size <= length || strncasecmp(at, name, length) != 0 || at[length] != '=')
-            continue;
-        struct span value = span_of(at + length + 1, piece.size - length - 1);
-        at = value.bytes;
-        if (value.size >= 2 && at[0] == '"' && at[value.size - 1] == '"')
-            value = span_of(at + 1, value.size - 2);
-        return value;
-    }
-    return span_of(NULL, 0);
-}
-
-/* JSON is UTF-8, whoever says otherwise. */
-static bool is_json(struct span type)
-{
-    if (span_is(type, "application/json"))
-        return true;
-    if (!type.bytes || !span_is_any_case(take_piece(&type, ';'), "application/json"))
-        return false;
-    struct span charset = parameter_of(type, "charset");
-    return !charset.bytes || span_is_any_case(charset, "utf-8");
-}
-
+/* Nothing is decoded: a body is taken as it is. The field may be there more than once. */
 static bool is_plain(const struct request *q)
 {
-    struct span coding = request_field(q, "Content-Encoding");
-    return !coding.bytes || span_is_any_case(coding, "identity");
-}
-
-/* The best that is said of JSON so far: the more exact range decides. */
-struct accepted {
-    int exact; /* 0: nothing is */
-    bool yes;
-};
-
-static void accept_field(struct span value, struct accepted *a)
-{
-    static const char *const ranges[] = {"*/*", "application/*", "application/problem+json",
-                                         "application/json"};
-    while (value.size) {
-        struct span range = take_piece(&value, ','), type = take_piece(&range, ';');
-        struct span q = parameter_of(range, "q");
-        const char *digits = q.bytes;
-        bool yes = !q.size; /* q=0, to three digits, is no */
-        for (uint32_t i = 0; i < q.size; i++)
-            yes |= digits[i] >= '1' && digits[i] <= '9';
-        for (int i = 0; i < (int)(sizeof(ranges) / sizeof(*ranges)); i++)
-            if (span_is_any_case(type, ranges[i]) && i + 1 >= a->exact)
-                *a = (struct accepted){i + 1, yes};
-    }
-}
-
-/* Whether a client of the job contract can take what it would get: JSON (JOB-343). Accept may be there more than once. */
-static bool accepts_json(const struct request *q)
-{
-    struct span first = q->known[HEADER_ACCEPT];
-    struct accepted a = {0, false};
-    if (!first.size || span_is(first, "*/*") || span_is(first, "application/json"))
-        return true;
     for (uint32_t i = 0; i < q->fields_count; i++)
-        if (span_is_any_case(q->fields[i].name, "accept"))
-            accept_field(q->fields[i].value, &a);
-    return a.yes;
+        if (span_is_any_case(q->fields[i].name, "content-encoding") &&
+            !span_is_any_case(q->fields[i].value, "identity"))
+            return false;
+    return true;
 }
 
 /* A schema's refusal is what the contract calls malformed, or invalid. */
@@ -653,7 +579,7 @@ static bool take_body(struct request *q, struct front_plan *plan, struct respons
                        "Content-Encoding must be identity");
         return false;
     }
-    if (!is_json(q->known[HEADER_CONTENT_TYPE])) {
+    if (!media_is_json(q->known[HEADER_CONTENT_TYPE])) {
         response_header(r, "Accept-Post", "application/json");
         response_error(r, catalogue_code(r->surface, ERROR_KIND_UNSUPPORTED_TYPE),
                        "Content-Type must be application/json, in UTF-8");
@@ -938,7 +864,7 @@ static void serve(struct front *front, struct request *q, struct front_plan *pla
     }
     if (!admit(front, q, r))
         return;
-    if (r->surface == SURFACE_JOBS && !accepts_json(q)) {
+    if (r->surface == SURFACE_JOBS && !media_accepts_json(q)) {
         response_error(r, ERROR_RFA_REQUEST_NOT_ACCEPTABLE, "the answer is application/json");
         return;
     }
@@ -947,6 +873,7 @@ static void serve(struct front *front, struct request *q, struct front_plan *pla
     r->headers_ours = r->headers_length;
     q->route->serve(q, r);
     ASSERT(r->status != 0);
+    response_instead(r);
 }
 
 bool front_serve(struct front *front, struct request *q, struct front_plan *plan, struct response *r)

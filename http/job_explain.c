@@ -29,7 +29,9 @@ struct explained {
     char label[PAUSE_LABEL], who[PAUSE_WHO], why[PAUSE_REASON];
     char kind_room[WORK_KIND_NAME_MAX];
     struct span kind;
-    int64_t active;
+    bool due;        /* CREATED: its time has come */
+    int64_t taken;   /* ASSIGNED or RUNNING, whosever */
+    int64_t counted; /* of its client, towards the client's limit */
     struct jobs_settings settings;
 };
 
@@ -68,17 +70,6 @@ static void keep_pause(struct explained *x)
     x->until_us = x->pause.until_us;
 }
 
-static bool any_worker(const struct jobs_settings *s)
-{
-    char name[sizeof(WORKER_NAME) + 10];
-    for (uint32_t i = 0; i < s->workers * s->concurrency; i++) {
-        snprintf(name, sizeof(name), WORKER_NAME "%" PRIu32, i);
-        if (actor_whereis(name))
-            return true;
-    }
-    return false;
-}
-
 static bool shedding(void)
 {
     return telemetry_gauge_get(TELEMETRY_GAUGE_PRESSURE_LEVEL, WRITER_NAME) >= PRESSURE_SHED;
@@ -88,11 +79,28 @@ static bool shedding(void)
 static enum job_reason why_in_lane(const struct explained *x)
 {
     const struct jobs_settings *s = &x->settings;
-    if (!any_worker(s))
+    if (!worker_any(s))
         return JOB_REASON_NO_WORKERS;
-    if (s->active_queues && s->active_max && x->active >= (int64_t)s->active_max)
+    if (s->active_queues && s->active_max && x->taken >= (int64_t)s->active_max)
         return JOB_REASON_ACTIVE_LIMIT;
     return shedding() ? JOB_REASON_PRESSURE : JOB_REASON_QUEUED;
+}
+
+/* By the same rule as a claim (store/job_lease.c): one that no claim has met yet says nothing of it. */
+static bool is_limited(const struct explained *x)
+{
+    uint32_t most = x->settings.client_running_max;
+    return x->job.lane == LANE_LIMITED || (most && !x->job.pass && x->counted >= (int64_t)most);
+}
+
+static enum error count_taken(struct txn *txn, struct explained *x)
+{
+    int64_t assigned = 0, running = 0;
+    enum error e = job_count(txn, JOB_ASSIGNED, &assigned);
+    if (!e)
+        e = job_count(txn, JOB_RUNNING, &running);
+    x->taken = assigned + running;
+    return e;
 }
 
 static enum error explain_queued(struct txn *txn, struct explained *x)
@@ -113,24 +121,35 @@ static enum error explain_queued(struct txn *txn, struct explained *x)
     e = job_queue_ahead(txn, &x->job, JOB_AHEAD_MAX, &x->ahead);
     x->more = x->ahead == JOB_AHEAD_MAX;
     if (!e)
-        e = job_count_active(txn, &x->active);
+        e = count_taken(txn, x);
+    if (!e)
+        e = job_queue_counted(txn, &x->job.client, &x->counted);
     if (e)
         return e;
-    x->active -= 1; /* itself */
-    x->reason = x->job.lane == LANE_LIMITED   ? JOB_REASON_CLIENT_LIMIT
+    x->reason = is_limited(x)                 ? JOB_REASON_CLIENT_LIMIT
                 : x->job.lane == LANE_OUTSIDE ? JOB_REASON_OUTSIDE
                                               : why_in_lane(x);
     return OK;
 }
 
+/* Between its time and the moment in which its shard has looked it isn't the queue that it waits for. */
+static enum error explain_created(struct txn *txn, struct explained *x)
+{
+    int64_t waiting = 0;
+    x->due = x->job.execution_us <= store_time_us();
+    x->until_us = x->due ? 0 : x->job.execution_us;
+    x->reason = JOB_REASON_SCHEDULED;
+    enum error e = x->due ? job_count(txn, JOB_QUEUED, &waiting) : OK;
+    if (x->due && waiting >= (int64_t)x->settings.queue_max)
+        x->reason = JOB_REASON_QUEUE_FULL;
+    return e;
+}
+
 static enum error explain(struct txn *txn, struct explained *x)
 {
-    bool due = x->job.execution_us <= store_time_us();
     switch ((enum job_state)x->job.state) {
     case JOB_CREATED:
-        x->reason = due ? JOB_REASON_QUEUE_FULL : JOB_REASON_SCHEDULED;
-        x->until_us = due ? 0 : x->job.execution_us;
-        return OK;
+        return explain_created(txn, x);
     case JOB_QUEUED:
         return explain_queued(txn, x);
     case JOB_ASSIGNED:
@@ -212,6 +231,17 @@ static void say_pause(struct sentence *s, const struct explained *x)
         say(s, ": %.*s", (int)x->pause.reason.size, (const char *)x->pause.reason.bytes);
 }
 
+/* A limit may have been lowered since, or taken away, which brings back one after the other. */
+static void say_limit(struct sentence *s, const struct explained *x)
+{
+    uint32_t most = x->settings.client_running_max;
+    say(s, "Its client has %" PRId64 " %s running", x->counted, x->counted == 1 ? "job" : "jobs");
+    if (most && x->counted >= (int64_t)most)
+        say(s, ", and may have %u", most);
+    else
+        say(s, ", and others of its jobs come back before it");
+}
+
 static void say_final(struct sentence *s, const struct explained *x)
 {
     const struct job *job = &x->job;
@@ -246,7 +276,8 @@ static void say_why(struct sentence *s, const struct explained *x)
         say_worker(s, x);
         break;
     case JOB_REASON_SCHEDULED:
-        say_time(s, "It is scheduled for ", x->job.execution_us);
+        say_time(s, x->due ? "It was scheduled for " : "It is scheduled for ", x->job.execution_us);
+        say(s, "%s", x->due ? ", and is about to be queued" : "");
         break;
     case JOB_REASON_QUEUE_FULL:
         say(s,
@@ -262,7 +293,7 @@ static void say_why(struct sentence *s, const struct explained *x)
         say_pause(s, x);
         break;
     case JOB_REASON_CLIENT_LIMIT:
-        say(s, "Its client has %u jobs running, which is as many as it may", set->client_running_max);
+        say_limit(s, x);
         break;
     case JOB_REASON_OUTSIDE:
         say(s,
@@ -278,8 +309,8 @@ static void say_why(struct sentence *s, const struct explained *x)
         say_ahead(s, x);
         break;
     case JOB_REASON_ACTIVE_LIMIT:
-        say(s, "%" PRId64 " jobs are active, and %u may be: claims are held back; ", x->active,
-            set->active_max);
+        say(s, "%" PRId64 " %s being worked on, and %u may be: claims are held back; ", x->taken,
+            x->taken == 1 ? "job is" : "jobs are", set->active_max);
         say_ahead(s, x);
         break;
     case JOB_REASON_PRESSURE:

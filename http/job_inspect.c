@@ -83,7 +83,7 @@ static enum error render_job(struct txn *txn, const struct uuid *id, struct rend
     return rendered_end(out) ? OK : ERR_FULL;
 }
 
-/* Of one value that has been rendered. */
+/* Of one value that has been rendered. There may be a result in it, as a client's program wrote it. */
 static void answer(struct response *r, const struct rendered *some, enum error e)
 {
     struct json json;
@@ -93,7 +93,7 @@ static void answer(struct response *r, const struct rendered *some, enum error e
     }
     response_begin(r, 200, RESPONSE_JSON);
     json_init(&json, &r->sink);
-    rendered_write(some, &json);
+    json_foreign(&json, some->room, some->ends[0]);
 }
 
 static void serve_job(const struct request *q, struct response *r)

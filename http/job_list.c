@@ -178,7 +178,9 @@ static void write_page(const struct request *q, struct response *r, struct listi
     json_array_begin(&json);
     rendered_write(l->some, &json);
     while (l->shown < l->count && !r->failed) {
-        r->failed |= list_in_view(l) != OK; /* a body that is on its way can't say it in another way */
+        enum error e = list_in_view(l);
+        if (e)
+            response_fail(r, e);
         rendered_write(l->some, &json);
     }
     json_array_end(&json);

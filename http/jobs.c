@@ -208,26 +208,6 @@ static void serve_submit(const struct request *q, struct response *r)
 
 /* ---- cancel and retry ---- */
 
-/* Who runs it stops now; otherwise it would learn of it with its next heartbeat. */
-static void stop_worker(const struct uuid *id, struct job_told *told)
-{
-    char worker[JOB_WORKER_MAX + 1];
-    struct job job;
-    struct view *view = view_open(store_here());
-    worker[0] = 0;
-    if (!view)
-        return;
-    if (job_read(&view->txn, id, &job) == OK && job.state == JOB_CANCELED) {
-        memcpy(worker, job.worker.size ? job.worker.bytes : "", job.worker.size);
-        worker[job.worker.size] = 0;
-        told->ran_us =
-            job.started_us && job.finished_us > job.started_us ? job.finished_us - job.started_us : 0;
-    }
-    view_close(view);
-    if (worker[0])
-        worker_stop(worker, id);
-}
-
 static void write_changed(struct response *r, const struct job_changed *changed, bool attempt)
 {
     struct json json;
@@ -253,13 +233,13 @@ static void tell_changed(const struct request *q, const struct uuid *id, const s
                             .to = changed->state,
                             .kind = changed->kind,
                             .attempt = changed->attempt,
+                            .ran_us = changed->ran_us,
                             .link = &link};
     memcpy(link.trace_id, q->trace.trace_id, sizeof(link.trace_id));
     memcpy(link.span_id, q->trace.span_id, sizeof(link.span_id));
     if (!changed->made)
         return;
-    if (changed->from == JOB_ASSIGNED || changed->from == JOB_RUNNING)
-        stop_worker(id, &told);
+    worker_stop(changed->worker, id); /* otherwise it would learn of it with its next heartbeat */
     jobs_tell(&told);
 }
 
@@ -353,8 +333,7 @@ static void note_kind(struct txn *txn, struct eventful *s)
     s->kind_name = name;
 }
 
-/* The next chunk, by a view of its own. False: there is no more, or it can't be read, which a body that is on its way can't say in
- * another way than by ending too soon. */
+/* The next chunk, by a view of its own. False: there is no more, or it can't be read. */
 static bool more_events(struct response *r, struct eventful *s)
 {
     rendered_clear(s->some);
@@ -365,7 +344,8 @@ static bool more_events(struct response *r, struct eventful *s)
         view ? render_events(&view->txn, &s->job, s->kind_name, &s->next, s->last, s->some) : ERR_UNAVAILABLE;
     if (view)
         view_close(view);
-    r->failed |= e != OK;
+    if (e)
+        response_fail(r, e);
     return e == OK;
 }
 

@@ -939,7 +939,7 @@ bool json_same(const struct json_text *a, const struct json_node *x, const struc
 {
     if (x->kind != y->kind || x->count != y->count)
         return false;
-    switch ((enum json_kind)x->kind) {
+    switch (x->kind) {
     case JSON_NUMBER:
         return json_number_compare(a, x, b, y) == 0;
     case JSON_STRING:
@@ -948,9 +948,7 @@ bool json_same(const struct json_text *a, const struct json_node *x, const struc
         return object_same(a, x, b, y);
     case JSON_ARRAY:
         return array_same(a, x, b, y);
-    case JSON_NULL:
-    case JSON_FALSE:
-    case JSON_TRUE:
+    default: /* of the others the kind says all */
         break;
     }
     return true;
@@ -971,7 +969,7 @@ static uint64_t node_hash(const struct json_text *json, const struct hash_key *k
                           const struct json_node *node)
 {
     uint64_t hash = node->kind;
-    switch ((enum json_kind)node->kind) {
+    switch (node->kind) {
     case JSON_NUMBER:
         return number_hash(json, key, node);
     case JSON_STRING:
@@ -984,9 +982,7 @@ static uint64_t node_hash(const struct json_text *json, const struct hash_key *k
         for (const struct json_node *at = json_first(json, node); at; at = json_after(json, node, at))
             hash += hash_mix(string_hash(json, key, at) ^ key->k0, node_hash(json, key, at + 1) ^ key->k1);
         break;
-    case JSON_NULL:
-    case JSON_FALSE:
-    case JSON_TRUE:
+    default: /* of the others the kind says all */
         break;
     }
     return hash_number(key, hash);

@@ -13,7 +13,6 @@
 enum {
     PART_DEPTH_MAX = 8, /* of header and payload */
     RSA_BITS_MIN = 2048,
-    RSA_BITS_MAX = 8 * JWT_SIGNATURE_MAX,
     COORDINATE_MAX = 66,                    /* bytes of P-521 */
     DER_MAX = 2 * (COORDINATE_MAX + 3) + 3, /* SEQUENCE of two INTEGERs, each perhaps with a 0 in front */
 };
@@ -133,15 +132,14 @@ static bool text_of(struct jwt *jwt, const struct json_text *json, const struct 
     return true;
 }
 
-/* No ASCII letter has two forms here, and nothing else does. */
+/* An ASCII letter has two forms, and nothing else does: what isn't a letter in the words below stands before 'A'. */
 static bool same_word(struct span text, const char *word)
 {
     const char *at = text.bytes;
     if (text.size != strlen(word))
         return false;
     for (uint32_t i = 0; i < text.size; i++)
-        if (at[i] != word[i] &&
-            !((at[i] ^ word[i]) == 0x20 && (word[i] | 0x20) >= 'a' && (word[i] | 0x20) <= 'z'))
+        if (at[i] != word[i] && !((at[i] ^ word[i]) == 0x20 && word[i] >= 'A'))
             return false;
     return true;
 }
@@ -325,7 +323,7 @@ static const char *check_times(const struct jwt *jwt, const struct jwt_policy *p
         return "nbf is in the future";
     if (jwt->exp <= jwt->iat)
         return "exp is not after iat";
-    if (jwt->exp - jwt->iat > most || (now_s > jwt->iat && now_s - jwt->iat > most))
+    if (jwt->exp - jwt->iat > most) /* nor is it older than that: exp lies ahead */
         return agent ? "lives longer than an agent's token may" : "lives longer than a token may";
     return NULL;
 }
@@ -463,7 +461,7 @@ static bool pkey_sound(EVP_PKEY *pkey)
 
 static EVP_PKEY *rsa_of(const struct json_text *json, const struct json_node *jwk)
 {
-    uint8_t n[JWT_SIGNATURE_MAX], e[8];
+    uint8_t n[JWT_SIGNATURE_MAX], e[8]; /* no modulus is longer than a signature may be */
     uint32_t n_size, e_size;
     EVP_PKEY *pkey = NULL;
     if (!jwk_bytes(json, jwk, "n", n, sizeof(n), &n_size) ||
@@ -473,8 +471,7 @@ static EVP_PKEY *rsa_of(const struct json_text *json, const struct json_node *jw
            *exponent = crypto.BN_bin2bn(e, (int)e_size, NULL);
     OSSL_PARAM_BLD *build = crypto.OSSL_PARAM_BLD_new();
     if (modulus && exponent && build && crypto.BN_num_bits(modulus) >= RSA_BITS_MIN &&
-        crypto.BN_num_bits(modulus) <= RSA_BITS_MAX && crypto.BN_is_odd(modulus) &&
-        crypto.BN_is_odd(exponent) && crypto.BN_num_bits(exponent) >= 2 &&
+        crypto.BN_is_odd(modulus) && crypto.BN_is_odd(exponent) && crypto.BN_num_bits(exponent) >= 2 &&
         crypto.OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_N, modulus) == 1 &&
         crypto.OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_E, exponent) == 1)
         pkey = pkey_from("RSA", build, EVP_PKEY_PUBLIC_KEY);

@@ -18,6 +18,9 @@ enum {
     ACCEPTS_AT_END = 4096, /* a backlog */
     START_MS = 5000,
     TURNED_MAX = 32,
+    TURNED_BYTES =
+        1
+        << 20, /* of each, as much as a request may have: then it is closed, whatever becomes of its answer */
     SPARES_MAX = 8,
 };
 
@@ -26,6 +29,7 @@ enum {
 struct turned {
     int fd;
     uint64_t own, watch;
+    uint64_t heard; /* bytes */
 };
 
 struct listener {
@@ -128,6 +132,16 @@ static void say_full(const struct listener *l, int fd)
     (void)!send(fd, text, front_turn_away(l->args.front, key, text), MSG_NOSIGNAL);
 }
 
+/* Over TLS it would take a handshake to say so. */
+static void see_off(struct listener *l, int fd)
+{
+    if (!l->args.tls)
+        say_full(l, fd);
+    shutdown(fd, SHUT_WR);
+    turned_keep(l, fd);
+    take_spares(l);
+}
+
 /* No room. Accepts one, unless it was, and tells it to come back; the connection that has been idle for longest makes room for the
  * next. False: there is nobody, or no way to say so. */
 static bool turn_away(struct listener *l, int fd, const char *reason)
@@ -145,26 +159,24 @@ static bool turn_away(struct listener *l, int fd, const char *reason)
     }
     connection_shed();
     observe_crowded(l, reason);
-    if (!l->args.tls)
-        say_full(l, fd);
-    shutdown(fd, SHUT_WR);
-    turned_keep(l, fd);
-    take_spares(l);
+    see_off(l, fd);
     return true;
 }
 
-/* What it has to say is taken in; when it has closed, so do we. */
+/* What it has to say is taken in, up to a bound; when it has closed, so do we. */
 static void hear_turned(struct listener *l, uint64_t watch)
 {
     char dropped[4096];
     ssize_t n;
     for (uint32_t i = 0; i < l->turned_count; i++) {
-        if (l->turned[i].watch != watch)
+        struct turned *t = &l->turned[i];
+        if (t->watch != watch)
             continue;
-        do
-            n = read(l->turned[i].fd, dropped, sizeof(dropped));
-        while (n > 0 || (n < 0 && errno == EINTR));
-        if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
+        do {
+            n = read(t->fd, dropped, sizeof(dropped));
+            t->heard += n > 0 ? (uint64_t)n : 0;
+        } while ((n > 0 && t->heard <= TURNED_BYTES) || (n < 0 && errno == EINTR));
+        if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
             turned_drop(l, i);
             take_spares(l);
         }
@@ -201,12 +213,15 @@ static bool accept_one(struct listener *l)
     case ERR_INIT: {
         int32_t code = child.why.code;
         reason_drop(&child.why);
+        int fd = connection_left_over(l->args.listening);
         if (code == CONNECTION_PEER_FULL || code == CONNECTION_NO_TLS) {
             observe(l, "turned_away");
+            if (fd >= 0)
+                see_off(l, fd);
             return true;
         }
         if (code == CONNECTION_NO_DESCRIPTORS || code == EMFILE || code == ENFILE)
-            return turn_away(l, connection_left_over(), "descriptors");
+            return turn_away(l, fd, "descriptors");
         return turn_away(l, -1, "memory");
     }
     default:

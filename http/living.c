@@ -263,7 +263,7 @@ void living_write_json(const struct living_rows *rows, struct json *json, size_t
     json_key(json, "declared");
     json_array_begin(json);
     for (size_t i = 0; i < rows->count; i++)
-        json_raw(json, rows->rows[i].declared, strlen(rows->rows[i].declared));
+        rows->declare(json, rows->rows[i].declared);
     json_array_end(json);
     json_key(json, "missing");
     json_array_begin(json);

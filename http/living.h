@@ -28,13 +28,14 @@ struct living_row {
     const char *name; /* "rooms"; with "instance:<instance_id>" standing for all of that form */
     const char *owner;
     bool per_key;         /* started by its parent as keys come up, not at boot */
-    const char *declared; /* all columns, as a JSON object */
+    const void *declared; /* for living_rows.declare */
 };
 
 struct living_rows {
     const char *contract;
     const struct living_row *rows; /* in start order, the root first */
     size_t count;
+    void (*declare)(struct json *json, const void *declared); /* all columns of one, as a JSON object */
 };
 
 /* The row that declares this name, or NULL. */

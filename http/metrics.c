@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* memmem */
 #include "http/metrics.h"
 
 #include <stddef.h>
@@ -11,6 +10,7 @@
 #include "http/exposition.h"
 #include "http/front.h"
 #include "http/job_metrics.h"
+#include "http/media.h"
 #include "http/process.h"
 #include "http/store_figures.h"
 #include "http/tls.h"
@@ -483,16 +483,9 @@ static void write_routing(const struct exposition *t)
     exposition_sample(t, "routing_decision_count", "version", "v1", metrics_version_requests());
 }
 
-static bool wants_openmetrics(const struct request *q)
-{
-    const struct span accept = q->known[HEADER_ACCEPT];
-    const char *type = "application/openmetrics-text";
-    return accept.bytes && memmem(accept.bytes, accept.size, type, strlen(type));
-}
-
 void metrics_serve(const struct request *q, struct response *r)
 {
-    struct exposition t = {.sink = &r->sink, .open = wants_openmetrics(q)};
+    struct exposition t = {.sink = &r->sink, .open = media_accepts(q, "application/openmetrics-text")};
     note_routes();
     note_mailboxes();
     response_begin(r, 200, t.open ? METRICS_OPENMETRICS : METRICS_PROMETHEUS);

@@ -124,7 +124,7 @@ static void add_query(struct json_sink *sink, struct span query, const char *nam
 {
     struct span sent, value;
     while (query.size && url_query_next(&query, &sent, &value)) {
-        if (span_equal(sent, span_text(name)))
+        if (request_query_is(sent, name))
             continue;
         add_text(sink, sent.bytes, sent.size);
         json_sink_text(sink, "=");

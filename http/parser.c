@@ -488,7 +488,8 @@ static llhttp_errno_t execute_unknown(llhttp_t *llhttp, const char *bytes, size_
         return HPE_INVALID_METHOD;
     llhttp_init(llhttp, HTTP_REQUEST, &settings);
     llhttp_errno_t e = llhttp_execute(llhttp, "GET", 3);
-    return e == HPE_OK ? llhttp_execute(llhttp, bytes + length, size - length) : e;
+    ASSERT(e == HPE_OK);
+    return llhttp_execute(llhttp, bytes + length, size - length);
 }
 
 /* Where llhttp and the lines above must have understood the same. */
@@ -580,11 +581,11 @@ static size_t end_of_head(struct parser *p, const char *bytes, size_t size)
     return 0;
 }
 
-/* A line end that is none among the bytes from `at` on; of the last byte nobody knows yet. */
-static bool loose_end(const char *bytes, const char *at, const char *end)
+/* A line end that is none among the bytes from `at` on, the first of all of which is none; of the last byte nobody knows yet. */
+static bool loose_end(const char *at, const char *end)
 {
     for (; at < end; at++) {
-        if (*at == '\n' && (at == bytes || at[-1] != '\r'))
+        if (*at == '\n' && at[-1] != '\r')
             return true;
         if (*at == '\r' && at + 1 < end && at[1] != '\n')
             return true;
@@ -602,7 +603,7 @@ static enum parsed hopeless(struct parser *p, const char *bytes, size_t size, si
         return refuse(p, 414, "the request line is longer than 8192 bytes");
     if (!(kinds[(unsigned char)bytes[0]] & TOKEN))
         return refuse(p, 400, "the request line has no method");
-    if (loose_end(bytes, bytes + (from ? from - 1 : 0), bytes + size))
+    if (loose_end(bytes + (from ? from - 1 : 0), bytes + size))
         return refuse(p, 400, "a line must end in CR LF and hold neither before");
     if (size > PARSER_HEAD_MAX)
         return refuse(p, 431, "the head is longer than 32768 bytes");

@@ -6,8 +6,7 @@
 #include "http/commit.h"
 #include "http/front.h"
 #include "http/json_text.h"
-#include "http/paging.h"
-#include "http/parameter.h"
+#include "http/sheet.h"
 #include "http/timestamp.h"
 #include "store/job_pause.h"
 #include "store/store.h"
@@ -15,23 +14,10 @@
 #include "store/view.h"
 
 enum {
-    PAGE_BYTES = 60000, /* of pauses: one of the largest always fits */
-    PAUSES_LIST = 11,   /* the number of this list in its tokens */
+    PAUSES_LIST = 11, /* the number of this list in its tokens */
 };
 
 /* ---- what was asked for ---- */
-
-static struct span member(const struct request *q, const char *name)
-{
-    const struct json_node *root = q->json ? json_root(q->json) : NULL;
-    const struct json_node *node =
-        root && root->kind == JSON_OBJECT ? json_member(q->json, root, name) : NULL;
-    struct span text = {NULL, 0};
-    if (!node || node->kind != JSON_STRING ||
-        !json_string_of(q->json, node, actor_alloc(node->length), node->length, &text))
-        return span_of(NULL, 0);
-    return text;
-}
 
 struct what {
     uint8_t scope;
@@ -52,7 +38,8 @@ static bool take_kind(struct span name, struct uuid *ret_work)
 /* NULL, or what is wrong with it. */
 static const char *take_what(const struct request *q, struct what *w)
 {
-    struct span scope = member(q, "scope"), kind = member(q, "kind"), client = member(q, "client");
+    struct span scope = request_text(q, "scope"), kind = request_text(q, "kind"),
+                client = request_text(q, "client");
     *w = (struct what){.scope = PAUSE_SCOPE_COUNT};
     for (w->scope = 0; w->scope < (uint8_t)PAUSE_SCOPE_COUNT; w->scope++)
         if (span_equal(scope, span_text(pause_scope_name(w->scope))))
@@ -85,16 +72,8 @@ static void refuse(struct response *r, enum error e)
     case ERR_LIMIT:
         response_error(r, ERROR_OPS_409_CONFLICT, "there are as many pauses as may be");
         break;
-    case ERR_NO_SPACE:
-        response_error(r, ERROR_OPS_507_NO_SPACE, "the store is full");
-        break;
-    case ERR_NOPROC:
-    case ERR_TIMEOUT:
-    case ERR_UNAVAILABLE:
-        response_error(r, ERROR_OPS_503_UNAVAILABLE, "the store doesn't answer");
-        break;
     default:
-        response_error(r, ERROR_OPS_503_STORE, "the store: %s", error_name(e));
+        response_error(r, catalogue_code(r->surface, catalogue_failure(e)), "the store: %s", error_name(e));
     }
 }
 
@@ -112,7 +91,7 @@ static void note(const struct request *q, const char *verb, const struct what *w
              (int)w->label.size, w->label.size ? (const char *)w->label.bytes : "");
     (void)audits_note(q, &(struct audits_entry){.verb = verb,
                                                 .target = target,
-                                                .reason = member(q, "reason"),
+                                                .reason = request_text(q, "reason"),
                                                 .outcome = e ? "refused" : "done"});
 }
 
@@ -163,7 +142,7 @@ static void serve_pause(const struct request *q, struct response *r)
     struct what w;
     struct json json;
     uint64_t since_us = 0, until_us = 0;
-    struct span until = member(q, "until"), reason = member(q, "reason");
+    struct span until = request_text(q, "until"), reason = request_text(q, "reason");
     const char *why = take_what(q, &w);
     if (!why && until.bytes && !timestamp_parse(until, &until_us))
         why = "until must be a time in UTC, such as 2026-11-18T13:00:00Z";
@@ -238,7 +217,7 @@ static void serve_run(const struct request *q, struct response *r)
     enum error e = submit(q, &job_run_class, &c, NULL, 0);
     (void)audits_note(q, &(struct audits_entry){.verb = "job.run",
                                                 .target = id,
-                                                .reason = member(q, "reason"),
+                                                .reason = request_text(q, "reason"),
                                                 .outcome = e ? "refused" : "done"});
     if (e) {
         refuse(r, e);
@@ -254,64 +233,41 @@ static void serve_run(const struct request *q, struct response *r)
 
 /* ---- the list ---- */
 
-struct page {
-    char *bytes; /* "{...},{...}" */
-    size_t size, count;
-    struct key last;
-    bool more;
-};
-
-/* False: there is no room for it on this page. */
-static bool page_add(struct page *p, const struct pause *row, int64_t aside)
-{
-    struct json_sink sink;
-    struct json json;
-    size_t comma = p->count > 0;
-    if (p->size + comma >= PAGE_BYTES)
-        return false;
-    json_sink_init(&sink, p->bytes + p->size + comma, PAGE_BYTES - p->size - comma, NULL, NULL);
-    json_init(&json, &sink);
-    json_object_begin(&json);
-    write_what(&json, row->scope, row->label);
-    JSON_MEMBER(&json, "state", string, row->ending ? "resuming" : "paused");
-    write_time(&json, "since", row->since_us);
-    write_time(&json, "until", row->until_us);
-    JSON_MEMBER(&json, "set_aside", int, aside);
-    write_text(&json, "by", row->who);
-    write_text(&json, "reason", row->reason);
-    json_object_end(&json);
-    if (json_end(&json) != JSON_OK)
-        return false;
-    if (comma)
-        p->bytes[p->size] = ',';
-    p->size += comma + sink.length;
-    p->count++;
-    p->last = pause_key(row->scope, &row->name);
-    return true;
-}
-
-/* Behind `from`, which may be nothing. */
-static enum error page_read(const struct key *from, size_t limit, struct page *ret)
+static enum error write_row(struct sheet *s, struct scan *scan)
 {
     struct pause row;
-    struct key first = *from;
+    int64_t aside = 0;
+    enum error e = scan_read(scan, &row);
+    struct json *json = e ? NULL : sheet_row(s);
+    if (!json)
+        return e;
+    e = pause_aside(scan->txn, &row, &aside);
+    json_object_begin(json);
+    write_what(json, row.scope, row.label);
+    JSON_MEMBER(json, "state", string, row.ending ? "resuming" : "paused");
+    write_time(json, "since", row.since_us);
+    write_time(json, "until", row.until_us);
+    JSON_MEMBER(json, "set_aside", int, aside);
+    write_text(json, "by", row.who);
+    write_text(json, "reason", row.reason);
+    json_object_end(json);
+    sheet_keep(s, scan->key);
+    return e;
+}
+
+static enum error read_rows(struct sheet *s)
+{
+    struct key first = s->from;
     if (first.size == 0)
         key_add_u8(&first, 0); /* before any scope's */
-    struct view *view = store_here() ? view_open(store_here()) : NULL;
+    struct view *view = view_open(store_here());
     enum error e = OK;
     if (!view)
         return ERR_UNAVAILABLE;
     struct scan scan = txn_scan(&view->txn, TABLE_PAUSES, key_span(&first), 0, SCAN_UP);
-    while (!e && !ret->more && scan_next(&scan)) {
-        int64_t aside = 0;
-        if (span_equal(scan.key, key_span(from)))
-            continue;
-        e = scan_read(&scan, &row);
-        if (!e)
-            e = pause_aside(&view->txn, &row, &aside);
-        if (!e)
-            ret->more = ret->count == limit || !page_add(ret, &row, aside);
-    }
+    while (!e && !s->more && scan_next(&scan))
+        if (!sheet_passed(s, scan.key))
+            e = write_row(s, &scan);
     enum error end = scan_end(&scan);
     view_close(view);
     return e ? e : end;
@@ -319,40 +275,15 @@ static enum error page_read(const struct key *from, size_t limit, struct page *r
 
 static void serve_list(const struct request *q, struct response *r)
 {
-    struct page page = {.size = 0};
-    struct key from = {.size = 0};
-    char after[TOKEN_TEXT_MAX];
-    struct paging_next next;
-    struct json json;
-    uint64_t limit;
-    if (!parameter_text(q, r, "after", after, sizeof(after)) ||
-        !parameter_number(q, r, "limit", PAUSES_LIST_USUAL, PAUSES_LIST_MAX, &limit))
+    static const struct sheet_list list = {.name = "pauses", .number = PAUSES_LIST};
+    struct sheet sheet;
+    if (!sheet_take(q, r, &list, &sheet))
         return;
-    if (after[0] &&
-        (!store_here() || token_open(store_here(), PAUSES_LIST, 0, after, strlen(after), &from) != OK)) {
-        response_error(r, ERROR_OPS_400_INVALID,
-                       "after is no token of this list; it must be the next of an earlier answer");
-        return;
-    }
-    page.bytes = actor_alloc(PAGE_BYTES);
-    enum error e = page_read(&from, limit, &page);
-    if (e) {
+    enum error e = read_rows(&sheet);
+    if (e)
         refuse(r, e);
-        return;
-    }
-    if (!page.more)
-        page.last.size = 0;
-    paging_go_on(q, r, "after", PAUSES_LIST, 0, &page.last, &next);
-    response_begin(r, 200, RESPONSE_JSON);
-    json_init(&json, &r->sink);
-    json_object_begin(&json);
-    json_key(&json, "pauses");
-    json_array_begin(&json);
-    if (page.size)
-        json_raw(&json, page.bytes, page.size);
-    json_array_end(&json);
-    paging_write_next(&json, "next", &next);
-    json_object_end(&json);
+    else
+        sheet_answer(q, r, &list, &sheet);
 }
 
 /* ---- the table ---- */

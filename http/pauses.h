@@ -12,9 +12,7 @@
 
 #include "http/route.h"
 
-#define PAUSES_BODY_MAX   8192u
-#define PAUSES_LIST_MAX   100u /* of one page */
-#define PAUSES_LIST_USUAL 20u
+#define PAUSES_BODY_MAX 8192u
 
 extern const struct route pause_routes[]; /* the operator's */
 extern const size_t pause_routes_count;

@@ -4,31 +4,17 @@
 #include "http/commit.h"
 #include "http/front.h"
 #include "http/json_text.h"
-#include "http/paging.h"
-#include "http/parameter.h"
+#include "http/sheet.h"
 #include "store/principal.h"
 #include "store/token.h"
 #include "store/view.h"
 
 enum {
-    PAGE_BYTES = 60000,  /* of principals: one of the largest always fits */
     PRINCIPALS_LIST = 4, /* the number of this list in its tokens */
     ORDER_MS = 10000     /* the keyring's actor waits for the store, too */
 };
 
 /* ---- what was asked for ---- */
-
-static struct span member(const struct request *q, const char *name)
-{
-    const struct json_node *root = q->json ? json_root(q->json) : NULL;
-    const struct json_node *node =
-        root && root->kind == JSON_OBJECT ? json_member(q->json, root, name) : NULL;
-    struct span text = {NULL, 0};
-    if (!node || node->kind != JSON_STRING ||
-        !json_string_of(q->json, node, actor_alloc(node->length), node->length, &text))
-        return span_of(NULL, 0);
-    return text;
-}
 
 static bool is_name(struct span name, uint32_t most)
 {
@@ -67,11 +53,11 @@ STATIC_ASSERT(IDENTITY_PROJECTS_MAX *(IDENTITY_SUBJECT_MAX + 1) - 1 == PRINCIPAL
 
 static const char *take_new(const struct request *q, struct principal_put *c)
 {
-    c->name = member(q, "name");
-    c->role = member(q, "role");
+    c->name = request_text(q, "name");
+    c->role = request_text(q, "role");
     c->projects = take_projects(q);
-    c->agent_template = member(q, "agent_template");
-    c->tier = member(q, "tier");
+    c->agent_template = request_text(q, "agent_template");
+    c->tier = request_text(q, "tier");
     bool agent = role_of(c->role) == ROLE_AGENT;
     if (!is_name(c->name, PRINCIPAL_NAME_MAX))
         return "name must have 1 to 112 letters, digits, and . _ : @ -";
@@ -90,7 +76,7 @@ static const char *take_new(const struct request *q, struct principal_put *c)
 
 static struct keyring_order order_of(const struct request *q)
 {
-    struct span who = q->identity.subject, reason = member(q, "reason");
+    struct span who = q->identity.subject, reason = request_text(q, "reason");
     return (struct keyring_order){.who = who.size && who.size <= AUDIT_WHO_MAX ? who : span_text("operator"),
                                   .reason = reason.size <= 512 ? reason : span_of(NULL, 0),
                                   .request_id = span_of(q->trace.request_id, q->trace.request_id_length)};
@@ -118,16 +104,9 @@ static void refuse(struct response *r, enum error e)
     case ERR_LIMIT:
         response_error(r, ERROR_OPS_409_CONFLICT, "there are as many principals as may be");
         break;
-    case ERR_NO_SPACE:
-        response_error(r, ERROR_OPS_507_NO_SPACE, "the store is full");
-        break;
-    case ERR_NOPROC:
-    case ERR_TIMEOUT:
-    case ERR_UNAVAILABLE:
-        response_error(r, ERROR_OPS_503_UNAVAILABLE, "the store or the keyring doesn't answer");
-        break;
     default:
-        response_error(r, ERROR_OPS_503_STORE, "the store: %s", error_name(e));
+        response_error(r, catalogue_code(r->surface, catalogue_failure(e)), "the store or the keyring: %s",
+                       error_name(e));
     }
 }
 
@@ -294,53 +273,33 @@ static void serve_revoke(const struct request *q, struct response *r)
 
 /* ---- the list ---- */
 
-struct page {
-    char *bytes; /* "{...},{...}" */
-    size_t size, count;
-    struct key last;
-    bool more;
-};
-
-static bool page_add(struct page *p, const struct principal *row)
+static void write_row(struct sheet *s, const struct principal *row, struct span key)
 {
-    struct json_sink sink;
-    struct json json;
-    size_t comma = p->count > 0;
-    if (p->size + comma >= PAGE_BYTES)
-        return false;
-    json_sink_init(&sink, p->bytes + p->size + comma, PAGE_BYTES - p->size - comma, NULL, NULL);
-    json_init(&json, &sink);
-    json_object_begin(&json);
-    write_members(&json, row);
-    write_time(&json, "created_at", row->created_us);
-    write_text(&json, "created_by", row->created_by);
-    write_time(&json, "secret_from", row->rotated_us);
-    json_object_end(&json);
-    if (json_end(&json) != JSON_OK)
-        return false;
-    if (comma)
-        p->bytes[p->size] = ',';
-    p->size += comma + sink.length;
-    p->count++;
-    p->last.size = 0;
-    key_add(&p->last, row->name.bytes, row->name.size);
-    return true;
+    struct json *json = sheet_row(s);
+    if (!json)
+        return;
+    json_object_begin(json);
+    write_members(json, row);
+    write_time(json, "created_at", row->created_us);
+    write_text(json, "created_by", row->created_by);
+    write_time(json, "secret_from", row->rotated_us);
+    json_object_end(json);
+    sheet_keep(s, key);
 }
 
-/* Behind `from`, which may be nothing. */
-static enum error page_read(const struct key *from, size_t limit, struct page *ret)
+static enum error read_rows(struct sheet *s)
 {
     struct principal row;
-    struct key first = *from;
+    struct key first = s->from;
     if (first.size == 0)
         key_add_u8(&first, 0); /* before any name */
-    struct view *view = store_here() ? view_open(store_here()) : NULL;
+    struct view *view = view_open(store_here());
     if (!view)
         return ERR_UNAVAILABLE;
     struct scan scan = txn_scan(&view->txn, TABLE_PRINCIPALS, key_span(&first), 0, SCAN_UP);
-    while (!ret->more && scan_next(&scan) && scan_read(&scan, &row) == OK)
-        if (!span_equal(scan.key, key_span(from)))
-            ret->more = ret->count == limit || !page_add(ret, &row);
+    while (!s->more && scan_next(&scan) && scan_read(&scan, &row) == OK)
+        if (!sheet_passed(s, scan.key))
+            write_row(s, &row, scan.key);
     enum error e = scan_end(&scan);
     view_close(view);
     return e;
@@ -348,40 +307,15 @@ static enum error page_read(const struct key *from, size_t limit, struct page *r
 
 static void serve_list(const struct request *q, struct response *r)
 {
-    struct page page = {.size = 0};
-    struct key from = {.size = 0};
-    char after[TOKEN_TEXT_MAX];
-    struct paging_next next;
-    struct json json;
-    uint64_t limit;
-    if (!parameter_text(q, r, "after", after, sizeof(after)) ||
-        !parameter_number(q, r, "limit", PRINCIPALS_LIST_USUAL, PRINCIPALS_LIST_MAX, &limit))
+    static const struct sheet_list list = {.name = "principals", .number = PRINCIPALS_LIST};
+    struct sheet sheet;
+    if (!sheet_take(q, r, &list, &sheet))
         return;
-    if (after[0] &&
-        (!store_here() || token_open(store_here(), PRINCIPALS_LIST, 0, after, strlen(after), &from) != OK)) {
-        response_error(r, ERROR_OPS_400_INVALID,
-                       "after is no token of this list; it must be the next of an earlier answer");
-        return;
-    }
-    page.bytes = actor_alloc(PAGE_BYTES);
-    enum error e = page_read(&from, limit, &page);
-    if (e) {
+    enum error e = read_rows(&sheet);
+    if (e)
         refuse(r, e);
-        return;
-    }
-    if (!page.more)
-        page.last.size = 0;
-    paging_go_on(q, r, "after", PRINCIPALS_LIST, 0, &page.last, &next);
-    response_begin(r, 200, RESPONSE_JSON);
-    json_init(&json, &r->sink);
-    json_object_begin(&json);
-    json_key(&json, "principals");
-    json_array_begin(&json);
-    if (page.size)
-        json_raw(&json, page.bytes, page.size);
-    json_array_end(&json);
-    paging_write_next(&json, "next", &next);
-    json_object_end(&json);
+    else
+        sheet_answer(q, r, &list, &sheet);
 }
 
 /* ---- the table ---- */

@@ -17,9 +17,7 @@
 
 #include "http/route.h"
 
-#define PRINCIPALS_BODY_MAX   16384u
-#define PRINCIPALS_LIST_MAX   100u /* of one page */
-#define PRINCIPALS_LIST_USUAL 20u
+#define PRINCIPALS_BODY_MAX 16384u
 
 extern const struct route principal_routes[]; /* the operator's */
 extern const size_t principal_routes_count;

@@ -2,6 +2,8 @@
 
 #include "actors/adapters.h"
 #include "actors/bus.h"
+#include "actors/worker.h"
+#include "http/catalogue.h"
 #include "http/timestamp.h"
 #include "runtime/runtime.h"
 #include "runtime/telemetry.h"
@@ -94,6 +96,12 @@ static enum probe_level adapters(void)
                                                                                                  : PROBE_DOWN;
 }
 
+static enum probe_level workers(void)
+{
+    const struct jobs_settings settings = jobs_settings();
+    return settings.outside || worker_any(&settings) ? PROBE_OK : PROBE_DOWN;
+}
+
 bool probe_started(const struct front *front)
 {
     static _Atomic bool started; /* of the process, and once true for ever */
@@ -114,6 +122,7 @@ static void look_at_tree(const struct front *front, enum probe_level *checks)
     checks[PROBE_CHECK_ACTORS] = living_missing(front->rows) ? PROBE_DOWN : PROBE_OK;
     checks[PROBE_CHECK_ADAPTERS] = adapters();
     checks[PROBE_CHECK_START] = probe_started(front) ? PROBE_OK : PROBE_DOWN;
+    checks[PROBE_CHECK_WORKERS] = workers();
     checks[PROBE_CHECK_DRAIN] = atomic_load(&front->draining) ? PROBE_DOWN : PROBE_OK;
 }
 
@@ -128,7 +137,7 @@ void probe_look(const struct front *front, struct probe_state *ret_state)
     checks[PROBE_CHECK_EVENT_BUS] = event_bus(store);
     if (front->opening) { /* the tree isn't there yet either, and nothing ends */
         checks[PROBE_CHECK_ACTORS] = checks[PROBE_CHECK_ADAPTERS] = checks[PROBE_CHECK_START] = PROBE_DOWN;
-        checks[PROBE_CHECK_DRAIN] = PROBE_OK;
+        checks[PROBE_CHECK_WORKERS] = checks[PROBE_CHECK_DRAIN] = PROBE_OK;
     } else {
         look_at_tree(front, checks);
     }
@@ -208,6 +217,10 @@ static void serve_ready(const struct request *q, struct response *r)
     for (size_t i = 0; i < PROBE_CHECK_COUNT; i++)
         if (all || checks[i].contract)
             JSON_MEMBER(&json, checks[i].name, string, probe_level_name(state.checks[i]));
+    if (state.checks[PROBE_CHECK_WORKERS] == PROBE_DOWN) {
+        json_key(&json, catalogue_row(ERROR_RFA_EXEC_WORKER_UNAVAILABLE)->code);
+        json_string(&json, probe_level_name(PROBE_DOWN));
+    }
     json_object_end(&json);
     end(r, &json);
 }

@@ -9,7 +9,8 @@
  * A check is ok, degraded (still 200) or down (503). The three that the contract names are what stands for those
  * dependencies here (AMB-75): `database` the store, `redis` what authentication and limits keep in it (revoked and seen
  * tokens, rate windows: they need the writer), `event_bus` the bus and the outbox. `?verbose` adds our own, on the
- * operator's listener only: names of parts are nobody else's business (CTL-538).
+ * operator's listener only: names of parts are nobody else's business (CTL-538). But that nobody works is said everywhere, by
+ * its code from the jobs' contract, as one more check that is down (JOB-313, JOB-356, AMB-J-39).
  *
  * A writer that is there and doesn't take a command within PROBE_WRITER_MS, because its disk hangs or somebody has
  * suspended it, is a database that is down: every change would end as 503.
@@ -44,6 +45,7 @@ enum probe_level {
     X(ACTORS, "actors", false)      /* a declared one doesn't live: down */                                 \
     X(ADAPTERS, "adapters", false)  /* the runtime's adapters answer, or down */                            \
     X(START, "start", false)        /* down until the start has come to its end */                          \
+    X(WORKERS, "workers", false)    /* none of the server's own lives, and workers.outside is off: down */  \
     X(DRAIN, "drain", false)        /* down while the server ends */
 
 enum probe_check {

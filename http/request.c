@@ -2,7 +2,9 @@
 
 #include <strings.h>
 
+#include "http/json_text.h"
 #include "http/url.h"
+#include "runtime/actor.h"
 
 #define NAME_MAX_SENT 128u /* a parameter's name that is longer is none of ours */
 
@@ -18,8 +20,7 @@ const char *method_name(enum method method)
     return "";
 }
 
-/* Whether this is the parameter's name, once it is decoded. */
-static bool named(struct span sent, const char *name)
+bool request_query_is(struct span sent, const char *name)
 {
     char room[NAME_MAX_SENT];
     size_t size;
@@ -33,7 +34,7 @@ const char *request_query(const struct request *q, const char *name, char *room,
     size_t length;
     *ret_bad = false;
     while (url_query_next(&rest, &sent, &value)) {
-        if (!named(sent, name))
+        if (!request_query_is(sent, name))
             continue;
         if (found.bytes) { /* which of the two was meant? */
             *ret_bad = true;
@@ -60,4 +61,20 @@ struct span request_field(const struct request *q, const char *name)
             return field->value;
     }
     return span_of(NULL, 0);
+}
+
+const struct json_node *request_member(const struct request *q, const char *name)
+{
+    const struct json_node *root = q->json ? json_root(q->json) : NULL;
+    return root && root->kind == JSON_OBJECT ? json_member(q->json, root, name) : NULL;
+}
+
+struct span request_text(const struct request *q, const char *name)
+{
+    const struct json_node *node = request_member(q, name);
+    struct span text = {NULL, 0};
+    if (!node || node->kind != JSON_STRING)
+        return text;
+    char *room = node->flags & JSON_ESCAPED ? actor_alloc(node->length) : NULL;
+    return json_string_of(q->json, node, room, node->length, &text) ? text : span_of(NULL, 0);
 }

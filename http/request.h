@@ -11,6 +11,7 @@
 #include "store/span.h"
 
 struct front;
+struct json_node;
 struct json_text;
 struct route;
 
@@ -96,6 +97,12 @@ struct request {
 
 /* The value of a query parameter, decoded into `room` (NULL when absent, or too long, or not decodable: *ret_bad). */
 const char *request_query(const struct request *q, const char *name, char *room, size_t size, bool *ret_bad);
+/* Whether a parameter's name, as it was sent, is this one. */
+bool request_query_is(struct span sent, const char *name);
+/* The member of the body's object; NULL: there is none. */
+const struct json_node *request_member(const struct request *q, const char *name);
+/* Its text, in the actor's arena if it held escapes; without bytes when there is none, or no text. */
+struct span request_text(const struct request *q, const char *name);
 /* The first field of this name (any case), or one without bytes. */
 struct span request_field(const struct request *q, const char *name);
 

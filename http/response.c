@@ -236,7 +236,7 @@ static struct iovec piece(const char *bytes, size_t length)
 static void open_end(struct response *r, struct head *h)
 {
     r->chunked = !r->http10;
-    r->keep_alive = r->keep_alive && r->chunked;
+    r->keep_alive = r->keep_alive && r->chunked && connection_stays(r->connection);
     head_write(r, h, false, 0);
     r->head_sent = true;
 }
@@ -252,6 +252,8 @@ static void allow_time(struct response *r)
 static bool flush_chunk(void *context, const char *bytes, size_t length)
 {
     struct response *r = context;
+    if (r->failed) /* nothing goes out any more; what hasn't begun may still be told otherwise */
+        return false;
     if (r->checked)
         answer_check_keep(r, bytes, length);
     allow_time(r);
@@ -369,7 +371,10 @@ void response_header_text(struct response *r, const char *name, const char *valu
 bool response_end(struct response *r)
 {
     ASSERT(r->status != 0);
+    if (r->failed) /* it isn't whole, and must not look as if it were: its last chunk, or all of it, is missing */
+        return false;
     allow_time(r); /* the handler may have waited for long */
+    r->keep_alive = r->keep_alive && connection_stays(r->connection);
     if (r->head_sent) {
         if (json_sink_flush(&r->sink) == JSON_OK && r->chunked && !r->bodyless)
             r->failed |= !connection_write(
@@ -576,6 +581,24 @@ void response_error(struct response *r, enum error_code code, const char *format
     vsnprintf(detail, sizeof(detail), format, list);
     va_end(list);
     response_error_with(r, code, detail, NULL, NULL);
+}
+
+void response_fail(struct response *r, enum error e)
+{
+    if (!r->failed)
+        r->failure = e;
+    r->failed = true;
+}
+
+void response_instead(struct response *r)
+{
+    if (!r->failed || r->head_sent)
+        return;
+    r->failed = r->beyond = false;
+    r->status = 0;
+    r->headers_length = r->headers_ours;
+    response_error(r, catalogue_code(r->surface, catalogue_failure(r->failure)),
+                   "what was asked for couldn't be read to its end");
 }
 
 struct of_field {

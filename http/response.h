@@ -40,8 +40,9 @@ struct response {
     bool http10, bodyless;         /* bodyless: HEAD, 204, 304 */
     bool keep_alive;
     bool head_sent, chunked, streaming, failed;
-    bool checked; /* its body is wanted by http/answer_check.h; false again when it can't be had */
-    bool beyond;  /* on purpose it says more than its operation's contract knows of: not compared with that */
+    enum error failure; /* why, when a handler has said so: response_fail */
+    bool checked;       /* its body is wanted by http/answer_check.h; false again when it can't be had */
+    bool beyond; /* on purpose it says more than its operation's contract knows of: not compared with that */
     struct body *kept; /* what of it has gone out, then; NULL: nothing. The front's to drop */
     uint32_t kept_size;
     int status;                  /* 0: not begun */
@@ -75,6 +76,10 @@ __attribute__((format(printf, 3, 4))) void response_error(struct response *r, en
 void response_error_with(struct response *r, enum error_code code, const char *detail,
                          void (*write)(struct json *json, void *context), void *context);
 
+/* By a handler that has begun an answer and can't tell it to its end. As long as nothing of it has gone out the front says so instead,
+ * as anything that fails is told (catalogue_failure); else the connection ends in the middle of it. */
+void response_fail(struct response *r, enum error e);
+
 /* About one member of the body, by its name: "<field> <what>", and the entry of "errors" that a schema's refusal would have. */
 void response_error_field(struct response *r, enum error_code code, const char *field, const char *what);
 
@@ -88,6 +93,8 @@ bool response_flush(struct response *r); /* false: the client is gone, or slower
 enum error response_wait(struct response *r, message_match *match, void *arg, struct message **ret_message,
                          uint64_t deadline);
 
+/* By the front, behind the handler: what is said instead of an answer that has failed before any of it went out. */
+void response_instead(struct response *r);
 /* By the front. True: the connection stays open. */
 bool response_end(struct response *r);
 const char *response_title(int status);

@@ -251,13 +251,15 @@ static bool last_matches(struct walk *w, const struct node *node, struct span se
 {
     const struct routes *r = w->routes;
     struct span verb = with_verb ? w->verb : span_of("", 0);
+    bool empty =
+        with_verb && verb.size == 0; /* a colon with nothing behind it: no path is written in two ways */
     for (uint16_t c = node->child; c; c = r->nodes[c].sibling)
         if (literal_is(&r->nodes[c], segment)) {
             w->match->surface = (enum surface)r->nodes[c].surface;
-            if (end_matches(w, &r->nodes[c], verb, false))
+            if (!empty && end_matches(w, &r->nodes[c], verb, false))
                 return true;
         }
-    if (!node->any || segment.size == 0 || params == REQUEST_PARAMS_MAX)
+    if (!node->any || segment.size == 0 || params == REQUEST_PARAMS_MAX || empty)
         return false;
     w->params[params] = segment;
     return end_matches(w, &r->nodes[node->any], verb, has_colon(segment));

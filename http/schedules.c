@@ -1,7 +1,10 @@
 #include "http/schedules.h"
 
+#include <stdio.h>
+
 #include "actors/queues.h"
 #include "http/commit.h"
+#include "http/idempotency.h"
 #include "http/json_text.h"
 #include "http/new_id.h"
 #include "store/view.h"
@@ -23,6 +26,10 @@ static void refuse(struct response *r, enum error e)
         code = ERROR_RFA_AUTH_FORBIDDEN;
         what = "this schedule is another client's";
         break;
+    case ERR_KEY_REUSED:
+        code = ERROR_RFA_EXEC_IDEMPOTENCY_CONFLICT;
+        what = "this Idempotency-Key came with another body before";
+        break;
     case ERR_LIMIT:
         code = ERROR_RFA_JOB_CONFLICT;
         what = "as many schedules are kept as may be, or nothing more can be told now";
@@ -36,6 +43,9 @@ static void refuse(struct response *r, enum error e)
     case ERR_INVALID:
         code = ERROR_RFA_JOB_VALIDATION_FAILED;
         what = "this can't be submitted within this server's limits";
+        break;
+    case ERR_TIMEOUT:
+        code = ERROR_RFA_EXEC_TIMEOUT;
         break;
     case ERR_NO_SPACE:
     case ERR_DAMAGED:
@@ -56,25 +66,9 @@ static enum error submit(const struct request *q, const struct command_class *cl
 
 /* ---- what was asked for ---- */
 
-static const struct json_node *member(const struct request *q, const char *name)
-{
-    const struct json_node *root = q->json ? json_root(q->json) : NULL;
-    return root && root->kind == JSON_OBJECT ? json_member(q->json, root, name) : NULL;
-}
-
-static struct span text(const struct request *q, const char *name)
-{
-    const struct json_node *node = member(q, name);
-    struct span given = {NULL, 0};
-    if (!node || node->kind != JSON_STRING ||
-        !json_string_of(q->json, node, actor_alloc(node->length), node->length, &given))
-        return span_of(NULL, 0);
-    return given;
-}
-
 static uint64_t number_or(const struct request *q, const char *name, uint64_t otherwise)
 {
-    const struct json_node *node = member(q, name);
+    const struct json_node *node = request_member(q, name);
     uint64_t value = otherwise;
     return node && json_uint64_of(q->json, node, &value) ? value : otherwise;
 }
@@ -83,7 +77,7 @@ static uint64_t number_or(const struct request *q, const char *name, uint64_t ot
 static bool take_word(const struct request *q, const char *member_name, const char *(*name_of)(uint8_t),
                       uint8_t *ret)
 {
-    struct span given = text(q, member_name);
+    struct span given = request_text(q, member_name);
     *ret = 0;
     if (!given.bytes)
         return true;
@@ -95,8 +89,8 @@ static bool take_word(const struct request *q, const char *member_name, const ch
 
 static bool take_kind(const struct request *q, struct schedule_put *c)
 {
-    struct span name = text(q, "work_kind");
-    const struct json_node *payload = member(q, "payload");
+    struct span name = request_text(q, "work_kind");
+    const struct json_node *payload = request_member(q, "payload");
     c->kind = WORK_KIND_NONE;
     if (name.bytes) {
         c->kind = work_kind_of(name);
@@ -114,22 +108,33 @@ static bool take_kind(const struct request *q, struct schedule_put *c)
     return !payload || c->kind == WORK_KIND_USER;
 }
 
-/* False: answered. */
-static bool take_wish(const struct request *q, struct response *r, struct schedule_put *c)
+/* False: answered. One that can be read and has no time at all would wait for ever, and nobody would hear of it. */
+static bool take_cron(const struct request *q, struct response *r, struct span *ret)
 {
     char why[256] = "";
     struct cron cron;
-    c->cron = text(q, "cron");
-    c->name = text(q, "name");
-    if (!c->cron.bytes || c->cron.size > CRON_TEXT_MAX) {
+    *ret = request_text(q, "cron");
+    if (!ret->bytes || ret->size > CRON_TEXT_MAX) {
         response_error_field(r, ERROR_RFA_JOB_VALIDATION_FAILED, "cron",
                              "must be an expression of five fields");
         return false;
     }
-    if (!cron_parse(c->cron, &cron, why, sizeof(why))) {
-        response_error(r, ERROR_RFA_JOB_VALIDATION_FAILED, "cron: %s", why);
-        return false;
+    bool good = cron_parse(*ret, &cron, why, sizeof(why));
+    if (good && cron_next_us(&cron, store_time_us()) == 0) {
+        snprintf(why, sizeof(why), "none of its months has such a day, so it would never come");
+        good = false;
     }
+    if (!good)
+        response_error(r, ERROR_RFA_JOB_VALIDATION_FAILED, "cron: %s", why);
+    return good;
+}
+
+/* False: answered. */
+static bool take_wish(const struct request *q, struct response *r, struct schedule_put *c)
+{
+    if (!take_cron(q, r, &c->cron))
+        return false;
+    c->name = request_text(q, "name");
     if (c->name.size > SCHEDULE_NAME_MAX) {
         response_error_field(r, ERROR_RFA_JOB_VALIDATION_FAILED, "name", "must have at most 64 bytes");
         return false;
@@ -279,20 +284,33 @@ static void answer(const struct request *q, struct response *r, const struct uui
 
 /* ---- handlers ---- */
 
+/* *ret: which one it is now, of this request or of the one that it repeats. */
+static enum error put_once(const struct request *q, struct schedule_put *c, struct uuid *ret)
+{
+    size_t size = 0;
+    c->id = new_id();
+    enum error e = commit_submit(q, &schedule_put_class, c, ret, sizeof(*ret), &size, commit_deadline(q));
+    return e ? e : size == sizeof(*ret) ? OK : ERR_UNANSWERED;
+}
+
 static void serve_create(const struct request *q, struct response *r)
 {
     struct schedule_put c = {.client = q->identity.client};
+    struct uuid id;
     enum error e = ERR_EXISTS;
-    if (!take_wish(q, r, &c))
+    if (!take_wish(q, r, &c) || !idempotency_take_key(q, r, &c.key))
         return;
-    for (int i = 0; i < ID_TRIES && e == ERR_EXISTS; i++) {
-        c.id = new_id();
-        e = submit(q, &schedule_put_class, &c);
-    }
-    if (e)
+    if (c.key.size > 0)
+        c.digest = idempotency_digest(q, NULL);
+    for (int i = 0; i < ID_TRIES && e == ERR_EXISTS; i++)
+        e = put_once(q, &c, &id);
+    if (e) {
         refuse(r, e);
-    else
-        answer(q, r, &c.id, 201);
+        return;
+    }
+    if (!uuid_equal(&id, &c.id))
+        response_header(r, "Idempotent-Replayed", "true");
+    answer(q, r, &id, 201);
 }
 
 static void serve_list(const struct request *q, struct response *r)
@@ -317,8 +335,11 @@ static void serve_list(const struct request *q, struct response *r)
     for (uint32_t i = 0; i < count; i++) {
         struct arena_mark mark = actor_arena_mark();
         struct span body;
-        if (render(q, &ids[i], false, &body) == OK) /* one that has been removed meanwhile isn't listed */
+        e = render(q, &ids[i], false, &body);
+        if (e == OK)
             json_raw(&json, body.bytes, body.size);
+        else if (e != ERR_NOT_FOUND) /* one that has been removed meanwhile isn't listed */
+            response_fail(r, e);
         actor_arena_reset(mark);
     }
     json_array_end(&json);

@@ -273,14 +273,18 @@ static bool keyword_format(struct compiler *c, struct schema *s, const struct js
     }
     if (value->kind == JSON_STRING)
         s->format = (uint8_t)text_format_named(string_of(c, value));
-    return s->format || refuse(c, value, "a format that nobody checks here");
+    if (!s->format)
+        return refuse(c, value, "a format that nobody checks here");
+    return true;
 }
 
 static bool keyword_pattern(struct compiler *c, struct schema *s, const struct json_node *value)
 {
     if (value->kind == JSON_STRING)
         s->pattern = (uint8_t)text_pattern_named(string_of(c, value));
-    return s->pattern || refuse(c, value, "a pattern that nobody checks here (http/schema_text.h)");
+    if (!s->pattern)
+        return refuse(c, value, "a pattern that nobody checks here (http/schema_text.h)");
+    return true;
 }
 
 static bool take_bound(struct compiler *c, struct schema *s, const struct json_node *value,
@@ -669,7 +673,6 @@ static bool compile(struct compiler *c, struct schema *s)
     if (s->length_min > s->length_max || s->elements_min > s->elements_max || s->members_min > s->members_max)
         return refuse(c, s->node, "a minimum is above its maximum");
     index_properties(c, s);
-    s->alias = s->node->count == 1 && s->parts_count == 1 && is_there(c, s->node, "$ref");
     note_quick(s);
     return true;
 }

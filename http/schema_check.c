@@ -55,14 +55,14 @@ defect(struct check *c, enum schema_defect_kind kind, const struct json_node *no
 }
 
 /* The pointer to a member that isn't there: its object's and its name. */
-__attribute__((noinline)) static bool defect_missing(struct check *c, const struct json_node *object,
+__attribute__((noinline)) static void defect_missing(struct check *c, const struct json_node *object,
                                                      struct span name)
 {
-    struct schema_defect *place;
+    struct schema_defect *place = defect_place(c, DEFECT_MISSING, object);
     const char *p = name.bytes;
     size_t length;
-    if (!c->result || !(place = defect_place(c, DEFECT_MISSING, object)))
-        return false;
+    if (!place)
+        return;
     snprintf(place->what, sizeof place->what, "is required");
     length = strlen(place->pointer);
     if (length + 1 < sizeof place->pointer)
@@ -74,7 +74,6 @@ __attribute__((noinline)) static bool defect_missing(struct check *c, const stru
         place->pointer[length++] = !escaped ? p[i] : p[i] == '~' ? '0' : '1';
     }
     place->pointer[length] = 0;
-    return false;
 }
 
 /* ---- words about a schema ---- */
@@ -358,13 +357,11 @@ property_escaped(const struct check *c, const struct schema *s, const struct jso
     return property_named(s, text, next);
 }
 
-/* The property of this name, or NULL. */
+/* The property of this name, or NULL, in a schema that has any. */
 static inline __attribute__((always_inline)) const struct property *
 property_of(const struct check *c, const struct schema *s, const struct json_node *name, uint32_t *next)
 {
     struct span raw = json_raw_of(c->json, name);
-    if (!s->slots)
-        return NULL;
     if (name->flags & JSON_ESCAPED)
         return property_escaped(c, s, name, next);
     return property_named(s, span_of((const char *)raw.bytes + 1, raw.size - 2), next);
@@ -395,7 +392,7 @@ static bool check_object(struct check *c, const struct schema *s, const struct j
         return valid;
     for (const struct json_node *at = json_first(c->json, node); at && (valid || c->result);
          at = json_after(c->json, node, at)) {
-        const struct property *property = property_of(c, s, at, &next);
+        const struct property *property = s->slots ? property_of(c, s, at, &next) : NULL;
         const struct schema *schema = s->others;
         if (property) {
             seen |= property->required;
@@ -423,7 +420,7 @@ static bool quietly(struct check *c, const struct schema *s, const struct json_n
 
 /* None of the alternatives is met: what to say. The one that the value's kind leaves says it itself; of lists of values the
  * lists are put together. */
-__attribute__((noinline)) static bool defect_alternatives(struct check *c, const struct part *parts,
+__attribute__((noinline)) static void defect_alternatives(struct check *c, const struct part *parts,
                                                           uint32_t count, const struct json_node *node)
 {
     const struct schema *candidate = NULL;
@@ -440,12 +437,13 @@ __attribute__((noinline)) static bool defect_alternatives(struct check *c, const
         listed &= words_values(&words, candidate);
     }
     if (candidates == 1)
-        return check(c, candidate, node);
-    if (candidates == 0 && kinds)
-        return defect_type(c, kinds, node);
-    if (listed && candidates)
-        return defect(c, DEFECT_VALUE, node, "must be one of %s", words.text);
-    return defect(c, DEFECT_VALUE, node, "matches none of the alternatives");
+        check(c, candidate, node);
+    else if (candidates == 0 && kinds)
+        defect_type(c, kinds, node);
+    else if (listed && candidates)
+        defect(c, DEFECT_VALUE, node, "must be one of %s", words.text);
+    else
+        defect(c, DEFECT_VALUE, node, "matches none of the alternatives");
 }
 
 static bool check_alternatives(struct check *c, const struct part *parts, uint32_t count,
@@ -458,7 +456,9 @@ static bool check_alternatives(struct check *c, const struct part *parts, uint32
         return true;
     if (met > 1)
         return defect(c, DEFECT_VALUE, node, "matches more than one of the alternatives");
-    return c->result ? defect_alternatives(c, parts, count, node) : false;
+    if (c->result)
+        defect_alternatives(c, parts, count, node);
+    return false;
 }
 
 static bool check_branch(struct check *c, const struct schema *s, const struct json_node *node,
@@ -546,8 +546,6 @@ static bool has_type(const struct schema *s, const struct json_node *node)
 static bool check(struct check *c, const struct schema *s, const struct json_node *node)
 {
     bool valid = true;
-    while (s->alias) /* ends: no schema asks itself about the same value */
-        s = s->parts->schema;
     if (s->never)
         return defect(c, DEFECT_VALUE, node, "is not allowed");
     if (s->nullable && node->kind == JSON_NULL)

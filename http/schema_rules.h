@@ -55,7 +55,6 @@ struct schema {
     bool bounded;  /* any of bounds or multiple */
     bool unique;
     bool closed; /* no members beyond the properties */
-    bool alias;  /* nothing but a $ref: the schema of its one part */
     bool whole;  /* of the numbers integers alone */
     uint16_t
         quick; /* KIND bits of strings and numbers that need no more than a look at their length, or at the range below */

@@ -283,8 +283,7 @@ static bool begins_with_space(const char *p, const char *end)
     for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
         if (left >= strlen(wide[i]) && memcmp(p, wide[i], strlen(wide[i])) == 0)
             return true;
-    return left >= 3 && memcmp(p, "\xe2\x80", 2) == 0 && (unsigned char)p[2] >= 0x80 &&
-           (unsigned char)p[2] <= 0x8a;
+    return left >= 3 && memcmp(p, "\xe2\x80", 2) == 0 && (unsigned char)p[2] <= 0x8a;
 }
 
 static bool matches_http_url(const char *p, const char *end)

@@ -7,6 +7,7 @@
 #include "http/control.h"
 #include "http/deliveries.h"
 #include "http/documents.h"
+#include "http/entrance.h"
 #include "http/grants.h"
 #include "http/job_inspect.h"
 #include "http/jobs.h"
@@ -59,6 +60,7 @@ struct surface_tables surface_tables(enum listening listening)
         add(&t, control_routes, control_routes_count);
         add(&t, grant_routes, grant_routes_count);
     }
+    add(&t, entrance_routes, entrance_routes_count);
     add(&t, probe_routes, probe_routes_count);
     add(&t, jwks_routes, jwks_routes_count);
     if (listening == LISTENING_OPERATOR)

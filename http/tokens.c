@@ -4,8 +4,7 @@
 
 #include "http/commit.h"
 #include "http/front.h"
-#include "http/paging.h"
-#include "http/parameter.h"
+#include "http/sheet.h"
 #include "http/timestamp.h"
 #include "store/audit.h"
 #include "store/seen_token.h"
@@ -14,31 +13,17 @@
 #include "store/view.h"
 
 enum {
-    PAGE_BYTES = 60000, /* of keys: one of the largest always fits */
-    KEYS_LIST = 3,      /* the number of this list in its tokens */
-    ORDER_MS = 10000    /* the keyring's actor waits for the store, too */
+    KEYS_LIST = 3,   /* the number of this list in its tokens */
+    ORDER_MS = 10000 /* the keyring's actor waits for the store, too */
 };
 
 /* ---- what was asked for ---- */
-
-/* The member's text, or an empty one. A member that isn't a text is refused by the contract's schema. */
-static struct span member(const struct request *q, const char *name)
-{
-    const struct json_node *root = q->json ? json_root(q->json) : NULL;
-    const struct json_node *node =
-        root && root->kind == JSON_OBJECT ? json_member(q->json, root, name) : NULL;
-    struct span text = {NULL, 0};
-    if (!node || node->kind != JSON_STRING ||
-        !json_string_of(q->json, node, actor_alloc(node->length), node->length, &text))
-        return span_of(NULL, 0);
-    return text;
-}
 
 static struct keyring_order order_of(const struct request *q)
 {
     struct span who = q->identity.subject;
     return (struct keyring_order){.who = who.size ? who : span_text("operator"),
-                                  .reason = member(q, "reason"),
+                                  .reason = request_text(q, "reason"),
                                   .request_id = span_of(q->trace.request_id, q->trace.request_id_length)};
 }
 
@@ -65,15 +50,8 @@ static void refuse(struct response *r, enum error e, const char *what)
     case ERR_INVALID:
         response_error(r, ERROR_OPS_400_INVALID, "%s can't be meant", what);
         break;
-    case ERR_NO_SPACE:
-        response_error(r, ERROR_OPS_507_NO_SPACE, "%s: the store is full", what);
-        break;
-    case ERR_NOPROC:
-    case ERR_TIMEOUT:
-        response_error(r, ERROR_OPS_503_UNAVAILABLE, "%s: the keyring doesn't answer", what);
-        break;
     default:
-        response_error(r, ERROR_OPS_503_STORE, "%s: %s", what, error_name(e));
+        response_error(r, catalogue_code(r->surface, catalogue_failure(e)), "%s: %s", what, error_name(e));
     }
 }
 
@@ -122,41 +100,20 @@ static void write_key(struct json *json, const struct signing_key *row)
     json_object_end(json);
 }
 
-/* Keys as they are written, and where they ended. */
-struct page {
-    char *bytes; /* "{...},{...}" */
-    size_t size, count;
-    struct key last;
-    bool more;
-};
-
-static bool page_add(struct page *p, const struct signing_key *row, struct span key)
+static void write_row(struct sheet *s, const struct signing_key *row, struct span key)
 {
-    struct json_sink sink;
-    struct json json;
-    size_t comma = p->count > 0;
-    if (p->size + comma >= PAGE_BYTES)
-        return false;
-    json_sink_init(&sink, p->bytes + p->size + comma, PAGE_BYTES - p->size - comma, NULL, NULL);
-    json_init(&json, &sink);
-    write_key(&json, row);
-    if (json_end(&json) != JSON_OK)
-        return false;
-    if (comma)
-        p->bytes[p->size] = ',';
-    p->size += comma + sink.length;
-    p->count++;
-    p->last.size = 0;
-    key_add(&p->last, key.bytes, key.size);
-    return true;
+    struct json *json = sheet_row(s);
+    if (!json)
+        return;
+    write_key(json, row);
+    sheet_keep(s, key);
 }
 
-/* Behind `from` (size 0: from the newest); living: those that haven't ended. */
-static enum error page_read(const struct keyring *keyring, const struct key *from, size_t limit, bool living,
-                            struct page *ret)
+/* From the newest, or behind the page before; living: those that haven't ended. */
+static enum error read_keys(const struct keyring *keyring, bool living, struct sheet *s)
 {
     struct signing_key row;
-    struct key start = *from;
+    struct key start = s->from;
     uint8_t most[16];
     memset(most, 0xff, sizeof(most));
     if (start.size == 0)
@@ -165,16 +122,11 @@ static enum error page_read(const struct keyring *keyring, const struct key *fro
     if (!view)
         return ERR_UNAVAILABLE;
     struct scan scan = txn_scan(&view->txn, TABLE_SIGNING_KEYS, key_span(&start), 0, SCAN_DOWN);
-    while (scan_next(&scan) && scan_read(&scan, &row) == OK) {
-        if (span_equal(scan.key, key_span(from)) ||
-            !span_equal(row.environment, span_text(keyring_environment(keyring))) ||
-            (living && lifecycle_terminal(&signing_key_lifecycle, row.state)))
-            continue;
-        if (ret->count == limit || !page_add(ret, &row, scan.key)) {
-            ret->more = true;
-            break;
-        }
-    }
+    while (!s->more && scan_next(&scan) && scan_read(&scan, &row) == OK)
+        if (!sheet_passed(s, scan.key) &&
+            span_equal(row.environment, span_text(keyring_environment(keyring))) &&
+            !(living && lifecycle_terminal(&signing_key_lifecycle, row.state)))
+            write_row(s, &row, scan.key);
     enum error e = scan_end(&scan);
     view_close(view);
     return e;
@@ -183,14 +135,13 @@ static enum error page_read(const struct keyring *keyring, const struct key *fro
 static void serve_keys(const struct request *q, struct response *r)
 {
     struct keyring *keyring = keyring_of(q, r);
-    struct page page = {.size = 0};
-    const struct key newest = {.size = 0};
     struct keyring_figures figures;
+    struct sheet sheet;
     struct json json;
     if (!keyring)
         return;
-    page.bytes = actor_alloc(PAGE_BYTES);
-    enum error e = page_read(keyring, &newest, TOKENS_HISTORY_MAX, true, &page);
+    sheet_init(&sheet, SHEET_MAX);
+    enum error e = read_keys(keyring, true, &sheet);
     if (e) {
         refuse(r, e, "the keys");
         return;
@@ -209,51 +160,22 @@ static void serve_keys(const struct request *q, struct response *r)
     JSON_MEMBER(&json, "key_set_age_seconds", uint, figures.set_age_s);
     JSON_MEMBER(&json, "verified_with", uint, figures.keys);
     JSON_MEMBER(&json, "revocations", uint, figures.revoked);
-    json_key(&json, "keys");
-    json_array_begin(&json);
-    if (page.size)
-        json_raw(&json, page.bytes, page.size);
-    json_array_end(&json);
+    sheet_write(&sheet, "keys", &json);
     json_object_end(&json);
 }
 
 static void serve_history(const struct request *q, struct response *r)
 {
+    static const struct sheet_list list = {.name = "keys", .number = KEYS_LIST};
     struct keyring *keyring = keyring_of(q, r);
-    struct page page = {.size = 0};
-    struct key from = {.size = 0};
-    char after[TOKEN_TEXT_MAX];
-    struct paging_next next;
-    struct json json;
-    uint64_t limit;
-    if (!keyring || !parameter_text(q, r, "after", after, sizeof(after)) ||
-        !parameter_number(q, r, "limit", TOKENS_HISTORY_USUAL, TOKENS_HISTORY_MAX, &limit))
+    struct sheet sheet;
+    if (!keyring || !sheet_take(q, r, &list, &sheet))
         return;
-    if (after[0] &&
-        (!store_here() || token_open(store_here(), KEYS_LIST, 0, after, strlen(after), &from) != OK)) {
-        response_error(r, ERROR_OPS_400_INVALID,
-                       "after is no token of this list; it must be the next of an earlier answer");
-        return;
-    }
-    page.bytes = actor_alloc(PAGE_BYTES);
-    enum error e = page_read(keyring, &from, limit, false, &page);
-    if (e) {
+    enum error e = read_keys(keyring, false, &sheet);
+    if (e)
         refuse(r, e, "the keys");
-        return;
-    }
-    if (!page.more)
-        page.last.size = 0;
-    paging_go_on(q, r, "after", KEYS_LIST, 0, &page.last, &next);
-    response_begin(r, 200, RESPONSE_JSON);
-    json_init(&json, &r->sink);
-    json_object_begin(&json);
-    json_key(&json, "keys");
-    json_array_begin(&json);
-    if (page.size)
-        json_raw(&json, page.bytes, page.size);
-    json_array_end(&json);
-    paging_write_next(&json, "next", &next);
-    json_object_end(&json);
+    else
+        sheet_answer(q, r, &list, &sheet);
 }
 
 static void serve_jwks(const struct request *q, struct response *r)
@@ -274,14 +196,17 @@ static void serve_jwks(const struct request *q, struct response *r)
 /* One key, which was just made. */
 static void answer_key(struct response *r, int status, const char *kid)
 {
-    struct page page = {.bytes = actor_alloc(PAGE_BYTES)};
+    struct sheet sheet;
     struct signing_key row;
     struct uuid id;
     bool good = uuid_parse(kid, strlen(kid), &id);
     struct key key = key_of_uuid(&id);
     struct view *view = good ? view_open(store_here()) : NULL;
     enum error e = view ? txn_read(&view->txn, TABLE_SIGNING_KEYS, key_span(&key), &row) : ERR_UNAVAILABLE;
-    if (!e && !page_add(&page, &row, key_span(&key)))
+    sheet_init(&sheet, 1);
+    if (!e)
+        write_row(&sheet, &row, key_span(&key));
+    if (!e && sheet.count == 0)
         e = ERR_DAMAGED;
     if (view)
         view_close(view);
@@ -292,7 +217,7 @@ static void answer_key(struct response *r, int status, const char *kid)
     response_begin(r, status, RESPONSE_JSON);
     if (status == 201)
         response_header(r, "Location", "/keys/%s", kid);
-    json_sink_bytes(&r->sink, page.bytes, page.size);
+    json_sink_bytes(&r->sink, sheet.bytes, sheet.size);
 }
 
 static void rotate(const struct request *q, struct response *r, bool first)
@@ -350,7 +275,7 @@ static bool take_projects(const struct request *q, struct keyring_claims *claims
     if (!node)
         return true;
     if (node->kind == JSON_STRING) {
-        claims->projects[0] = member(q, "projects");
+        claims->projects[0] = request_text(q, "projects");
         claims->projects_count = 1;
         return true;
     }
@@ -370,10 +295,10 @@ static const char *take_claims(const struct request *q, struct keyring_claims *c
     const struct json_node *root = q->json ? json_root(q->json) : NULL;
     if (!root || root->kind != JSON_OBJECT)
         return "the body must be a JSON object";
-    claims->subject = member(q, "subject");
-    claims->role = member(q, "role");
-    claims->session = member(q, "session_id");
-    claims->audience = member(q, "audience");
+    claims->subject = request_text(q, "subject");
+    claims->role = request_text(q, "role");
+    claims->session = request_text(q, "session_id");
+    claims->audience = request_text(q, "audience");
     if (!take_projects(q, claims))
         return "projects must be a list of up to 32 texts";
     const struct json_node *lifetime = json_member(q->json, root, "lifetime_seconds");
@@ -386,7 +311,7 @@ static const char *take_claims(const struct request *q, struct keyring_claims *c
 enum error token_note_issue(const struct request *q, struct span who, const struct keyring_claims *claims,
                             const struct keyring_token *token)
 {
-    struct span reason = member(q, "reason");
+    struct span reason = request_text(q, "reason");
     struct uuid_source source;
     struct json_sink sink;
     struct json json;
@@ -437,7 +362,7 @@ static enum error end_replaced(const struct request *q)
 {
     const struct keyring_order order = order_of(q);
     const struct span ours = {NULL, 0};
-    struct span jti = member(q, "replaces");
+    struct span jti = request_text(q, "replaces");
     return jti.size ? keyring_revoke(&order, REVOCATION_TOKEN, ours, jti, 0, actor_deadline_ms(ORDER_MS))
                     : OK;
 }
@@ -479,7 +404,7 @@ struct target {
 static const char *take_token(const struct request *q, struct target *ret)
 {
     struct jwt *jwt = actor_alloc(sizeof(*jwt));
-    const char *why = jwt_read(member(q, "token"), jwt);
+    const char *why = jwt_read(request_text(q, "token"), jwt);
     if (why)
         return why;
     if (jwt->jti.size == 0 || jwt->issuer.size == 0)
@@ -496,18 +421,18 @@ static const char *take_target(const struct request *q, struct target *ret)
     } members[] = {
         {"jti", REVOCATION_TOKEN}, {"session_id", REVOCATION_SESSION}, {"subject", REVOCATION_SUBJECT}};
     uint32_t count = 0;
-    if (member(q, "token").size) {
+    if (request_text(q, "token").size) {
         const char *why = take_token(q, ret);
         if (why)
             return why;
         count++;
     }
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-        struct span value = member(q, members[i].name);
+        struct span value = request_text(q, members[i].name);
         if (!value.size)
             continue;
         *ret = (struct target){.kind = members[i].kind,
-                               .issuer = members[i].kind == REVOCATION_TOKEN ? member(q, "issuer")
+                               .issuer = members[i].kind == REVOCATION_TOKEN ? request_text(q, "issuer")
                                                                              : span_of(NULL, 0),
                                .value = value};
         count++;

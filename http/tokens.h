@@ -16,9 +16,7 @@
 #include "http/keyring.h"
 #include "http/route.h"
 
-#define TOKENS_BODY_MAX      16384u
-#define TOKENS_HISTORY_MAX   100u /* keys of one page */
-#define TOKENS_HISTORY_USUAL 20u
+#define TOKENS_BODY_MAX 16384u
 
 /* The audit entry of a token that was issued: who may do what, and for how long, is a matter of record. Waits. */
 enum error token_note_issue(const struct request *q, struct span who, const struct keyring_claims *claims,

@@ -84,7 +84,7 @@ static bool invalid(struct response *r, const char *field, const char *what)
 
 static bool take_url(const struct request *q, struct response *r, struct webhook_put *c)
 {
-    const struct json_node *node = json_member(q->json, json_root(q->json), "url");
+    const struct json_node *node = request_member(q, "url");
     const char *why = "";
     if (!node)
         return invalid(r, "url", "is needed");
@@ -117,7 +117,7 @@ static bool take_event(const struct request *q, struct response *r, const struct
 /* Every name at most once: so they are as many as there are different ones. */
 static bool take_events(const struct request *q, struct response *r, struct webhook_put *c)
 {
-    const struct json_node *list = json_member(q->json, json_root(q->json), "events");
+    const struct json_node *list = request_member(q, "events");
     uint32_t count = 0, names = 0;
     bool all = false;
     if (!list)
@@ -375,7 +375,9 @@ static void serve_list(const struct request *q, struct response *r)
     json_array_begin(&json);
     rendered_write(l.some, &json);
     while (l.more && !r->failed) {
-        r->failed |= list_in_view(&l) != OK; /* a body that is on its way can't say it in another way */
+        e = list_in_view(&l);
+        if (e)
+            response_fail(r, e);
         rendered_write(l.some, &json);
     }
     json_array_end(&json);

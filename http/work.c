@@ -6,6 +6,7 @@
 
 #include "actors/job_figures.h"
 #include "actors/jobs.h"
+#include "http/api_key_auth.h"
 #include "http/commit.h"
 #include "http/json_text.h"
 #include "runtime/telemetry.h"
@@ -75,14 +76,9 @@ static enum error submit(const struct request *q, const struct command_class *cl
 
 /* ---- what the body says; its schema has seen that it may be meant ---- */
 
-static const struct json_node *member(const struct request *q, const char *name)
-{
-    return q->json ? json_member(q->json, json_root(q->json), name) : NULL;
-}
-
 static uint64_t number_or(const struct request *q, const char *name, uint64_t otherwise)
 {
-    const struct json_node *node = member(q, name);
+    const struct json_node *node = request_member(q, name);
     uint64_t value = otherwise;
     return node && json_uint64_of(q->json, node, &value) ? value : otherwise;
 }
@@ -91,7 +87,7 @@ static uint64_t number_or(const struct request *q, const char *name, uint64_t ot
 static struct span text_or(const struct request *q, const char *name, const char *otherwise, char *room,
                            size_t size)
 {
-    const struct json_node *node = member(q, name);
+    const struct json_node *node = request_member(q, name);
     struct span text;
     if (node && node->kind == JSON_STRING && json_string_of(q->json, node, room, size, &text))
         return text;
@@ -143,11 +139,12 @@ struct wish {
     uint64_t lease_us, until, wait_ns; /* until: the deadline */
     char worker_room[NAME_ROOM];
     struct span worker;
+    enum error_code refusal;
 };
 
 static bool take_kinds(const struct request *q, struct response *r, struct wish *w)
 {
-    const struct json_node *kinds = member(q, "kinds");
+    const struct json_node *kinds = request_member(q, "kinds");
     char room[NAME_ROOM];
     struct span name;
     w->works_count = 0;
@@ -168,6 +165,7 @@ static bool take_kinds(const struct request *q, struct response *r, struct wish 
 
 static bool take_wish(const struct request *q, struct response *r, struct wish *w)
 {
+    w->refusal = ERROR_NONE;
     w->most = (uint16_t)number_or(q, "max", 1);
     w->lease_us = number_or(q, "lease_ms", jobs_settings().lease_us / 1000) * 1000;
     w->wait_ns = number_or(q, "wait_ms", 0) * NS_PER_MS;
@@ -237,13 +235,17 @@ static void listen_no_more(const struct request *q, const struct wish *w)
 }
 
 /* Until one is queued, or the time is over. Who listens looks once more: it may have come before. And now and then in any case: a
- * wake-up is lost with a connection that dies of it. *ret_wake: the last one that was heard, if any. */
-static enum error claim_listening(const struct request *q, struct response *r, const struct wish *w,
+ * wake-up is lost with a connection that dies of it. *ret_wake: the last one that was heard, if any. w->refusal: his key has been ended
+ * meanwhile, and he gets nothing more. */
+static enum error claim_listening(const struct request *q, struct response *r, struct wish *w,
                                   struct job_claimed *claimed, size_t *ret_count, struct message **ret_wake)
 {
     enum error e, waited = OK;
     *ret_wake = NULL;
     for (;;) {
+        w->refusal = api_key_still(&q->identity);
+        if (w->refusal != ERROR_NONE)
+            return ERR_FORBIDDEN;
         e = claim(q, w, claimed, ret_count);
         if (e != ERR_NOT_FOUND || waited == ERR_DOWN || actor_now() >= w->until)
             return e;
@@ -257,7 +259,7 @@ static enum error claim_listening(const struct request *q, struct response *r, c
     }
 }
 
-static enum error claim_in_time(const struct request *q, struct response *r, const struct wish *w,
+static enum error claim_in_time(const struct request *q, struct response *r, struct wish *w,
                                 struct job_claimed *claimed, size_t *ret_count)
 {
     struct message *wake = NULL;
@@ -339,6 +341,45 @@ static bool write_one(struct response *r, struct json *json, const struct job_cl
     return sink.status == JSON_OK;
 }
 
+static void tell_finished(const struct job_finish *c, const struct job_finished *done)
+{
+    const struct job_told told = {
+        .id = c->id,
+        .client = done->client,
+        .event = c->event,
+        .from = JOB_RUNNING,
+        .to = done->state,
+        .kind = done->kind,
+        .failure = c->failure,
+        .attempt = done->attempt,
+        .ran_us = done->finished_us > done->started_us ? done->finished_us - done->started_us : 0};
+    jobs_tell(&told);
+    if (done->retried)
+        jobs_tell_retried(&told);
+}
+
+/* Half of a job isn't for anybody: it was claimed, and fails (AMB-J-12). What doesn't succeed now the end of its lease does. There is as much
+ * time for it as for the claim, which may have waited for longer than other requests take. */
+static void fail_incomplete(const struct request *q, const struct wish *w, const struct job_claimed *claimed)
+{
+    const struct jobs_settings settings = jobs_settings();
+    const struct job_finish c = {.id = claimed->id,
+                                 .client = claimed->client,
+                                 .fence = claimed->fence,
+                                 .event = JOB_FAIL,
+                                 .failure = JOB_RECOVERY_INCOMPLETE,
+                                 .retryable = job_failure_retryable(JOB_RECOVERY_INCOMPLETE),
+                                 .steady_us = store_steady_us(store_here()),
+                                 .kept_us = settings.kept_us,
+                                 .retry_max = settings.retry_max};
+    struct job_finished done;
+    size_t size = 0;
+    enum error e =
+        commit_submit(q, &job_finish_class, &c, &done, sizeof(done), &size, commit_deadline(q) + w->wait_ns);
+    if (!e && size == sizeof(done))
+        tell_finished(&c, &done);
+}
+
 static void serve_claim(const struct request *q, struct response *r)
 {
     struct wish *w = actor_alloc(sizeof(*w));
@@ -348,6 +389,13 @@ static void serve_claim(const struct request *q, struct response *r)
     if (!take_wish(q, r, w))
         return;
     enum error e = claim_in_time(q, r, w, claimed, &count);
+    if (w->refusal != ERROR_NONE) {
+        bool ended = catalogue_row(w->refusal)->status < 500;
+        response_error(r, w->refusal,
+                       ended ? "the key was ended while its claim waited"
+                             : "whether the key is still good can't be seen now");
+        return;
+    }
     if (e && e != ERR_NOT_FOUND) {
         refuse(r, e);
         return;
@@ -360,7 +408,11 @@ static void serve_claim(const struct request *q, struct response *r)
     for (size_t i = 0; !e && i < count; i++) {
         struct arena_mark mark = actor_arena_mark();
         tell(&claimed[i]);
-        (void)write_one(r, &json, &claimed[i]); /* what can't be told now comes back when its lease is over */
+        if (claimed[i].incomplete)
+            fail_incomplete(q, w, &claimed[i]);
+        else
+            (void)write_one(r, &json,
+                            &claimed[i]); /* what can't be told now comes back when its lease is over */
         actor_arena_reset(mark);
     }
     json_array_end(&json);
@@ -383,11 +435,12 @@ static void write_beat(struct response *r, uint64_t until_us, bool cancelled)
 static void serve_heartbeat(const struct request *q, struct response *r)
 {
     char stage[4 * JOB_STAGE_MAX];
-    const struct json_node *progress = member(q, "progress");
+    const struct json_node *progress = request_member(q, "progress");
     struct job_heartbeat c = {.client = q->identity.client,
                               .steady_us = store_steady_us(store_here()),
                               .lease_us = number_or(q, "lease_ms", jobs_settings().lease_us / 1000) * 1000,
                               .progress = UINT16_MAX,
+                              .grace_us = jobs_grace_us(),
                               .stage = text_or(q, "stage", "", stage, sizeof(stage))};
     uint64_t until_us = 0;
     size_t size = 0;
@@ -425,6 +478,8 @@ static void finish(const struct request *q, struct response *r, struct job_finis
     c->steady_us = store_steady_us(store_here());
     c->kept_us = settings.kept_us;
     c->retry_max = settings.retry_max;
+    c->queue_max = settings.queue_max;
+    c->grace_us = jobs_grace_us();
     if (!take_lease(q, r, &c->id, &c->fence))
         return;
     enum error e = submit(q, &job_finish_class, c, &done, sizeof(done), &size);
@@ -433,31 +488,23 @@ static void finish(const struct request *q, struct response *r, struct job_finis
         return;
     }
     if (done.made)
-        jobs_tell(&(struct job_told){
-            .id = c->id,
-            .client = done.client,
-            .event = c->event,
-            .from = JOB_RUNNING,
-            .to = done.state,
-            .kind = done.kind,
-            .failure = c->failure,
-            .attempt = done.attempt,
-            .ran_us = done.finished_us > done.started_us ? done.finished_us - done.started_us : 0});
+        tell_finished(c, &done);
     else
         response_header(r, "Idempotent-Replayed", "true");
+    bool retries = done.made ? done.retried : c->auto_retry && c->retryable && !done.attempt_last;
     response_begin(r, 200, RESPONSE_JSON);
     json_init(&json, &r->sink);
     json_object_begin(&json);
     write_id(&json, "job_id", &c->id);
     JSON_MEMBER(&json, "state", string, job_state_name(done.state));
     JSON_MEMBER(&json, "attempt", uint, done.attempt);
-    JSON_MEMBER(&json, "will_retry", bool, c->auto_retry && c->retryable && !done.attempt_last);
+    JSON_MEMBER(&json, "will_retry", bool, retries);
     json_object_end(&json);
 }
 
 static void serve_complete(const struct request *q, struct response *r)
 {
-    const struct json_node *result = member(q, "result");
+    const struct json_node *result = request_member(q, "result");
     struct job_finish c = {.event = JOB_SUCCEED, .outputs = result ? 1 : 0};
     if (result)
         c.result = json_raw_of(q->json, result);
@@ -474,7 +521,8 @@ static void serve_fail(const struct request *q, struct response *r)
 {
     enum { MESSAGE_MAX = 512 };
     struct jobs_settings settings = jobs_settings();
-    const struct json_node *retryable = member(q, "retryable"), *after = member(q, "retry_after_ms");
+    const struct json_node *retryable = request_member(q, "retryable"),
+                           *after = request_member(q, "retry_after_ms");
     char room[4 * MESSAGE_MAX];
     struct job_finish c = {.event = JOB_FAIL,
                            .failure = JOB_WORKER_FAILURE,
@@ -485,7 +533,13 @@ static void serve_fail(const struct request *q, struct response *r)
         return;
     }
     c.auto_retry = c.retryable && (after || settings.retry_auto);
-    c.backoff_us = after ? number_or(q, "retry_after_ms", 0) * 1000 : jobs_backoff_us(1, &settings);
+    if (after) {
+        c.backoff_us = number_or(q, "retry_after_ms", 0) * 1000;
+    } else { /* which attempt it is, the command knows */
+        c.base_us = settings.backoff_base_us;
+        c.most_us = settings.backoff_most_us;
+        c.chance = (uint32_t)actor_random();
+    }
     finish(q, r, &c);
 }
 

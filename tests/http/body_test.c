@@ -43,6 +43,32 @@ INSIDE(all_of_them)
     bodies_close();
 }
 
+/* What was said to be used is wiped; a slot of which nobody says so, or of which much was used, is empty as well. */
+INSIDE(wiped)
+{
+    static const size_t used[][2] = {{0, 0}, {5000, 3}, {BODY_LITTLE, 0}, {BODY_LITTLE, 1}, {70000, 9000}};
+    TEST_CHECK(bodies_open());
+    for (size_t i = 0; i < sizeof(used) / sizeof(*used); i++) {
+        struct body *body = body_take();
+        TEST_ASSERT(body != NULL);
+        memset(body->bytes, 'x', used[i][0]);
+        memset(body->nodes, 7, used[i][1] * sizeof(*body->nodes));
+        if (i > 0)
+            body_used(body, used[i][0], used[i][1]);
+        body_drop(body);
+        struct body *again = body_take();
+        TEST_ASSERT(again == body);
+        size_t left = 0;
+        for (size_t at = 0; at < BODY_BYTES_MAX; at++)
+            left += again->bytes[at] != 0;
+        for (size_t at = 0; at < 9000; at++)
+            left += again->nodes[at].kind != 0 || again->nodes[at].next != 0;
+        TEST_CHECK_(left == 0, "%zu of %zu and %zu are left", left, used[i][0], used[i][1]);
+        body_drop(again);
+    }
+    bodies_close();
+}
+
 INSIDE(with_its_owner)
 {
     struct start_result started = {0};
@@ -58,6 +84,7 @@ INSIDE(with_its_owner)
 TEST_LIST
 = {
     {"a slot for each, and no more; nothing of the last owner's is left", all_of_them},
+    {"little is wiped, much is given back", wiped},
     {"a slot comes back with its owner", with_its_owner},
     {0},
 };

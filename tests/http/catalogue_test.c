@@ -232,6 +232,27 @@ static void kinds_as_the_contracts_say(void)
     }
 }
 
+/* Whatever the store couldn't do has one answer, on each surface. */
+static void test_what_failed_has_one_kind(void)
+{
+    static const struct {
+        enum error e;
+        int operators, control, jobs;
+    } rows[] = {
+        {ERR_TIMEOUT, 504, 503, 504}, {ERR_NO_SPACE, 507, 503, 503}, {ERR_IO, 503, 503, 503},
+        {ERR_DAMAGED, 503, 503, 503}, {ERR_NEWER, 503, 503, 503},    {ERR_SHED, 503, 503, 503},
+        {ERR_FULL, 503, 503, 503},    {ERR_NOPROC, 503, 503, 503},   {ERR_UNAVAILABLE, 503, 503, 503},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        enum error_kind kind = catalogue_failure(rows[i].e);
+        TEST_CASE(error_name(rows[i].e));
+        TEST_CHECK(catalogue_row(catalogue_code(SURFACE_OPERATOR, kind))->status == rows[i].operators);
+        TEST_CHECK(catalogue_row(catalogue_code(SURFACE_CONTROL, kind))->status == rows[i].control);
+        TEST_CHECK(catalogue_row(catalogue_code(SURFACE_JOBS, kind))->status == rows[i].jobs);
+        TEST_CHECK(catalogue_row(catalogue_code(SURFACE_JOBS, kind))->retryable);
+    }
+}
+
 TEST_LIST
 = {
     {"CTL-247 CTL-250 CTL-254..284 control.errors.tsv row by row", control_rows},
@@ -242,5 +263,6 @@ TEST_LIST
     {"a number in a code is its status", numbers_in_codes},
     {"every kind of error has a code on every surface, in its shape", every_kind},
     {"AMB-05 AMB-06 AMB-07 AMB-12 AMB-41 JOB-301 kinds as the contracts say", kinds_as_the_contracts_say},
+    {"what failed has one kind", test_what_failed_has_one_kind},
     {NULL, NULL},
 };

@@ -234,11 +234,13 @@ static void key_repeat_body(void)
              (struct given){.idempotency = "k", .body = "{\"rotate\":false,\"x\":[1,{\"a\":1,\"b\":2}]}"});
     note_key(&p, x);
     EXPECT(x->r.status == 201 && strncmp(p.key, "cop_", 4) == 0);
+    EXPECT(!exchange_has_header(x, "Idempotent-Replayed: true"));
     /* The first result again, without the secret; what is written differently is the same body. */
     x = post(KEYS, p.client,
              (struct given){.idempotency = "k",
                             .body = "{ \"x\" : [1, {\"b\":2,\"\\u0061\":1}], \"rotate\":false}"});
     EXPECT(x->r.status == 201 && is(x, "key_id", p.key_id) && is(x, "api_key", "null"));
+    EXPECT(exchange_has_header(x, "Idempotent-Replayed: true"));
     x = post(KEYS, p.client, (struct given){.idempotency = "k", .body = "{\"rotate\":true}", .key = p.key});
     EXPECT(refused(x, 409, "RFA_EXEC_IDEMPOTENCY_CONFLICT")); /* JOB-114 */
     x = post(KEYS, p.client, (struct given){.idempotency = "k", .key = p.key});

@@ -1,5 +1,6 @@
 #include "acutest.h"
 
+#include <inttypes.h>
 #include <unistd.h>
 
 #include "http/events.h"
@@ -144,6 +145,7 @@ static void test_stream(void)
     TEST_CHECK(operated_await(fd, "retry: 1000\n\n"));
     TEST_CHECK(strstr(operated_seen, "Content-Type: text/event-stream") != NULL);
     TEST_CHECK(strstr(operated_seen, "X-Accel-Buffering: no") != NULL);
+    TEST_CHECK(strstr(operated_seen, "Connection: close\r\n") != NULL);
     TEST_CHECK(operated_post("/test/mail/two/3", NULL) == 204);
     TEST_CHECK(operated_await(fd, "\"attempt\":\"2\""));
     TEST_CHECK(count(operated_seen, "\nevent: actor.start\ndata: {\"at\":\"2") == 3);
@@ -156,7 +158,18 @@ static void test_stream(void)
     TEST_CHECK(operated_await(fd, "\"attempt\":\"4\""));
     TEST_CHECK(count(operated_seen, "id: ") == 5);
     close(fd);
+    fd = operated_open("/stats/events", "Accept: Text/Event-Stream;charset=utf-8\r\n"); /* in any case */
+    TEST_CHECK(operated_await(fd, "retry: 1000\n\n"));
+    close(fd);
+    static const char *const others[] = {"Accept: text/event-streams\r\n",
+                                         "Accept: */*, text/event-stream;q=0\r\n"};
+    for (size_t i = 0; i < 2; i++) {
+        TEST_CHECK(operated_ask("GET", "/stats/events?limit=1", others[i], NULL) == 200);
+        TEST_CHECK_(strstr(operated_head, "Content-Type: application/json\r\n") != NULL, "%s", others[i]);
+    }
     TEST_CHECK(operated_ask("HEAD", "/stats/events", STREAM, NULL) == 200 && operated_body[0] == 0);
+    TEST_CHECK(strstr(operated_head, "Content-Type: text/event-stream") &&
+               !strstr(operated_head, "Content-Length:"));
     operated_stop();
 }
 
@@ -182,6 +195,33 @@ static void test_missed(void)
     TEST_CHECK(operated_await(fd, "\nevent: missed\ndata: {\"missed\":"));
     TEST_CHECK(strstr(operated_seen, "id: ") == NULL);
     close(fd);
+    operated_stop();
+}
+
+/* What is written over while the client takes its time is missed as well. */
+static void test_missed_meanwhile(void)
+{
+    char path[256];
+    operated_start(NULL);
+    operated_grow();
+    TEST_CHECK(operated_get("/stats/events?limit=100000") == 200);
+    uint64_t from = strtoull(operated_member("next") + 17, NULL, 10);
+    snprintf(path, sizeof(path), "/stats/events?limit=100000&since=%s", operated_member("next"));
+    TEST_CHECK(operated_post("/test/mail/one/1000", NULL) == 204);
+    int fd = operated_begin(path);
+    TEST_CHECK(operated_get("/stats/events?limit=100000") == 200);
+    uint64_t begun = strtoull(operated_member("next") + 17, NULL, 10);
+    do { /* until nothing is left of what it tells of: on whatever scheduler that was */
+        TEST_CHECK(operated_post("/test/mail/two/1100", NULL) == 204);
+        TEST_CHECK(operated_get("/stats/events?event=actor.start&limit=1") == 200);
+    } while (strtoull(operated_member("next") + 17, NULL, 10) < begun);
+    TEST_CHECK(operated_end(fd) == 200);
+    size_t told = count(operated_body, "\"event\":");
+    uint64_t missed = strtoull(operated_member("missed"), NULL, 10),
+             to = strtoull(operated_member("next") + 17, NULL, 10);
+    TEST_CHECK(told > 0 && missed > 0);
+    TEST_CHECK_(from + missed + told == to, "%" PRIu64 " + %" PRIu64 " + %zu, %" PRIu64, from, missed, told,
+                to);
     operated_stop();
 }
 
@@ -235,6 +275,7 @@ TEST_LIST
     {"when it happened", test_times},
     {"a stream, and where it goes on", test_stream},
     {"what isn't kept any more is missed", test_missed},
+    {"what goes while a slow client reads is missed", test_missed_meanwhile},
     {"as many streams as may be", test_as_many_as_may_be},
     {"a stream ends with the server", test_drain},
     {"a silent stream says that it is there", test_silence},

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* memmem */
 #include "acutest.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -136,6 +137,19 @@ static void serve_long(const struct request *q, struct response *r)
     json_object_end(&json);
 }
 
+/* More elements than are read of any request. */
+static void serve_many(const struct request *q, struct response *r)
+{
+    struct json json;
+    (void)q;
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_array_begin(&json);
+    for (uint32_t i = 0; i <= JSON_TEXT_ELEMENTS_MAX; i++)
+        json_uint(&json, i);
+    json_array_end(&json);
+}
+
 static void serve_lying(const struct request *q, struct response *r)
 {
     (void)q;
@@ -182,6 +196,7 @@ static const struct route routes[] = {
     ROUTE(GET, "/worded", PUBLIC, worded),
     ROUTE(GET, "/long", PUBLIC, long),
     ROUTE(GET, "/lying", PUBLIC, lying),
+    ROUTE(GET, "/many", PUBLIC, many),
 };
 
 /* ---- a server ---- */
@@ -451,6 +466,46 @@ static void test_CTL_150_CTL_246_CTL_251_who_is_turned_away_is_told_as_everybody
     }
 }
 
+/* What he has asked meanwhile is taken in: what nobody reads would take back what he was told. */
+static void test_who_has_asked_before_he_is_turned_away_is_told(void)
+{
+    struct talk in, out;
+    char byte;
+    start_as((struct testserver_options){.limits = {.peer_max = 1}}, NULL);
+    talk_begin(&in, &server);
+    TEST_CHECK(talk_say_text(&in, "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"));
+    TEST_CHECK(talk_hear(&in).status == 200);
+    kill(server.pid, SIGSTOP); /* so that his request is there before him */
+    talk_begin(&out, &server);
+    TEST_CHECK(talk_say_text(&out, "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"));
+    kill(server.pid, SIGCONT);
+    TEST_CHECK(talk_hear(&out).status == 503);
+    TEST_CHECK(recv(out.fd, &byte, 1, 0) == 0);
+    talk_end(&out);
+    talk_end(&in);
+    stop();
+}
+
+/* Nobody who was turned away keeps the listener busy by going on: 64 times what is taken in of one can't all be said. */
+static void test_who_is_turned_away_is_heard_for_a_while(void)
+{
+    static char mebibyte[1 << 20];
+    struct talk in, out;
+    start_as((struct testserver_options){.connections = 1}, NULL);
+    talk_begin(&in, &server);
+    TEST_CHECK(talk_say_text(&in, "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"));
+    TEST_CHECK(talk_hear(&in).status == 200);
+    talk_begin(&out, &server);
+    TEST_CHECK(talk_hear(&out).status == 503);
+    int said = 0;
+    while (said < 64 && talk_say(&out, mebibyte, sizeof mebibyte))
+        said++;
+    TEST_CHECK(said < 64);
+    talk_end(&out);
+    talk_end(&in);
+    stop();
+}
+
 /* ---- errors ---- */
 
 /* The catalogue's row of this code, as text of the body's members. */
@@ -631,6 +686,7 @@ static void test_JOB_342_to_JOB_345_problems(void)
                  {"Content-Type: application/jsonp\r\n", 415},
                  {JSON "Content-Encoding: gzip\r\n", 415},
                  {JSON "Content-Encoding: \r\n", 415},
+                 {JSON "Content-Encoding: identity\r\nContent-Encoding: gzip\r\n", 415},
                  {JSON "Content-Encoding: Identity\r\n", 200}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         a = ask("POST", "/v1/things", types[i].fields, "{}");
@@ -1436,6 +1492,7 @@ static void test_an_answer_that_is_not_its_contracts_is_not_given(void)
     }
     TEST_CHECK(get("/failing").status == 503); /* what is as it should be, in no contract and in one */
     TEST_CHECK(get("/dlq/failing").status == 503);
+    TEST_CHECK(get("/many").status == 200); /* whatever can't be looked at */
     TEST_CHECK(get("/nowhere").status == 404);
     TEST_CHECK(get("/dlq/token").status == 401);
     stop_after(wrong);
@@ -1456,6 +1513,8 @@ TEST_LIST
      test_CTL_283_JOB_361_a_crash_is_answered},
     {"CTL-150 CTL-246 CTL-251 who is turned away is told as everybody",
      test_CTL_150_CTL_246_CTL_251_who_is_turned_away_is_told_as_everybody},
+    {"who has asked before he is turned away is told", test_who_has_asked_before_he_is_turned_away_is_told},
+    {"who is turned away is heard for a while", test_who_is_turned_away_is_heard_for_a_while},
     {"CTL-246 to CTL-253 envelopes", test_CTL_246_to_CTL_253_envelopes},
     {"JOB-342 to JOB-345 problems", test_JOB_342_to_JOB_345_problems},
     {"what is refused before a body is refused alike behind it",

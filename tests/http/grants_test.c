@@ -403,6 +403,15 @@ STAGED(test_AMB_21_principals_that_can_not_be_meant, "dev")
     EXPECT(rows(TABLE_PRINCIPALS) == 0);
 }
 
+/* Whether it was done nobody knows, and the server isn't gone. */
+STAGED(test_a_late_store_is_no_missing_one, "dev")
+{
+    actor_pid late = actor_whereis(WRITER_NAME);
+    actor_suspend(late);
+    EXPECT(operate("/principals", "", "{\"name\":\"x\",\"role\":\"agent\",\"projects\":[\"p\"]}") == 504);
+    actor_resume(late);
+}
+
 STAGED(test_CTL_116_no_key_no_token, "prod")
 {
     make_builder();
@@ -430,6 +439,7 @@ TEST_LIST
      test_CTL_099_CTL_100_CTL_101_another_secret_or_none_ends_all_tokens},
     {"AMB-21 a list without secrets", test_AMB_21_a_list_without_secrets},
     {"AMB-21 principals that can't be meant", test_AMB_21_principals_that_can_not_be_meant},
+    {"principals: a late store is no missing one", test_a_late_store_is_no_missing_one},
     {"CTL-116 no key, no token", test_CTL_116_no_key_no_token},
     {NULL, NULL},
 };

@@ -6,12 +6,17 @@
 #include <stdio.h>
 
 #include "actors/jobs.h"
+#include "http/bulk.h"
 #include "http/commit.h"
 #include "http/front.h"
 #include "http/job_request.h"
 #include "http/jobs.h"
+#include "http/pauses.h"
+#include "http/schedules.h"
+#include "http/work.h"
 #include "runtime/runtime.h"
 #include "runtime/telemetry.h"
+#include "store/client.h"
 #include "store/counter.h"
 #include "store/job_change.h"
 #include "tests/support/exchange.h"
@@ -33,9 +38,26 @@ static void run(void (*body)(void))
 static struct front front = {.name = "client"};
 static struct front_limits limits = {.request_ns = 10 * NS_PER_S, .store_ns = 2 * NS_PER_S};
 
-#define JOBS "/v1/jobs"
-#define JOB  "/v1/jobs/{job_id}"
-#define FAST "{\"type\":\"EXECUTE\",\"work_kind\":\"SUCCESS_FAST\",\"idempotency_key\":\"once\"}"
+#define JOBS      "/v1/jobs"
+#define JOB       "/v1/jobs/{job_id}"
+#define FAST      "{\"type\":\"EXECUTE\",\"work_kind\":\"SUCCESS_FAST\",\"idempotency_key\":\"once\"}"
+
+#define SCHEDULES "/v1/schedules"
+#define DAILY     "{\"cron\":\"0 0 * * *\",\"work_kind\":\"SUCCESS_FAST\"}"
+#define BULK      "/v1/jobs:bulk"
+#define PAUSE     "/jobs:pause"
+#define CANCELS   "{\"action\":\"cancel\",\"filter\":{\"states\":[\"QUEUED\"]}}"
+
+static const struct route *route_of(enum method method, const char *path)
+{
+    if (strncmp(path, SCHEDULES, strlen(SCHEDULES)) == 0)
+        return exchange_route(schedule_routes, schedule_routes_count, method, path);
+    if (strcmp(path, BULK) == 0)
+        return exchange_route(bulk_routes, bulk_routes_count, method, path);
+    if (strcmp(path, PAUSE) == 0)
+        return exchange_route(pause_routes, pause_routes_count, method, path);
+    return exchange_route(job_routes, job_routes_count, method, path);
+}
 
 static struct exchange *ask(enum method method, const char *path, const char *param, const char *body)
 {
@@ -43,7 +65,7 @@ static struct exchange *ask(enum method method, const char *path, const char *pa
     static size_t next;
     struct exchange *x = &exchanges[next++ % 8];
     struct arena_mark mark = actor_arena_mark();
-    exchange_begin(x, exchange_route(job_routes, job_routes_count, method, path), param, body);
+    exchange_begin(x, route_of(method, path), param, body);
     x->q.identity.kind = IDENTITY_CLIENT;
     x->q.identity.client = client;
     x->q.front = &front;
@@ -137,6 +159,41 @@ static void unreadable_body(void)
 static void test_what_cannot_be_read_JOB_308_JOB_435(void)
 {
     run(unreadable_body);
+}
+
+static struct uuid the_schedule;
+
+static enum error spoil_schedule(struct txn *txn)
+{
+    enum { ROW_SCHEDULE = 0 }; /* as the store numbers them */
+    struct key key = {.size = 0};
+    key_add_u8(&key, ROW_SCHEDULE);
+    key_add_uuid(&key, &the_schedule);
+    spoil_value(txn, TABLE_SCHEDULES, key_span(&key));
+    return OK;
+}
+
+/* The list is on its way when the row is come to: it must not end as if that were all. */
+static void unreadable_list_body(void)
+{
+    char id[UUID_TEXT_SIZE];
+    (void)stage_writer();
+    const struct client_create c = {.id = client, .from = span_text("192.0.2.1")};
+    EXPECT(store_submit(&client_create_class, &c, NULL, 0, NULL, actor_deadline_ms(1000)) == OK);
+    for (int i = 0; i < 2; i++) {
+        struct exchange *x = ask(METHOD_POST, SCHEDULES, NULL, DAILY);
+        EXPECT(x->r.status == 201);
+        snprintf(id, sizeof(id), "%s", exchange_member(x, "schedule_id"));
+    }
+    EXPECT(uuid_parse(id, UUID_TEXT_SIZE - 1, &the_schedule));
+    EXPECT(!ask(METHOD_GET, SCHEDULES, NULL, NULL)->r.failed && spoil(spoil_schedule) == OK);
+    EXPECT(ask(METHOD_GET, SCHEDULES, NULL, NULL)->r.failed && spoil(spoil_schedule) == OK);
+    EXPECT(!ask(METHOD_GET, SCHEDULES, NULL, NULL)->r.failed);
+}
+
+static void test_a_list_with_a_damaged_row(void)
+{
+    run(unreadable_list_body);
 }
 
 /* ---- a submit that can't be written ---- */
@@ -291,6 +348,8 @@ static void late_body(void)
     EXPECT(refused(ask(METHOD_POST, JOB "/cancel", id, NULL), 503, UNAVAILABLE));
     limits.store_ns = 0; /* then the request's own time counts */
     EXPECT(refused(ask(METHOD_POST, JOB "/cancel", id, NULL), 504, "RFA_EXEC_TIMEOUT"));
+    EXPECT(refused(ask(METHOD_POST, SCHEDULES, NULL, DAILY), 504, "RFA_EXEC_TIMEOUT"));
+    EXPECT(refused(ask(METHOD_POST, BULK, NULL, CANCELS), 504, "RFA_EXEC_TIMEOUT"));
     limits.store_ns = 2 * NS_PER_S;
     (void)actor_sleep(actor_deadline_ms(1)); /* the writer's clock is as fine as that */
     actor_resume(writer);
@@ -300,9 +359,22 @@ static void late_body(void)
     EXPECT(ask(METHOD_POST, JOB "/cancel", id, NULL)->r.status == 200);
 }
 
+/* Operators hear the same as clients. That it was refused is an audit entry, which comes later. */
+static void late_pause_body(void)
+{
+    actor_pid writer = stage_writer();
+    limits.store_ns = 0;
+    actor_suspend(writer);
+    EXPECT(refused(ask(METHOD_POST, PAUSE, NULL, "{\"scope\":\"all\"}"), 504, "OPS_504_TIMEOUT"));
+    limits.store_ns = 2 * NS_PER_S;
+    actor_resume(writer);
+    stage_settle();
+}
+
 static void test_a_late_store_JOB_337(void)
 {
     run(late_body);
+    run(late_pause_body);
 }
 
 /* ---- a change that the lifecycle doesn't have ---- */
@@ -331,14 +403,114 @@ static void test_a_refused_change_is_told_of_JOB_324(void)
     run(refused_body);
 }
 
+/* ---- workers outside ---- */
+
+static uint64_t asked_ago_ns; /* how long such a request has been there */
+
+static struct exchange *work(const char *path, const char *body)
+{
+    static struct exchange x;
+    struct arena_mark mark = actor_arena_mark();
+    exchange_begin(&x, exchange_route(work_routes, work_routes_count, METHOD_POST, path), NULL, body);
+    x.q.identity.kind = IDENTITY_CLIENT;
+    x.q.identity.client = client;
+    x.q.front = &front;
+    x.q.began_ns = actor_now() - asked_ago_ns;
+    atomic_store(&front.limits, &limits);
+    trace_begin(&x.q.trace, span_of(NULL, 0), span_of(NULL, 0), span_of(NULL, 0));
+    exchange_serve(&x);
+    actor_arena_reset(mark);
+    return &x;
+}
+
+static void submit_outside(const char *kind)
+{
+    char body[128];
+    snprintf(body, sizeof(body), "{\"work_kind\":\"%s\",\"payload\":{}}", kind);
+    struct exchange *x = ask(METHOD_POST, "/v1/work:submit", NULL, body);
+    EXPECT(x->r.status == 202 && uuid_parse(exchange_member(x, "job_id"), UUID_TEXT_SIZE - 1, &the_job));
+}
+
+static enum error mark_half(struct txn *txn)
+{
+    struct job_texts texts;
+    struct job job;
+    enum error e = job_open(txn, &the_job, &job, &texts);
+    job.incomplete = 1;
+    job_write(txn, &job);
+    return e;
+}
+
+/* Also at the end of a claim that has waited for longer than other requests may take. */
+static void half_job(uint64_t waited_ns)
+{
+    struct job job = {.state = JOB_STATE_COUNT};
+    submit_outside("x.half");
+    EXPECT(spoil(mark_half) == OK);
+    uint64_t failed = commit_figures().failed;
+    asked_ago_ns = waited_ns;
+    struct exchange *x = work("/v1/work:claim", "{\"wait_ms\":30000}");
+    asked_ago_ns = 0;
+    EXPECT(x->r.status == 200 && strcmp(exchange_member(x, "jobs"), "[]") == 0);
+    EXPECT(commit_figures().failed == failed);
+    struct view *view = view_open(stage_store);
+    EXPECT(job_read(&view->txn, &the_job, &job) == OK);
+    EXPECT(job.state == JOB_FAILED && job.failure == JOB_RECOVERY_INCOMPLETE && !job.retryable);
+    view_close(view);
+}
+
+static void half_job_body(void)
+{
+    (void)stage_writer();
+    (void)actor_sleep(actor_deadline_ms(60000));
+    half_job(0);
+    half_job(11 * NS_PER_S);
+}
+
+static void test_half_a_job_is_given_to_no_worker_outside_AMB_J_12(void)
+{
+    run(half_job_body);
+}
+
+/* The store was opened a moment ago: whoever had a job before has it for a usual lease at least. */
+static void grace_body(void)
+{
+    char body[256], id[UUID_TEXT_SIZE];
+    (void)stage_writer();
+    submit_outside("x.late");
+    EXPECT(work("/v1/work:claim", "{\"lease_ms\":1000}")->r.status == 200);
+    uuid_format(&the_job, id);
+    snprintf(body, sizeof(body), "{\"job_id\":\"%s\",\"lease_token\":\"1\"}", id);
+    (void)actor_sleep(actor_deadline_ms(10000));
+    EXPECT(work("/v1/work:heartbeat", body)->r.status == 200);
+    EXPECT(work("/v1/work:complete", body)->r.status == 200);
+    submit_outside("x.late");
+    uuid_format(&the_job, id);
+    (void)actor_sleep(actor_deadline_ms(30000));
+    EXPECT(work("/v1/work:claim", "{\"lease_ms\":1000}")->r.status == 200);
+    snprintf(body, sizeof(body), "{\"job_id\":\"%s\",\"lease_token\":\"2\"}", id);
+    (void)actor_sleep(actor_deadline_ms(1000));
+    EXPECT(work("/v1/work:heartbeat", body)->r.status == 409);
+}
+
+static void test_a_worker_outside_has_a_lease_from_the_start_on_J5(void)
+{
+    run(grace_body);
+}
+
 TEST_LIST
 = {
     {"faults: what can't be read (JOB-308, JOB-435)", test_what_cannot_be_read_JOB_308_JOB_435},
+    {"faults: a list with a damaged row", test_a_list_with_a_damaged_row},
     {"faults: a submit that can't be written (JOB-307)", test_a_submit_that_cannot_be_written_JOB_307},
     {"faults: an error between job and event leaves neither (JOB-309)",
      test_an_error_between_job_and_event_leaves_neither_JOB_309},
     {"faults: what the store says (JOB-154, JOB-307)", test_what_the_store_says_JOB_154_JOB_307},
     {"faults: a late store (JOB-337)", test_a_late_store_JOB_337},
+    {"faults: half a job is given to no worker outside (AMB-J-12)",
+     test_half_a_job_is_given_to_no_worker_outside_AMB_J_12},
+    {"faults: a worker outside has a lease from the start on (J5)",
+     test_a_worker_outside_has_a_lease_from_the_start_on_J5},
     {"faults: a refused change is told of (JOB-324)", test_a_refused_change_is_told_of_JOB_324},
     {NULL, NULL},
 };

@@ -1190,6 +1190,13 @@ static void list_body(void)
              "Link: <?a=%%3C%%22b%%3E%%20c&limit=1&d=&e=%%3e&cursor=%s>; rel=\"next\"",
              exchange_member(x, "next_cursor"));
     EXPECT(exchange_has_header(x, link));
+    char *again =
+        actor_alloc(2 * TOKEN_TEXT_MAX); /* the cursor of before isn't in it, however it was written */
+    snprintf(again, 2 * TOKEN_TEXT_MAX, "limit=1&curs%%6Fr=%s", exchange_member(x, "next_cursor"));
+    x = ask(METHOD_GET, JOBS, NULL, (struct given){.query = again});
+    snprintf(link, 2 * TOKEN_TEXT_MAX, "Link: <?limit=1&cursor=%s>; rel=\"next\"",
+             exchange_member(x, "next_cursor"));
+    EXPECT(x->r.status == 200 && exchange_has_header(x, link));
     char *longer = actor_alloc(PAGING_LINK_MAX + 64);
     snprintf(longer, PAGING_LINK_MAX + 64, "limit=1&a=%0*d", (int)PAGING_LINK_MAX, 0);
     x = ask(METHOD_GET, JOBS, NULL, (struct given){.query = longer});
@@ -1293,7 +1300,7 @@ static void explain_body(void)
     settings.active_queues = true;
     settings.active_max = 1;
     configure();
-    EXPECT(why(second, "active_limit", "1 jobs are active, and 1 may be: claims are held back"));
+    EXPECT(why(second, "queued", "1 job is before it")); /* nobody runs */
     settings.active_queues = false;
     settings.active_max = 100;
     configure();
@@ -1304,8 +1311,15 @@ static void explain_body(void)
     job_time_format(at, text);
     EXPECT(why(later, "scheduled", text) && is(get(JOB ":explain", later), "until", text));
     pass(11000000);
+    EXPECT(why(later, "scheduled", "It was scheduled for ") &&
+           why(later, "scheduled", "is about to be queued") &&
+           is(get(JOB ":explain", later), "until", "null")); /* there is room */
+    settings.queue_max = 2;
+    configure();
     EXPECT(why(later, "queue_full", "is tried again every second") &&
            is(get(JOB ":explain", later), "until", "null"));
+    settings.queue_max = 100;
+    configure();
     /* pauses: of the kind, and of everything */
     pause_jobs(PAUSE_WORK, "IO_HEAVY");
     EXPECT(why(second, "paused", "Jobs of its kind are paused since") && why(second, "paused", ": a drill."));
@@ -1320,6 +1334,7 @@ static void explain_body(void)
     struct job_claim command = {.lane = LANE_SERVER,
                                 .most = 1,
                                 .owner = stage_store->start,
+                                .client_max = 1, /* so it is counted */
                                 .steady_us = store_steady_us(stage_store),
                                 .lease_us = 30000000,
                                 .worker = span_text("worker:1")};
@@ -1327,6 +1342,22 @@ static void explain_body(void)
     size_t size = 0;
     EXPECT(store_submit(&job_claim_class, &command, &c, sizeof(c), &size, DEADLINE_NONE) == OK);
     EXPECT(why(first, "assigned", "worker:1 has claimed it and hasn't begun; its lease is good until "));
+    char *third = submitted(FAST);
+    EXPECT(why(third, "queued", "1 job is before it"));
+    settings.active_queues = true;
+    settings.active_max = 1;
+    configure();
+    EXPECT(
+        why(third, "active_limit", "1 job is being worked on, and 1 may be: claims are held back; 1 job is"));
+    settings.active_queues = false;
+    settings.active_max = 100;
+    configure();
+    settings.client_running_max = 1;
+    configure();
+    EXPECT(why(third, "client_limit",
+               "Its client has 1 job running, and may have 1.")); /* no claim has met it */
+    settings.client_running_max = 0;
+    configure();
     struct exchange *x = get(JOB ":explain", first);
     EXPECT(is(x, "lease.owner", "worker:1") && is(x, "worker.name", "worker:1") &&
            is(x, "worker.status", "RUNNING"));

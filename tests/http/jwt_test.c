@@ -332,6 +332,8 @@ static void test_CTL_088_critical_nested_compressed_and_encrypted_are_refused(vo
         "{\"alg\":\"ES256\",\"kid\":\"ES256\",\"cty\":\"JWT\"}",
         "{\"alg\":\"ES256\",\"kid\":\"ES256\",\"typ\":\"JWE\"}",
         "{\"alg\":\"ES256\",\"kid\":\"ES256\",\"typ\":1}",
+        "{\"alg\":\"ES256\",\"kid\":\"ES256\",\"typ\":\"at\\u000bjwt\"}", /* as far from + as a letter from its other form */
+        "{\"alg\":\"ES256\",\"kid\":\"ES256\",\"typ\":\"application\\u000fat+jwt\"}",
     };
     make_keys();
     for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
@@ -341,6 +343,9 @@ static void test_CTL_088_critical_nested_compressed_and_encrypted_are_refused(vo
     CHECK_READ(
         maker_sign(&makers[ES256], "{\"alg\":\"ES256\",\"kid\":\"ES256\",\"typ\":\"jwt\"}", CLAIMS, token));
     CHECK_READ(maker_sign(&makers[ES256], "{\"alg\":\"ES256\",\"kid\":\"ES256\",\"typ\":\"at+JWT\"}", CLAIMS,
+                          token));
+    CHECK_READ(maker_sign(&makers[ES256],
+                          "{\"alg\":\"ES256\",\"kid\":\"ES256\",\"typ\":\"Application/at+jwt\"}", CLAIMS,
                           token));
     /* one token inside the other */
     static char inner[MAKER_TEXT_MAX];
@@ -494,6 +499,50 @@ static void test_CTL_086_a_curve_leaves_one_algorithm(void)
     TEST_CHECK(key != NULL);
     jwt_key_free(key);
     jwt_key_free(NULL);
+}
+
+/* What is missing, of another kind, or out of bounds in a key, one thing at a time. */
+static void test_CTL_112_further_keys_that_are_refused(void)
+{
+    static char member[2048];
+    make_keys();
+    check_no_key("no kty", with(&makers[ES256], "\"kty\":\"EC\",", ""));
+    check_no_key("kty with escapes, too long",
+                 with(&makers[ES256], "\"kty\":\"EC\"", "\"kty\":\"\\u0045C                    \""));
+    check_no_key("kty oct", with(&makers[ES256], "\"kty\":\"EC\"", "\"kty\":\"oct\""));
+    check_no_key("no crv", with(&makers[ES256], "\"crv\":\"P-256\",", ""));
+    check_no_key("use 1", with(&makers[ES256], "\"use\":\"sig\"", "\"use\":1"));
+    check_no_key("key_ops verify", with(&makers[ES256], "\"use\":\"sig\"", "\"key_ops\":\"verify\""));
+    check_no_key("key_ops {}", with(&makers[ES256], "\"use\":\"sig\"", "\"key_ops\":{}"));
+    check_no_key("key_ops []", with(&makers[ES256], "\"use\":\"sig\"", "\"key_ops\":[]"));
+    check_no_key("key_ops of no texts",
+                 with(&makers[ES256], "\"use\":\"sig\"", "\"key_ops\":[1,[\"verify\"]]"));
+    check_no_key("key_ops too long",
+                 with(&makers[ES256], "\"use\":\"sig\"",
+                      "\"key_ops\":[\"\\u0076erify                                    \"]"));
+    check_no_key("x alone", with(&makers[ES256], "\"y\":", "\"z\":"));
+    check_no_key("y too short", with(&makers[ES256], "\"y\":", "\"y\":\"AAAA\",\"z\":"));
+    check_no_key("no n", with(&makers[RS256], "\"n\":", "\"m\":"));
+    check_no_key("n empty", with(&makers[RS256], "\"n\":", "\"n\":\"\",\"m\":"));
+    check_no_key("no e", with(&makers[RS256], "\"e\":", "\"f\":"));
+    check_no_key("e of 9 bytes", with(&makers[RS256], "\"e\":\"AQAB\"", "\"e\":\"AQAAAAAAAAAB\""));
+    snprintf(member, sizeof(member), "\"n\":\"%0*d\",\"m\":", 1367, 0); /* 0 is 52: 1025 bytes of d3 4d 34 */
+    check_no_key("RSA of 8200 bits", with(&makers[RS256], "\"n\":", member));
+    snprintf(member, sizeof(member), "\"n\":\"_%0*d\",\"m\":", 343, 0); /* 258 bytes, the last one 34 */
+    check_no_key("an even modulus", with(&makers[RS256], "\"n\":", member));
+}
+
+static void test_CTL_112_a_kid_has_128_bytes(void)
+{
+    char why[200], member[400];
+    make_keys();
+    snprintf(member, sizeof(member), "\"kid\":\"%0*d\"", (int)JWT_KID_MAX, 0);
+    struct jwt_key *key = key_of(with(&makers[ES256], "\"kid\":\"ES256\"", member), why, sizeof(why));
+    TEST_ASSERT_(key != NULL, "%s", why);
+    TEST_CHECK(strlen(jwt_key_kid(key)) == JWT_KID_MAX);
+    jwt_key_free(key);
+    snprintf(member, sizeof(member), "\"kid\":\"%0*d\"", (int)JWT_KID_MAX + 1, 0);
+    check_no_key("a kid of 129 bytes", with(&makers[ES256], "\"kid\":\"ES256\"", member));
 }
 
 /* ---- claims ---- */
@@ -673,6 +722,39 @@ static void test_CTL_069_texts_of_the_greatest_length(void)
     }
 }
 
+static void test_CTL_074_each_audience_has_a_greatest_length(void)
+{
+    char name[JWT_TEXT_MAX + 2], text[JWT_TEXT_MAX + 64];
+    for (size_t size = JWT_TEXT_MAX; size <= JWT_TEXT_MAX + 1; size++) {
+        memset(name, 'a', size);
+        name[size] = 0;
+        snprintf(text, sizeof(text), "\"aud\":[\"coppice\",\"%s\"]", name);
+        if (size <= JWT_TEXT_MAX)
+            check_taken(replaced("\"aud\":\"coppice\"", text));
+        else
+            check_refused(replaced("\"aud\":\"coppice\"", text));
+    }
+}
+
+static void test_CTL_069_the_first_claim_that_is_wrong_is_told(void)
+{
+    const char *why = claims_why("{\"iss\":1,\"sub\":2,\"exp\":\"soon\"}", NOW_S);
+    TEST_CHECK_(why && strcmp(why, "iss is not a text") == 0, "%s", why);
+}
+
+/* Read with its escapes, it has no place beside the payload itself. */
+static void test_CTL_069_a_text_with_escapes_that_does_not_fit(void)
+{
+    static char payload[JWT_SIZE_MAX];
+    static char sub[5900];
+    memset(sub, 's', sizeof(sub) - 1);
+    memcpy(sub, "\\u0073", 6);
+    snprintf(payload, sizeof(payload), "{\"sub\":\"%s\"}", sub);
+    const char *why = claims_why(payload, NOW_S);
+    TEST_CHECK_(why && strcmp(why, "sub is not a text, or too long") == 0, "%s", why);
+    TEST_CHECK(jwt.subject.size == 0);
+}
+
 /* ---- the built-in issuer's side ---- */
 
 static void counted_random(void *context, void *bytes, size_t size)
@@ -709,6 +791,26 @@ static void test_CTL_104_what_the_signer_signs_its_public_half_verifies(void)
     TEST_CHECK(jwt_signer_create("kid-2", secret) == NULL);
     memset(secret, 0, sizeof(secret));
     TEST_CHECK(jwt_signer_create("kid-2", secret) == NULL);
+}
+
+static void test_CTL_104_a_signers_kid_has_128_bytes(void)
+{
+    static const uint8_t secret[JWT_SECRET_SIZE] = {[JWT_SECRET_SIZE - 1] = 1};
+    char kid[JWT_KID_MAX + 2] = "";
+    memset(kid, 'k', JWT_KID_MAX);
+    struct jwt_signer *signer = jwt_signer_create(kid, secret);
+    TEST_ASSERT(signer != NULL);
+    CHECK_READ(jwt_sign(signer, span_text(CLAIMS), token, sizeof(token)));
+    TEST_CHECK(strcmp(jwt.kid, kid) == 0);
+    jwt_signer_free(signer);
+    kid[JWT_KID_MAX] = 'k';
+    TEST_CHECK(jwt_signer_create(kid, secret) == NULL);
+    memset(kid, '\x01', JWT_KID_MAX); /* six bytes each in JSON: no header has so much room */
+    kid[JWT_KID_MAX] = 0;
+    signer = jwt_signer_create(kid, secret);
+    TEST_ASSERT(signer != NULL);
+    TEST_CHECK(jwt_sign(signer, span_text(CLAIMS), token, sizeof(token)) == 0);
+    jwt_signer_free(signer);
 }
 
 TEST_LIST
@@ -750,5 +852,12 @@ TEST_LIST
     {"jwt: CTL-069 texts of the greatest length", test_CTL_069_texts_of_the_greatest_length},
     {"jwt: CTL-104 what the signer signs its public half verifies",
      test_CTL_104_what_the_signer_signs_its_public_half_verifies},
+    {"jwt: CTL-074 each audience has a greatest length", test_CTL_074_each_audience_has_a_greatest_length},
+    {"jwt: CTL-069 the first claim that is wrong is told",
+     test_CTL_069_the_first_claim_that_is_wrong_is_told},
+    {"jwt: CTL-069 a text with escapes that doesn't fit", test_CTL_069_a_text_with_escapes_that_does_not_fit},
+    {"jwt: CTL-104 a signer's kid has 128 bytes", test_CTL_104_a_signers_kid_has_128_bytes},
+    {"CTL-112 further keys that are refused", test_CTL_112_further_keys_that_are_refused},
+    {"CTL-112 a kid has 128 bytes", test_CTL_112_a_kid_has_128_bytes},
     {NULL, NULL},
 };

@@ -19,7 +19,13 @@ static const struct living_row rows_all[] = {
      .declared = "{\"name\":\"server\"}"},
     {.name = "absent", .declared = "{\"name\":\"absent\"}"},
 };
-static const struct living_rows rows = {.contract = "C-1", .rows = rows_all, .count = 5};
+
+static void declare(struct json *json, const void *declared)
+{
+    json_raw(json, declared, strlen(declared));
+}
+
+static const struct living_rows rows = {.contract = "C-1", .rows = rows_all, .count = 5, .declare = declare};
 
 static enum actor_step idle_handle(void *state, struct message *m)
 {

@@ -61,6 +61,11 @@ static int refuses_n(const char *text, size_t size)
     return feed.last == PARSED_REFUSED ? feed.status : 0;
 }
 
+static int refuses(const char *text)
+{
+    return refuses_n(text, strlen(text));
+}
+
 static bool is(struct span s, const char *text)
 {
     return span_equal(s, span_text(text));
@@ -200,6 +205,7 @@ static void test_what_a_host_is(void)
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         TEST_CHECK_(!parser_is_host(bad[i], strlen(bad[i])), "%s", bad[i]);
     TEST_CHECK(!parser_is_host("[::1\0]", 6));
+    TEST_CHECK(!parser_is_host("[::\0]:1", 7));
 }
 
 static void test_whether_it_stays(void)
@@ -215,6 +221,9 @@ static void test_whether_it_stays(void)
         {"1.1", "Connection: keep-alive\r\nConnection: close\r\n", false},
         {"1.1", "Connection: closed\r\n", true},
         {"1.1", "Connection: te,x\r\n", true},
+        {"1.1", "Connection: te,\t close\t\r\n", false},
+        {"1.1", "Connection: te ,close\t,\r\n", false},
+        {"1.1", "Connection: , ,\t\r\n", true},
         {"1.1", "Connection: Upgrade\r\nUpgrade: h2c\r\n", true},
         {"1.0", "", false},
         {"1.0", "Connection: keep-alive\r\n", true},
@@ -266,6 +275,11 @@ static void test_expectations(void)
     TEST_CHECK(takes("GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n") && !seen.expects_continue);
     TEST_CHECK(takes("POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx"));
     TEST_CHECK(!seen.expects_continue);
+    TEST_CHECK(takes("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n"));
+    TEST_CHECK(!seen.expects_continue);
+    TEST_CHECK(takes(
+        "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"));
+    TEST_CHECK(seen.expects_continue);
 }
 
 static void test_lengths(void)
@@ -406,6 +420,72 @@ static void test_what_is_hopeless_is_told_at_once(void)
     TEST_CHECK(refuses_n(text, size) == 431);
 }
 
+/* What was read before is of no use where the line makes the head too long, has no form for its method, or follows a method that nobody
+ * knows. */
+static void test_what_was_read_before_is_no_use(void)
+{
+    static char first[PARSER_HEAD_MAX + 64], second[PARSER_HEAD_MAX + 64];
+    static const struct {
+        const char *before, *line;
+        int status; /* 0: it is read */
+    } rows[] = {
+        {"GET / HTTP/1.1\r\n", "GET /longer HTTP/1.1\r\n", 431},
+        {"GET /long HTTP/1.1\r\n", "GET * HTTP/1.1\r\n", 400},
+        {"BREW /pot HTTP/1.1\r\n", "GET /pot HTTP/1.1\r\n", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct parser parser = {0};
+        struct parser_before before = {.fields = NULL};
+        struct request q;
+        size_t used, line = strlen(rows[i].before), fields = PARSER_HEAD_MAX - line;
+        memcpy(first, rows[i].before, line);
+        memcpy(first + line, "Host: a\r\nB: ", 12);
+        memset(first + line + 12, 'b', fields - 16);
+        memcpy(first + PARSER_HEAD_MAX - 4, "\r\n\r\n", 4);
+        TEST_CHECK(parser_head_after(&parser, &before, first, PARSER_HEAD_MAX, &q, &used) == PARSED_DONE);
+        size_t other = strlen(rows[i].line);
+        memcpy(second, rows[i].line, other);
+        memcpy(second + other, first + line, fields);
+        parser_reset(&parser);
+        enum parsed p = parser_head_after(&parser, &before, second, other + fields, &q, &used);
+        TEST_CHECK(p == (rows[i].status ? PARSED_REFUSED : PARSED_DONE) && parser.status == rows[i].status);
+        TEST_CHECK(p != PARSED_DONE || (q.method == METHOD_GET && is(q.target, "/pot")));
+        TEST_MSG("%s", rows[i].line);
+    }
+}
+
+static void test_targets_that_must_be_escaped(void)
+{
+    /* among the first eight bytes, which are looked at in one go, and behind them */
+    TEST_CHECK(refuses("GET /ab\x80jklmnop HTTP/1.1\r\nHost: a\r\n\r\n") == 400);
+    TEST_CHECK(refuses("GET /ab\x7fjklmnop HTTP/1.1\r\nHost: a\r\n\r\n") == 400);
+    TEST_CHECK(refuses("GET /ab\tjklmnop HTTP/1.1\r\nHost: a\r\n\r\n") == 400);
+    TEST_CHECK(refuses("GET /abcdefgh\x80jkl HTTP/1.1\r\nHost: a\r\n\r\n") == 400);
+    TEST_CHECK(refuses("GET /abcdefgh\tjkl HTTP/1.1\r\nHost: a\r\n\r\n") == 400);
+}
+
+/* Fields that resemble those that decide about the head, or are known, and are none of them. */
+static void test_fields_that_resemble_others(void)
+{
+    TEST_CHECK(takes(
+        "GET / HTTP/1.1\r\nHost: a\r\ncontent-langth: 5\r\ntransfer-encodinx: gzip\r\nconnectiom: close\r\n"
+        "expext: 1\r\naccess-control-Xequest-method: PUT\r\n\r\n"));
+    TEST_CHECK(!seen.has_length && seen.keep_alive && !seen.expects_continue && seen.fields_count == 6);
+    TEST_CHECK(!seen.known[HEADER_ACCESS_CONTROL_REQUEST_METHOD].bytes);
+    TEST_CHECK(takes("OPTIONS / HTTP/1.1\r\nHost: a\r\nACCESS-control-request-METHOD: PUT\r\n\r\n"));
+    TEST_CHECK(is(seen.known[HEADER_ACCESS_CONTROL_REQUEST_METHOD], "PUT"));
+    size_t size = filled("GET / HTTP/1.1\r\nHost: a\r\n", 128, ": b\r\n\r\n"); /* a name longer than any */
+    TEST_CHECK(takes_n(text, size) && seen.fields_count == 2 && seen.fields[1].name.size == 128);
+}
+
+static void test_fields_that_are_there_twice(void)
+{
+    TEST_CHECK(takes("GET / HTTP/1.1\r\nHost: a\r\nAccept: b\r\naccept: c\r\n\r\n"));
+    TEST_CHECK(is(seen.known[HEADER_ACCEPT], "b") && seen.fields_count == 3);
+    TEST_CHECK(refuses("GET / HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n") == 400);
+    TEST_CHECK(refuses("GET / HTTP/1.1\r\nHost: a\r\nOrigin: a\r\nOrigin: a\r\n\r\n") == 400);
+}
+
 TEST_LIST
 = {
     {"a request and its views", test_a_request_and_its_views},
@@ -430,5 +510,9 @@ TEST_LIST
     {"a chunk's line has 256 bytes", test_a_chunks_line_has_256_bytes},
     {"trailers have 8192 bytes", test_trailers_have_8192_bytes},
     {"what is hopeless is told at once", test_what_is_hopeless_is_told_at_once},
+    {"what was read before is no use", test_what_was_read_before_is_no_use},
+    {"targets that must be escaped", test_targets_that_must_be_escaped},
+    {"fields that resemble others", test_fields_that_resemble_others},
+    {"fields that are there twice", test_fields_that_are_there_twice},
     {NULL, NULL},
 };

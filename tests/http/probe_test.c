@@ -94,11 +94,27 @@ static void test_verbose(void)
     TEST_CHECK(operated_get("/readyz?verbose") == 200);
     TEST_CHECK(operated_has(
         "\"checks\":{\"database\":\"ok\",\"redis\":\"ok\",\"event_bus\":\"ok\",\"actors\":\"ok\","
-        "\"adapters\":\"ok\",\"start\":\"ok\",\"drain\":\"ok\"}"));
+        "\"adapters\":\"ok\",\"start\":\"ok\",\"workers\":\"ok\",\"drain\":\"ok\"}"));
     TEST_CHECK(operated_post("/test/stop/runtime", NULL) == 204);
     TEST_CHECK(operated_get("/readyz?verbose") == 503);
     TEST_CHECK(operated_has("\"adapters\":\"down\""));
     operated_stop();
+}
+
+/* On both ports, and by its code; everything else goes on. */
+static void test_nobody_works(void)
+{
+    static const char *const fronts[] = {"client", "operator"};
+    for (size_t i = 0; i < 2; i++) {
+        operated_start(&(struct operated_options){.front = fronts[i], .workers_missed = true});
+        operated_grow();
+        TEST_CHECK(operated_get("/readyz") == 503);
+        TEST_CHECK(
+            operated_has("{\"status\":\"not_ready\",\"checks\":{\"database\":\"ok\",\"redis\":\"ok\","
+                         "\"event_bus\":\"ok\",\"RFA_EXEC_WORKER_UNAVAILABLE\":\"down\"},\"timestamp\":"));
+        TEST_CHECK(operated_get("/healthz") == 200 && operated_get("/startupz") == 200);
+        operated_stop();
+    }
 }
 
 static void test_draining(void)
@@ -171,6 +187,7 @@ TEST_LIST
     {"CTL-530 CTL-531 CTL-536 a writer that takes nothing is not ready", test_writer},
     {"CTL-530 L5 a store that has failed is not ready, a full one is", test_state_of_the_store},
     {"our own checks, for operators", test_verbose},
+    {"JOB-313, JOB-356, AMB-J-39: nobody works", test_nobody_works},
     {"CTL-539 draining is not ready", test_draining},
     {"CTL-527 CTL-531 without a store", test_no_store},
     {"CTL-526 a fatal state", test_fatal},

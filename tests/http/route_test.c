@@ -131,6 +131,15 @@ static void verbs(void)
     TEST_CHECK(leads_to(r, METHOD_POST, "/jobs/7:unknown", NULL));
     TEST_CHECK(leads_to(r, METHOD_GET, "/jobs/7:unknown", NULL));
     TEST_CHECK(leads_to(r, METHOD_POST, "/jobs/7:x:cancel", NULL));
+    static const char *const empty[] = {
+        "/v1/jobs:",       "/v1/jobs/7:", "/v1/jobs/7/report:", "/healthz:", "/jobs:submit:",
+        "/jobs/7:cancel:", "/v1/jobs::",  "/v1/jobs/latest:",   ":"};
+    for (size_t i = 0; i < sizeof(empty) / sizeof(*empty); i++) {
+        m = match(r, METHOD_GET, empty[i]);
+        TEST_CHECK_(!m.route && !m.allowed, "%s", empty[i]);
+    }
+    TEST_CHECK(match(r, METHOD_POST, "/jobs:").surface == SURFACE_CONTROL); /* whose it would be (CTL-016) */
+    TEST_CHECK(match(r, METHOD_GET, "/v1/jobs/7:").surface == SURFACE_JOBS);
     TEST_CHECK(leads_to(r, METHOD_POST, "/jobs/:cancel", NULL));
     TEST_CHECK(leads_to(r, METHOD_POST, "/jobs:submit/7", NULL));
     m = match(r, METHOD_POST, "/jobs/7:cancel");

@@ -95,6 +95,7 @@ static void types(void)
         {"{}", "null", ""},
         {"false", "1", "VALUE : is not allowed"},
         {"{\"type\":\"string\"}", "\"\"", ""},
+        {"{\"\\u0074ype\":\"string\"}", "1", "TYPE : must be a string"},
         {"{\"type\":\"string\"}", "1", "TYPE : must be a string"},
         {"{\"type\":\"number\"}", "-1.5e3", ""},
         {"{\"type\":\"number\"}", "\"1\"", "TYPE : must be a number"},
@@ -159,6 +160,16 @@ static void values(void)
          "01234567890123456789012345678901234567890123, ..."},
     };
     CHECK_ALL(cases);
+}
+
+static void a_value_longer_than_a_sentence(void)
+{
+    char schema[256], value[256];
+    snprintf(schema, sizeof schema, "{\"enum\":[\"%0150d\",\"b\"]}", 0);
+    check_case(schema, "\"b\"", "");
+    check_case(schema, "\"c\"", "VALUE : must be one of ...");
+    snprintf(value, sizeof value, "\"%0150d\"", 0);
+    check_case(schema, value, "");
 }
 
 static void numbers(void)
@@ -275,6 +286,7 @@ static void arrays(void)
         {"{\"items\":false}", "[]", ""},
         {"{\"items\":false}", "[1]", "VALUE /0: is not allowed"},
         {"{\"minItems\":1}", "[]", "RANGE : must have at least 1 element"},
+        {"{\"minItems\":2}", "[1]", "RANGE : must have at least 2 elements"},
         {"{\"maxItems\":2}", "[1,2,3]", "RANGE : must have at most 2 elements"},
         {"{\"uniqueItems\":true}", "[1,\"1\",[1],{\"a\":1},true,null]", ""},
         {"{\"uniqueItems\":true}", "[1,2,1.0]", "VALUE : must not hold the same twice"},
@@ -294,6 +306,8 @@ static void objects(void)
         {"{\"required\":[\"x/y~\"]}", "{}", "MISSING /x~1y~0: is required"},
         {"{\"properties\":{\"a\":{\"type\":\"string\"}}}", "{\"a\":\"\",\"b\":1}", ""},
         {"{\"properties\":{\"a\":{\"type\":\"string\"}}}", "{\"\\u0061\":1}", "TYPE /a: must be a string"},
+        {"{\"properties\":{\"a\":true,\"b\":{\"type\":\"string\"}}}", "{\"\\u0062\":1}",
+         "TYPE /b: must be a string"},
         {"{\"properties\":{\"\\u0061\":{\"type\":\"string\"}}}", "{\"a\":1}", "TYPE /a: must be a string"},
         {"{\"properties\":{\"a\":true},\"additionalProperties\":false}", "{\"a\":1}", ""},
         {"{\"properties\":{\"a\":true},\"additionalProperties\":false}", "{\"a\":1,\"b\":2,\"\\u0063\":3}",
@@ -309,6 +323,15 @@ static void objects(void)
         {"{\"additionalProperties\":true,\"properties\":{\"a\":false}}", "{\"b\":1}", ""},
         {"{\"additionalProperties\":true,\"properties\":{\"a\":false}}", "{\"a\":1}",
          "VALUE /a: is not allowed"},
+        {"{\"additionalProperties\":false}", "{\"a\":1}", "UNKNOWN /a: is not known here"},
+        {"{\"required\":[\"a\",\"b\"]}", "{\"\\u0061\":1}", "MISSING /b: is required"},
+        {"{\"required\":[\"the same at first, 1\",\"the same at first, 2\"]}", "{\"the same at first, 2\":1}",
+         "MISSING /the same at first, 1: is required"},
+        {"{\"properties\":{\"the same at first, 1\":{\"type\":\"string\"},\"the same at first, "
+         "2\":{\"type\":\"null\"}}}",
+         "{\"the same at first, 2\":1}", "TYPE /the same at first, 2: must be null"},
+        {"{\"properties\":{\"the same at first, 1\":{\"type\":\"string\"}},\"additionalProperties\":false}",
+         "{\"the same at first, 2\":1}", "UNKNOWN /the same at first, 2: is not known here"},
         {"{\"minProperties\":1}", "{}", "RANGE : must have at least 1 member"},
         {"{\"maxProperties\":1}", "{\"a\":1,\"b\":1}", "RANGE : must have at most 1 member"},
         {"{\"properties\":{\"o\":{\"required\":[\"x\"]}},\"required\":[\"a\",\"o\"]}", "{\"o\":{\"y\":1}}",
@@ -341,6 +364,25 @@ static void missing_members_come_first(void)
                "be a string; TYPE /l/14: must be a string");
 }
 
+/* There is room for so many, and for so much of each. */
+static void missing_members_beyond_all_room(void)
+{
+    char schema[1024] = "{\"required\":[\"n0\"", wanted[4096] = "", value[512];
+    for (unsigned i = 1; i < SCHEMA_DEFECTS_MAX + 2; i++)
+        snprintf(schema + strlen(schema), sizeof schema - strlen(schema), ",\"n%u\"", i);
+    strcat(schema, "]}");
+    for (unsigned i = 0; i < SCHEMA_DEFECTS_MAX; i++)
+        snprintf(wanted + strlen(wanted), sizeof wanted - strlen(wanted), "%sMISSING /n%u: is required",
+                 i ? "; " : "", i);
+    check_case(schema, "{}", wanted);
+    snprintf(schema, sizeof schema, "{\"required\":[\"%0200d\"]}", 0);
+    snprintf(wanted, sizeof wanted, "MISSING /%0125d: is required", 0);
+    check_case(schema, "{}", wanted);
+    snprintf(value, sizeof value, "{\"%0200d\":{}}", 0);
+    snprintf(wanted, sizeof wanted, "MISSING /%0126d: is required", 0);
+    check_case("{\"additionalProperties\":{\"required\":[\"a\"]}}", value, wanted);
+}
+
 static void parts(void)
 {
     static const struct one cases[] = {
@@ -367,6 +409,10 @@ static void parts(void)
          "{\"a\":1,\"b\":1}", "VALUE : matches more than one of the alternatives"},
         {"{\"oneOf\":[{\"type\":\"object\",\"required\":[\"a\"]},{\"type\":\"null\"}]}", "{}",
          "MISSING /a: is required"},
+        {"{\"anyOf\":[{\"minimum\":1},{\"minimum\":3}],\"oneOf\":[{\"maximum\":5},{\"maximum\":1}]}", "2",
+         ""},
+        {"{\"anyOf\":[{\"minimum\":1},{\"minimum\":3}],\"oneOf\":[{\"maximum\":5},{\"maximum\":1}]}", "1",
+         "VALUE : matches more than one of the alternatives"},
         {"{\"not\":{\"type\":\"string\"}}", "1", ""},
         {"{\"not\":{\"type\":\"string\"}}", "\"\"", "VALUE : is not allowed"},
         {"{\"if\":{\"properties\":{\"k\":{\"const\":1}}},\"then\":{\"required\":[\"a\"]},\"else\":{"
@@ -417,6 +463,8 @@ static void what_does_not_compile(void)
         {"{\"type\":[]}", "/type: a type is missing"},
         {"{\"type\":[\"string\",1]}", "/type/1: this is no type"},
         {"{\"types\":1}", "the document: the keyword \"types\" is not known"},
+        {"{\"\":1}", "the document: the keyword \"\" is not known"},
+        {"{\"xx\":1}", "the document: the keyword \"xx\" is not known"},
         {"{\"properties\":{\"a\":{\"prefixItems\":[]}}}",
          "/properties/a: the keyword \"prefixItems\" is not known"},
         {"{\"properties\":[]}", "/properties: must be an object"},
@@ -430,6 +478,7 @@ static void what_does_not_compile(void)
         {"{\"format\":\"email\"}", "/format: a format that nobody checks here"},
         {"{\"format\":1}", "/format: a format that nobody checks here"},
         {"{\"pattern\":\"^a+$\"}", "/pattern: a pattern that nobody checks here (http/schema_text.h)"},
+        {"{\"pattern\":1}", "/pattern: a pattern that nobody checks here (http/schema_text.h)"},
         {"{\"minimum\":\"0\"}", "/minimum: must be a number"},
         {"{\"exclusiveMinimum\":true}", "/exclusiveMinimum: must be a number"},
         {"{\"multipleOf\":0}", "/multipleOf: must be an integer above 0"},
@@ -437,11 +486,14 @@ static void what_does_not_compile(void)
         {"{\"minLength\":-1}", "/minLength: must be an integer from 0 to 4294967294"},
         {"{\"maxItems\":4294967295}", "/maxItems: must be an integer from 0 to 4294967294"},
         {"{\"minItems\":2,\"maxItems\":1}", "the document: a minimum is above its maximum"},
+        {"{\"minLength\":2,\"maxLength\":1}", "the document: a minimum is above its maximum"},
+        {"{\"minProperties\":2,\"maxProperties\":1}", "the document: a minimum is above its maximum"},
         {"{\"uniqueItems\":1}", "/uniqueItems: must be true or false"},
         {"{\"nullable\":\"yes\"}", "/nullable: must be true or false"},
         {"{\"additionalProperties\":1}", "/additionalProperties: a schema must be an object, true or false"},
         {"{\"oneOf\":[]}", "/oneOf: must be an array with at least one schema"},
         {"{\"allOf\":{}}", "/allOf: must be an array with at least one schema"},
+        {"{\"allOf\":[true,1]}", "/allOf/1: a schema must be an object, true or false"},
         {"{\"not\":1}", "/not: a schema must be an object, true or false"},
         {"{\"then\":{}}", "/then: there is no if beside it"},
         {"{\"else\":{}}", "/else: there is no if beside it"},
@@ -451,6 +503,20 @@ static void what_does_not_compile(void)
         {"{\"$ref\":\"#nowhere\"}", "/$ref: $ref points to nothing"},
         {"{\"$ref\":\"#/%zz\",\"x-d\":{}}", "/$ref: $ref points to nothing"},
         {"{\"$ref\":\"#/~2\"}", "/$ref: $ref points to nothing"},
+        {"{\"$ref\":\"#/~\",\"x-d\":[{}]}", "/$ref: $ref points to nothing"},
+        {"{\"$ref\":\"#/%\",\"x-d\":[{}]}", "/$ref: $ref points to nothing"},
+        {"{\"$ref\":\"#/%4\",\"x-d\":[{}]}", "/$ref: $ref points to nothing"},
+        {"{\"$ref\":\"#/%4z\",\"x-d\":[{}]}", "/$ref: $ref points to nothing"},
+        {"{\"$ref\":\"#/%:0\",\"x-d\":[{}]}", "/$ref: $ref points to nothing"},
+        {"{\"$ref\":\"#/%+0\",\"x-d\":[{}]}", "/$ref: $ref points to nothing"},
+        {"{\"$ref\":\"#/%g0\",\"x-d\":[{}]}", "/$ref: $ref points to nothing"},
+        {"{\"$ref\":\"#/%00\",\"x-d\":[{}]}", "/$ref: $ref points to nothing"},
+        {"{\"$ref\":\"#/x-d/-\",\"x-d\":[{}]}", "/$ref: $ref points to nothing"},
+        {"{\"$ref\":\"#/x-d/a\",\"x-d\":[{}]}", "/$ref: $ref points to nothing"},
+        {"{\"$ref\":\"#/x-d/1x\",\"x-d\":[{}]}", "/$ref: $ref points to nothing"},
+        {"{\"$ref\":\"\",\"x-d\":[{}]}", "/$ref: $ref must begin with #: it stays within the document"},
+        {"{\"$ref\":\"#/nowhere\",\"minimum\":1}", "/$ref: $ref points to nothing"},
+        {"{\"$ref\":\"#/x-d\",\"minimum\":1,\"x-d\":1}", "/x-d: a schema must be an object, true or false"},
         {"{\"$ref\":\"#/x-d/00\",\"x-d\":[{}]}", "/$ref: $ref points to nothing"},
         {"{\"$ref\":\"#/x-d/1\",\"x-d\":[{}]}", "/$ref: $ref points to nothing"},
         {"{\"$ref\":\"#/x-d\",\"x-d\":[{}]}", "/x-d: a schema must be an object, true or false"},
@@ -478,6 +544,30 @@ static void what_does_not_compile(void)
     schemas_destroy(NULL);
 }
 
+static void check_does_not_compile(const char *document, const char *wanted)
+{
+    struct schemas *schemas = schemas_create(span_text(document), why, sizeof why);
+    TEST_ASSERT_(schemas != NULL, "%s: %s", document, why);
+    TEST_CHECK(!schemas_at(schemas, "", why, sizeof why));
+    TEST_CHECK_(strcmp(why, wanted) == 0, "%s: \"%s\", not \"%s\"", document, why, wanted);
+    schemas_destroy(schemas);
+}
+
+static void what_is_too_long_does_not_compile(void)
+{
+    static char document[4096];
+    char names[SCHEMA_REQUIRED_MAX * 8] = "\"n\"";
+    snprintf(document, sizeof document, "{\"$ref\":\"#/%0*d\"}", (int)JSON_TEXT_KEY_MAX + 1, 0);
+    check_does_not_compile(document, "/$ref: $ref points to nothing");
+    snprintf(document, sizeof document, "{\"$ref\":\"#\\/%01100d\"}", 0);
+    check_does_not_compile(document,
+                           "/$ref: $ref must be a string, of at most 1024 bytes when it has escapes");
+    for (unsigned i = 0; i < SCHEMA_REQUIRED_MAX; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), ",\"n%u\"", i);
+    snprintf(document, sizeof document, "{\"required\":[%s]}", names);
+    check_does_not_compile(document, "/required: must be an array of at most 64 names");
+}
+
 static void schemas_of_one_document(void)
 {
     static const char document[] =
@@ -499,6 +589,34 @@ static void schemas_of_one_document(void)
 
 /* ---- bounds of work ---- */
 
+static void check_depth(const char *value, bool valid)
+{
+    struct schemas *schemas = schemas_create(span_text("{\"items\":{\"$ref\":\"#\"}}"), why, sizeof why);
+    const char *got = defects_of(schemas_at(schemas, "", why, sizeof why), value);
+    TEST_CHECK_(strcmp(got, valid ? "" : "RANGE : is too much to check") == 0, "%s", got);
+    schemas_destroy(schemas);
+}
+
+/* Numbers that are told of by a look are steps as well: of 40 x 999 of them each part takes 80,001, so the 13th part is too much, and
+ * the last step is a number's. */
+static void work_on_many_numbers_is_bounded(void)
+{
+    enum { ARRAYS = 40, COUNT = 999, PARTS = 12 };
+    static const char part[] = ",{\"items\":{\"items\":{\"type\":\"number\"}}}";
+    static char value[ARRAYS * (2 * COUNT + 2) + 3], schema[(PARTS + 2) * sizeof part] = "{\"allOf\":[true";
+    size_t length = 0;
+    for (unsigned i = 0; i < ARRAYS * COUNT; i++)
+        length += (size_t)sprintf(value + length, "%s7", i % COUNT ? "," : i ? "],[" : "[[");
+    strcpy(value + length, "]]");
+    for (unsigned i = 0; i < PARTS; i++)
+        strcat(schema, part);
+    strcat(schema, "]}");
+    check_case(schema, value, "");
+    strcpy(schema + strlen(schema) - 2, part);
+    strcat(schema, "]}");
+    check_case(schema, value, "RANGE : is too much to check");
+}
+
 /* A schema that asks everything twice at each level: 2^n without the bound. */
 static void work_is_bounded(void)
 {
@@ -507,7 +625,7 @@ static void work_is_bounded(void)
     static const char negated[] =
         "{\"properties\":{\"a\":{\"not\":{\"allOf\":[{\"$ref\":\"#/x-t\"},false]}}},"
         "\"x-t\":{\"allOf\":[{\"items\":{\"$ref\":\"#/x-t\"}},{\"items\":{\"$ref\":\"#/x-t\"}}]}}";
-    char value[128] = {0};
+    char value[192] = {0};
     memset(value, '[', 10);
     memset(value + 10, ']', 10);
     check_case(schema, value, "");
@@ -518,6 +636,25 @@ static void work_is_bounded(void)
     memset(value + 60, ']', 60);
     check_case("{\"items\":{\"$ref\":\"#\"}}", value, "");
     check_case("{\"allOf\":[{\"items\":{\"$ref\":\"#\"}}]}", value, "RANGE : is too much to check");
+    /* What is wrong is told, whatever hasn't been looked at. */
+    memset(value, '[', 25);
+    memset(value + 25, ']', 25);
+    value[50] = 0;
+    check_case("{\"allOf\":[{\"maxItems\":0},{\"$ref\":\"#/x-t\"}],"
+               "\"x-t\":{\"allOf\":[{\"items\":{\"$ref\":\"#/x-t\"}},{\"items\":{\"$ref\":\"#/x-t\"}}]}}",
+               value, "RANGE : must have at most 0 elements");
+    /* A number, which most is told of by a look, is one schema too deep. */
+    memset(value, '[', SCHEMA_DEPTH_MAX - 1);
+    strcpy(value + SCHEMA_DEPTH_MAX - 1, "7");
+    memset(value + SCHEMA_DEPTH_MAX, ']', SCHEMA_DEPTH_MAX - 1);
+    value[2 * SCHEMA_DEPTH_MAX - 1] = 0;
+    check_depth(value, true);
+    memset(value, '[', SCHEMA_DEPTH_MAX);
+    memset(value + SCHEMA_DEPTH_MAX, ']', SCHEMA_DEPTH_MAX);
+    value[SCHEMA_DEPTH_MAX] = '7';
+    memset(value + SCHEMA_DEPTH_MAX + 1, ']', SCHEMA_DEPTH_MAX);
+    value[2 * SCHEMA_DEPTH_MAX + 1] = 0;
+    check_depth(value, false);
     /* Who gives up has not found that the value isn't so. */
     memcpy(value, "{\"a\":", 5);
     memset(value + 5, '[', 30);
@@ -649,6 +786,18 @@ static void formats(void)
         {text_is_date_time, "2026-11-18T16:49:53Z ", false},
         {text_is_date_time, "+026-11-18T16:49:53Z", false},
         {text_is_date_time, "2026-1-18T16:49:53.0Z", false},
+        {text_is_date_time, "2026x11-18T16:49:53Z", false},
+        {text_is_date_time, "2026-11x18T16:49:53Z", false},
+        {text_is_date_time, "2026-11-18T16x49:53Z", false},
+        {text_is_date_time, "2026-11-18T16:49x53Z", false},
+        {text_is_date_time, "2026-11-18Tx6:49:53Z", false},
+        {text_is_date_time, "2026-11-18T16:x9:53Z", false},
+        {text_is_date_time, "2026-11-18T16:49:x3Z", false},
+        {text_is_date_time, "2026-11-18T16:49:53*01:00", false},
+        {text_is_date_time, "2026-11-18T16:49:53+01.00", false},
+        {text_is_date_time, "2026-11-18T16:49:53+x1:00", false},
+        {text_is_date_time, "2026-11-18T16:49:53+01:x0", false},
+        {text_is_date_time, "2026-11-18T16:49:53.5", false},
         {text_is_uri, "https://example.org", true},
         {text_is_uri, "HTTP://user:pa%20ss@example.org:8080/a/b;c=1?d=[", false},
         {text_is_uri, "HTTP://user:pa%20ss@example.org:8080/a/b;c=1?d=/?#e/?", true},
@@ -660,6 +809,20 @@ static void formats(void)
         {text_is_uri, "http://[]", false},
         {text_is_uri, "http://[v1]", false},
         {text_is_uri, "http://[v.a]", false},
+        {text_is_uri, "http://[v1x.a]", false},
+        {text_is_uri, "http://[v1.]", false},
+        {text_is_uri, "http://[v1.a@]", false},
+        {text_is_uri, "http://[0000:0000:0000:0000:0000:0000:255.255.255.255]", true},
+        {text_is_uri, "http://[0000:0000:0000:0000:0000:0000:0255.255.255.255]", false},
+        {text_is_uri, "http://a?b", true},
+        {text_is_uri, "http://a:80", true},
+        {text_is_uri, "http://a/~b_c", true},
+        {text_is_uri, "http://a#b", true},
+        {text_is_uri, "a+b-c.d1:x", true},
+        {text_is_uri, "a_b:x", false},
+        {text_is_uri, "a:/b", true},
+        {text_is_uri, "a:b/", true},
+        {text_is_uri, "https://example.org/%4z", false},
         {text_is_uri, "http://[::1]x", false},
         {text_is_uri, "http://a:b@c@d", false},
         {text_is_uri, "http://a:port/", false},
@@ -690,6 +853,7 @@ static void formats(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         TEST_CHECK_(cases[i].is(span_text(cases[i].text)) == cases[i].good, "%s", cases[i].text);
     TEST_CHECK(!text_is_uri(span_of("a:\0", 3)) && !text_is_uri(span_of("http://[::1\0]", 13)));
+    TEST_CHECK(text_has_format(span_text("whatever"), TEXT_FORMAT_ANY));
 }
 
 static void patterns(void)
@@ -720,6 +884,11 @@ static void patterns(void)
         {TEXT_PATTERN_HTTP_URL, "http://\xc2\xa0", false},
         {TEXT_PATTERN_HTTP_URL, "http://\xef\xbb\xbf", false},
         {TEXT_PATTERN_HTTP_URL, "http://\xc3\xa9", true},
+        {TEXT_PATTERN_HTTP_URL, "http://\xe2\x80\x94", true},
+        {TEXT_PATTERN_HTTP_URL, "http://\x01", true},
+        {TEXT_PATTERN_HTTP_URL, "http://\t", false},
+        {TEXT_PATTERN_HTTP_URL, "http://\x0e", true},
+        {TEXT_PATTERN_ANY, "whatever", true},
         {TEXT_PATTERN_HTTP_URL, "htt", false},
         {TEXT_PATTERN_HTTP_URL, "http", false},
         {TEXT_PATTERN_HTTP_URL, "ftp://a", false},
@@ -863,6 +1032,10 @@ TEST_LIST
     {"what does not compile", what_does_not_compile},
     {"schemas of one document", schemas_of_one_document},
     {"work is bounded", work_is_bounded},
+    {"missing members beyond all room", missing_members_beyond_all_room},
+    {"a value longer than a sentence", a_value_longer_than_a_sentence},
+    {"what is too long does not compile", what_is_too_long_does_not_compile},
+    {"work on many numbers is bounded", work_on_many_numbers_is_bounded},
     {"defects name no value of the client", defects_name_no_value_of_the_client},
     {"parameters and headers", texts},
     {"formats", formats},

@@ -335,6 +335,16 @@ STAGED(test_CTL_099_CTL_100_revoked_by_token_jti_session_and_subject, "dev")
     EXPECT(verify() == JWT_STAGE_OK);
 }
 
+/* Whether it was done nobody knows, and the server isn't gone. */
+STAGED(test_a_keyring_that_is_late, "dev")
+{
+    actor_pid late = actor_whereis(WRITER_NAME);
+    issue("u1", "s1");
+    actor_suspend(late);
+    EXPECT(post("/keys:rotate", NULL) == 504 && body_has("OPS_504_TIMEOUT"));
+    actor_resume(late);
+}
+
 STAGED(test_CTL_110_without_a_writer_it_is_said_and_holds_all_the_same, "dev")
 {
     issue("u1", "s1");
@@ -443,6 +453,7 @@ static void test_operator_token_files_that_are_refused(void)
 
 TEST_LIST
 = {
+    {"tokens: a keyring that is late", test_a_keyring_that_is_late},
     {"tokens: CTL-116 CTL-119 bootstrap says kid and public half alone",
      test_CTL_116_CTL_119_bootstrap_says_kid_and_public_half_alone},
     {"tokens: CTL-103 CTL-112 the key set is public and says no more",

@@ -94,6 +94,7 @@ function client(operations: Record<string, { method: string; path: string }>, op
 
 
 export const opsOperations = {
+    getEntrance: { method: "GET", path: "/" },
     getHealth: { method: "GET", path: "/healthz" },
     getLiveness: { method: "GET", path: "/livez" },
     getReadiness: { method: "GET", path: "/readyz" },

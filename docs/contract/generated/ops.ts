@@ -1,6 +1,26 @@
 // Made by `make contract` from docs/contract; do not edit.
 
 export interface paths {
+    "/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What this is, and where to go on
+         * @description A page for whoever names `text/html` in `Accept`, and no JSON.
+         */
+        get: operations["getEntrance"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -47,7 +67,7 @@ export interface paths {
         };
         /**
          * Can requests be served
-         * @description A check that is degraded leaves it ready; one that is down does not.
+         * @description A check that is degraded leaves it ready; one that is down does not. Where nobody works on jobs there is one more check, `RFA_EXEC_WORKER_UNAVAILABLE`, which is down.
          */
         get: operations["getReadiness"];
         put?: never;
@@ -982,6 +1002,25 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        Entrance: {
+            name: string;
+            version: string;
+            summary: string;
+            /** @enum {string} */
+            listener: "client" | "operator";
+            /** @description What one does here first. */
+            first: string;
+            links: {
+                /**
+                 * @description As RFC 8631 has them.
+                 * @enum {string}
+                 */
+                rel: "service-desc" | "status" | "related";
+                /** @description Relative to this path. */
+                href: string;
+                title: string;
+            }[];
+        };
         Health: {
             /** @enum {string} */
             status: "ok" | "error";
@@ -1931,6 +1970,29 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    getEntrance: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The product and its addresses. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Entrance"];
+                    "text/html": string;
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
     getHealth: {
         parameters: {
             query?: never;

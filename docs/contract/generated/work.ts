@@ -268,6 +268,9 @@ export interface paths {
          * Submit a job again and again
          * @description At each time of the expression, in UTC, a job of this client is submitted, as `POST /v1/jobs` would. A time may be left out,
          *     by the policies below or because there was no room; the schedule says so.
+         *
+         *     The same `Idempotency-Key` with the same body within a day makes no second one: the answer is the first one as it is by
+         *     then, with `Idempotent-Replayed: true`; 404 if it has been removed.
          */
         post: operations["createSchedule"];
         delete?: never;
@@ -1527,7 +1530,9 @@ export interface operations {
     createSchedule: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };

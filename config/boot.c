@@ -15,6 +15,7 @@
 #include "config/porch.h"
 #include "config/reload.h"
 #include "config/signals.h"
+#include "http/catalogue.h"
 #include "runtime/runtime.h"
 #include "store/store.h"
 
@@ -64,6 +65,16 @@ static struct runtime *create(const struct options *o)
     return rt;
 }
 
+/* JOB-356: also for whoever doesn't ask for readiness. */
+static void tell_workers(const struct options *o)
+{
+    if (o->workers_count == 0 && !o->workers_outside)
+        LOG(LOG_WARN, "boot",
+            "workers.count is 0: jobs of the catalogue stay QUEUED, and the server isn't ready; "
+            "workers.outside says that programs of one's own do the work",
+            {"error_code", catalogue_row(ERROR_RFA_EXEC_WORKER_UNAVAILABLE)->code, 0});
+}
+
 /* Not before everything lives: who reads this line may send signals, kill actors and look at the tree. */
 static void started(const void *context)
 {
@@ -75,6 +86,7 @@ static void started(const void *context)
         {"client", boot->sockets->clients_count ? boot->sockets->clients[0].text : "", 0},
         {"environment", boot->settings->options.environment, 0}, {"schedulers", NULL, stats.schedulers},
         {"subsystems", NULL, (int64_t)boot->rows_count});
+    tell_workers(&boot->settings->options);
 }
 
 static int run(struct runtime *rt, const struct boot *boot, const struct plan *plan)
@@ -94,6 +106,7 @@ static int run(struct runtime *rt, const struct boot *boot, const struct plan *p
 static void apply(void *context, const struct settings *settings)
 {
     domains_configure(&settings->options);
+    tell_workers(&settings->options);
     fronts_reload(context, settings);
 }
 

@@ -102,34 +102,66 @@ static enum chaos_check control_of(const char *name)
 
 static struct chaos_answer answer;
 
-/* The first address of http.listen, as the server has it. False: it can't be known. */
-static bool listen_of_server(const struct client *operators, char *url, size_t size)
+/* The settings as the server has them; without nodes: it doesn't tell. */
+static struct json_text settings;
+
+static void settings_ask(const struct client *operators)
 {
-    static struct chaos_answer settings;
-    static char bytes[262144];
+    static char bytes[262144], why[512];
     static struct json_node nodes[16384];
     struct json_sink sink;
-    struct json_text json = {.nodes = nodes, .nodes_max = sizeof(nodes) / sizeof(*nodes)};
     struct json_error error;
-    char key[64], value[256];
+    settings = (struct json_text){.nodes = nodes, .nodes_max = sizeof(nodes) / sizeof(*nodes)};
     json_sink_init(&sink, bytes, sizeof(bytes), NULL, NULL);
-    if (client_call(operators, &(struct client_request){.method = "GET", .target = "/config"}, &sink,
-                    settings.why, sizeof(settings.why)) != 200 ||
-        !json_text_read(&json, span_of(bytes, sink.length), NULL, &error))
+    if (client_call(operators, &(struct client_request){.method = "GET", .target = "/config"}, &sink, why,
+                    sizeof(why)) != 200 ||
+        !json_text_read(&settings, span_of(bytes, sink.length), NULL, &error))
+        settings.count = 0;
+}
+
+/* Its value; NULL: it can't be known. */
+static const struct json_node *setting_of_server(const char *key)
+{
+    char name[64];
+    const struct json_node *list =
+        settings.count ? chaos_json_at(&settings, json_root(&settings), "settings", NULL) : NULL;
+    for (const struct json_node *e = list && list->kind == JSON_ARRAY ? json_first(&settings, list) : NULL; e;
+         e = json_after(&settings, list, e))
+        if (chaos_json_text(&settings, chaos_json_at(&settings, e, "key", NULL), name, sizeof(name)) &&
+            strcmp(name, key) == 0)
+            return chaos_json_at(&settings, e, "value", NULL);
+    return NULL;
+}
+
+/* The first address of http.listen. False: it can't be known. */
+static bool listen_of_server(char *url, size_t size)
+{
+    char value[256];
+    if (!chaos_json_text(&settings, setting_of_server("http.listen"), value, sizeof(value)))
         return false;
-    const struct json_node *list = chaos_json_at(&json, json_root(&json), "settings", NULL);
-    for (const struct json_node *e = list && list->kind == JSON_ARRAY ? json_first(&json, list) : NULL; e;
-         e = json_after(&json, list, e)) {
-        if (!chaos_json_text(&json, chaos_json_at(&json, e, "key", NULL), key, sizeof(key)) ||
-            strcmp(key, "http.listen") != 0 ||
-            !chaos_json_text(&json, chaos_json_at(&json, e, "value", NULL), value, sizeof(value)))
-            continue;
-        value[strcspn(value, ",")] = 0;
-        bool any = value[0] == '*', local = strncmp(value, "unix:", 5) == 0;
-        snprintf(url, size, "%s%s%s", local ? "" : "http://", any ? "127.0.0.1" : "", value + any);
-        return strcmp(url + strlen(url) - (strlen(url) > 1 ? 2 : 0), ":0") != 0;
-    }
-    return false;
+    value[strcspn(value, ",")] = 0;
+    bool any = value[0] == '*', local = strncmp(value, "unix:", 5) == 0;
+    snprintf(url, size, "%s%s%s", local ? "" : "http://", any ? "127.0.0.1" : "", value + any);
+    return strcmp(url + strlen(url) - (strlen(url) > 1 ? 2 : 0), ":0") != 0;
+}
+
+/* What a client may ask for without being told to come again, which would be the limit's doing and not the fault's. Two fifths are left for
+ * the scripts, and for asking after each job at the end. */
+static uint64_t rate_within_limits(uint64_t rate)
+{
+    char text[32];
+    const struct json_node *value = setting_of_server("limits.requests_per_minute");
+    uint64_t limit = chaos_json_uint(&settings, value);
+    if (!limit && (!chaos_json_text(&settings, value, text, sizeof(text)) || !number_read(text, &limit)))
+        return rate;
+    uint64_t most = limit / 60 * 3 / 5 ? limit / 60 * 3 / 5 : 1;
+    if (rate <= most)
+        return rate;
+    fprintf(
+        stderr,
+        "coppice: the load is %llu requests a second instead of %llu: limits.requests_per_minute is %llu\n",
+        (unsigned long long)most, (unsigned long long)rate, (unsigned long long)limit);
+    return most;
 }
 
 static bool clients_open(struct client *ret, const struct options *o, const char *url, char *why,
@@ -139,31 +171,42 @@ static bool clients_open(struct client *ret, const struct options *o, const char
     options.url = url;
     options.token_file = options.operator_token = "";
     options.store_dir = "/nowhere"; /* the operator's token is none of theirs */
-    return client_open(ret, &options, why, why_size);
+    return client_open(ret, &options, why, why_size) == 0;
 }
 
 /* A client of its own, with a key that the operator gives it. */
 static bool key_get(struct chaos_order *order, char *why, size_t why_size)
 {
-    char id[64], path[128];
+    char path[128];
     int status = chaos_client_ask(
         &order->clients, &(struct client_request){.method = "POST", .target = "/v1/clients"}, &answer);
-    if (status / 100 != 2 || !chaos_answer_text(&answer, "client_id", id, sizeof(id))) {
+    if (status / 100 != 2 ||
+        !chaos_answer_text(&answer, "client_id", order->client_id, sizeof(order->client_id))) {
         snprintf(why, why_size, "%s: no client can be made there: %s%s", order->client_url, answer.why,
                  status ? "" : "; --client-url says where clients connect");
         return false;
     }
-    snprintf(path, sizeof(path), "/clients/%s/keys:issue", id);
+    snprintf(path, sizeof(path), "/clients/%s/keys:issue", order->client_id);
     status =
         chaos_client_ask(&order->operators,
                          &(struct client_request){
                              .method = "POST", .target = path, .body = "{\"reason\":\"coppice chaos run\"}"},
                          &answer);
-    if (status / 100 == 2 &&
+    if (status / 100 == 2 && chaos_answer_text(&answer, "key_id", order->key_id, sizeof(order->key_id)) &&
         chaos_answer_text(&answer, "api_key", order->clients.token, sizeof(order->clients.token)))
         return true;
     snprintf(why, why_size, "no key can be had: %.300s", answer.why);
     return false;
+}
+
+/* Nobody is left behind who may submit jobs. A server that doesn't come back can't be told. */
+static void key_return(const struct chaos_order *order)
+{
+    char path[128], body[128];
+    snprintf(path, sizeof(path), "/clients/%s/keys:revoke", order->client_id);
+    snprintf(body, sizeof(body), "{\"key_id\":\"%s\"}", order->key_id);
+    (void)chaos_client_ask(&order->operators,
+                           &(struct client_request){.method = "POST", .target = path, .body = body}, &answer);
 }
 
 static bool order_make(struct chaos_order *order, const struct options *o, char *why, size_t why_size)
@@ -175,17 +218,18 @@ static bool order_make(struct chaos_order *order, const struct options *o, char 
         snprintf(why, why_size, "--seed is '%.60s'; it must be a number", o->seed);
         return false;
     }
-    if (!client_open(&order->operators, o, why, why_size))
+    if (client_open(&order->operators, o, why, why_size) != 0)
         return false;
     int status = chaos_client_ask(&order->operators,
                                   &(struct client_request){.method = "GET", .target = "/log"}, &answer);
     if (status != 200) {
-        snprintf(why, why_size, "%.200s: %.300s; 'coppice serve' starts a server", order->operators.named,
-                 answer.why);
+        snprintf(why, why_size, "%.200s: %.300s%s", order->operators.named, answer.why,
+                 status ? "" : "; 'coppice serve' starts a server");
         return false;
     }
+    settings_ask(&order->operators);
     snprintf(url, sizeof(url), "%s", o->client_url);
-    if (!*url && !listen_of_server(&order->operators, url, sizeof(url))) {
+    if (!*url && !listen_of_server(url, sizeof(url))) {
         snprintf(why, why_size, "where clients connect isn't known; --client-url says it");
         return false;
     }
@@ -193,7 +237,7 @@ static bool order_make(struct chaos_order *order, const struct options *o, char 
     if (!clients_open(&order->clients, o, url, why, why_size))
         return false;
     order->clients.timeout_s = order->operators.timeout_s = CHAOS_TIMEOUT_S;
-    return key_get(order, why, why_size);
+    return true;
 }
 
 /* ---- what came of it ---- */
@@ -231,8 +275,6 @@ static bool write_files(const char *dir, const struct chaos_report *r, const cha
         const char *suffix, *bytes;
         size_t size;
     } files[] = {{"json", text, size}, {"txt", page, sink.length}};
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-        return false;
     for (size_t i = 0; i < 2; i++) {
         snprintf(path, sizeof(path), "%.4000s/%s.%s", dir, r->script->name, files[i].suffix);
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -294,6 +336,7 @@ static int run_one(const struct chaos_order *order, enum chaos_scenario which)
 static int run_all(const struct chaos_order *order)
 {
     uint32_t good = 0, bad = 0;
+    char line[64];
     for (int i = 0; i < SCENARIO_COUNT; i++) {
         if (skipped(order->options->skip, chaos_scenario_name((enum chaos_scenario)i)))
             continue;
@@ -302,14 +345,36 @@ static int run_all(const struct chaos_order *order)
         else
             bad++;
     }
-    fprintf(order->options->json ? stderr : stdout, "%u passed, %u failed\n", good, bad);
-    return bad ? EXIT_FAILURE : EXIT_SUCCESS;
+    struct json_sink out = output_sink();
+    snprintf(line, sizeof(line), "%u passed, %u failed\n", good, bad);
+    if (order->options->json)
+        fputs(line, stderr);
+    else
+        json_sink_text(&out, line);
+    int written = output_done(&out);
+    return written ? written : bad ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* Before anything is done to the server: its reports couldn't be kept. */
+static bool report_dir_good(const char *dir, char *why, size_t why_size)
+{
+    if (!*dir || ((mkdir(dir, 0777) == 0 || errno == EEXIST) && access(dir, W_OK | X_OK) == 0))
+        return true;
+    snprintf(why, why_size, "--report-dir is '%.900s': %s", dir, strerror(errno));
+    return false;
+}
+
+static bool agreed(const struct options *o, const struct client *operators)
+{
+    char question[512];
+    snprintf(question, sizeof(question), "Do '%s' to the server at %.200s?", o->argument, operators->named);
+    return o->yes || output_ask(question);
 }
 
 int command_chaos_run(const struct options *o)
 {
     static struct chaos_order order;
-    char why[1024], question[512];
+    char why[1024];
     bool all = strcmp(o->argument, "all") == 0;
     enum chaos_scenario which = chaos_scenario_named(o->argument);
     if (!all && which == SCENARIO_COUNT) {
@@ -320,9 +385,14 @@ int command_chaos_run(const struct options *o)
         return refuse("chaos run:", why);
     if (!o->yes && (!o->input || !output_interactive()))
         return refuse("chaos run", "needs --yes where nobody can be asked");
-    snprintf(question, sizeof(question), "Do '%s' to the server at %.200s?", o->argument,
-             order.operators.named);
-    if (!o->yes && !output_ask(question))
+    if (!agreed(o, &order.operators))
         return EXIT_FAILURE;
-    return all ? run_all(&order) : run_one(&order, which);
+    if (!report_dir_good(o->report_dir, why, sizeof(why)))
+        return output_complain(EXIT_FAILURE, "", why);
+    if (!key_get(&order, why, sizeof(why)))
+        return refuse("chaos run:", why);
+    order.rate = rate_within_limits(order.rate);
+    int status = all ? run_all(&order) : run_one(&order, which);
+    key_return(&order);
+    return status;
 }

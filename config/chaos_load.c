@@ -164,7 +164,8 @@ static void settle(const struct client *clients, const char *job, uint64_t deadl
         if (strcmp(state, "SUCCEEDED") == 0 || strcmp(state, "FAILED") == 0 || status == 404 ||
             env_real()->now(env_real()) >= deadline)
             return;
-        env_thread_sleep(env_real()->now(env_real()) + 20 * NS_PER_MS);
+        env_thread_sleep(env_real()->now(env_real()) +
+                         100 * NS_PER_MS); /* as often as default limits let a client ask */
     }
 }
 

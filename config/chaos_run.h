@@ -33,6 +33,7 @@ struct chaos_order {
     const struct options *options;
     struct client operators, clients; /* clients: with an API key */
     const char *client_url;
+    char client_id[64], key_id[64]; /* whose load it is */
     uint64_t seed, rate;
     bool full;
     enum chaos_check control; /* CHECK_COUNT: none */

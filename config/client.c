@@ -55,34 +55,37 @@ static bool parse_url(struct client *c, const char *url, char *why, size_t why_s
     return true;
 }
 
-/* False: it is there and can't be read, or it is named and not there. */
-static bool read_token(struct client *c, const char *path, bool named, char *why, size_t why_size)
+/* 0, or the exit status: it is there and can't be read, or it is named and not there. */
+static int read_token(struct client *c, const char *path, bool named, char *why, size_t why_size)
 {
     char text[sizeof(c->token)];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && !named && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
-        return true; /* the server says whether one is needed */
+    if (fd < 0 && !named && (errno == ENOENT || errno == ENOTDIR))
+        return 0; /* the server says whether one is needed */
     ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
     int error = errno;
     if (fd >= 0)
         close(fd);
     if (size < 0) {
+        bool forbidden = error == EACCES || error == EPERM;
         snprintf(why, why_size, "the token's file %.200s: %s", path, strerror(error));
-        return false;
+        if (forbidden && !named)
+            snprintf(c->unread, sizeof(c->unread), "%s", why);
+        return forbidden ? (named ? EXIT_NOPERM : 0) : EXIT_CONFIG;
     }
     text[size] = 0;
     size_t length = strcspn(text, " \t\r\n");
     for (size_t i = 0; i < length; i++)
         if (text[i] <= ' ' || text[i] == 0x7f) {
             snprintf(why, why_size, "the token's file %.200s holds no token", path);
-            return false;
+            return EXIT_CONFIG;
         }
     memcpy(c->token, text, length);
     c->token[length] = 0;
-    return true;
+    return 0;
 }
 
-bool client_open(struct client *ret, const struct options *o, char *why, size_t why_size)
+int client_open(struct client *ret, const struct options *o, char *why, size_t why_size)
 {
     struct client c = {.host = "localhost"};
     char text[256], path[1100], place[OPTION_PLACE_SIZE];
@@ -91,19 +94,20 @@ bool client_open(struct client *ret, const struct options *o, char *why, size_t 
     snprintf(c.named, sizeof(c.named), "%s", where);
     if (*o->url && !local) {
         if (!parse_url(&c, o->url, why, why_size))
-            return false;
+            return EXIT_CONFIG;
     } else if (!address_parse(where, &c.address, text, sizeof(text))) {
         option_place(local ? OPTION_url : OPTION_operator_listen, o, place);
         snprintf(why, why_size, "%s is %s", place, text);
-        return false;
+        return EXIT_CONFIG;
     }
     const char *named = *o->token_file ? o->token_file : o->operator_token;
     if (!*named)
         snprintf(path, sizeof(path), "%.1000s/operator.token", o->store_dir);
-    if ((*named || !c.address.local_file) && !read_token(&c, *named ? named : path, *named, why, why_size))
-        return false;
-    *ret = c;
-    return true;
+    int status =
+        *named || !c.address.local_file ? read_token(&c, *named ? named : path, *named, why, why_size) : 0;
+    if (status == 0)
+        *ret = c;
+    return status;
 }
 
 bool client_escape(const char *text, char *ret, size_t size)
@@ -226,7 +230,10 @@ static int receive(int fd, const struct client_request *q, struct json_sink *sin
         if (length < 0 && errno == EINTR)
             continue;
         if (length < 0) {
-            snprintf(why, why_size, "the server did not answer: %s", strerror(errno));
+            snprintf(why, why_size, CLIENT_UNHEARD ": %s",
+                     errno == EAGAIN
+                         ? "it has taken the connection, and its time is up; is it stopped, or busy?"
+                         : strerror(errno));
             return 0;
         }
         llhttp_errno_t e = length ? llhttp_execute(&parser, bytes, (size_t)length) : llhttp_finish(&parser);
@@ -292,8 +299,10 @@ int client_call(const struct client *c, const struct client_request *q, struct j
     }
     int fd = address_connect(&c->address);
     if (fd < 0) {
-        snprintf(why, why_size, "nobody answers there: %s", strerror(errno));
-        return 0;
+        bool forbidden = errno == EACCES || errno == EPERM;
+        snprintf(why, why_size, "%s: %s",
+                 forbidden ? "this user may not connect there" : "nobody answers there", strerror(errno));
+        return forbidden ? CLIENT_FORBIDDEN : 0;
     }
     int timeout_s = c->timeout_s ? c->timeout_s : CLIENT_TIMEOUT_S;
     limit_time(fd, timeout_s, timeout_s);
@@ -303,5 +312,8 @@ int client_call(const struct client *c, const struct client_request *q, struct j
     else
         snprintf(why, why_size, "the server did not listen: %s", strerror(errno));
     close(fd);
-    return status;
+    if (status != 401 || !c->unread[0])
+        return status;
+    snprintf(why, why_size, "the server asks for a token, and %s", c->unread);
+    return CLIENT_FORBIDDEN;
 }

@@ -13,8 +13,7 @@
 
 enum { NODES_MAX = JSON_TEXT_NODES_MAX, BODY_MAX = 2048 };
 
-/* What came of a call that brought no answer. */
-static int failed(const struct client *c, int status, const char *why)
+int command_failed(const struct client *c, int status, const char *why)
 {
     if (status == 401)
         fprintf(stderr,
@@ -25,14 +24,16 @@ static int failed(const struct client *c, int status, const char *why)
              strstr(why, "OPS_404_NO_ROUTE")) /* of a thing that isn't there it would be NOT_FOUND */
         fprintf(stderr, "coppice: %s: %s; is that the operators' listener, of this version?\n", c->named,
                 why);
-    else if (status)
+    else if (status) /* also CLIENT_FORBIDDEN */
+        fprintf(stderr, "coppice: %s: %s\n", c->named, why);
+    else if (strncmp(why, CLIENT_UNHEARD, strlen(CLIENT_UNHEARD)) == 0) /* there is a server */
         fprintf(stderr, "coppice: %s: %s\n", c->named, why);
     else
         fprintf(stderr,
                 "coppice: %s: %s; 'coppice serve' starts a server, --operator-listen or --url says where one "
                 "is\n",
                 c->named, why);
-    return status ? EXIT_FAILURE : EXIT_UNAVAILABLE;
+    return status == CLIENT_FORBIDDEN ? EXIT_NOPERM : status ? EXIT_FAILURE : EXIT_UNAVAILABLE;
 }
 
 /* The body of the answer into the sink. */
@@ -40,10 +41,11 @@ static int call(const struct options *o, const struct client_request *request, s
 {
     struct client client;
     char why[1024];
-    if (!client_open(&client, o, why, sizeof(why)))
-        return output_complain(EXIT_CONFIG, "", why);
-    int status = client_call(&client, request, sink, why, sizeof(why));
-    return status / 100 == 2 ? EXIT_SUCCESS : failed(&client, status, why);
+    int status = client_open(&client, o, why, sizeof(why));
+    if (status)
+        return output_complain(status, "", why);
+    status = client_call(&client, request, sink, why, sizeof(why));
+    return status / 100 == 2 ? EXIT_SUCCESS : command_failed(&client, status, why);
 }
 
 int command_ask(const struct options *o, const struct client_request *request, struct json_text *ret_json)

@@ -1,5 +1,5 @@
 /* Commands that ask a running server, over the operator's listener. Each returns the exit status: 0; 1 when the server
- * refused; 64 and 78 as ever; 69 when nobody answers. With --json the answer as it came, else for people. */
+ * refused; 64 and 78 as ever; 69 when nobody answers; 77 when this user may not connect or not read the token. With --json the answer as it came, else for people. */
 #ifndef COPPICE_CONFIG_COMMANDS_H
 #define COPPICE_CONFIG_COMMANDS_H
 
@@ -41,6 +41,8 @@ bool command_target(char *target, const char *head, const char *argument, const 
 /* GET, and the answer as --json or --output says. */
 int command_show(const struct options *o, const char *head, const char *argument, const char *tail);
 
+/* Complains of what came of a call that brought no answer; the exit status. */
+int command_failed(const struct client *client, int status, const char *why);
 /* One request, the whole answer: 0, and its JSON (which stands until the next call) in *ret_json; or the exit status,
  * with the complaint written. */
 int command_ask(const struct options *o, const struct client_request *request, struct json_text *ret_json);

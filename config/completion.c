@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/chaos_scripts.h"
 #include "config/output.h"
 
 /* ---- the tables, as shells need them ---- */
@@ -44,6 +45,47 @@ static bool write_values(struct json_sink *sink, const struct option *o)
     for (const char *word = o->kind == KIND_CHOICE ? o->unit : ""; *word; word++)
         json_sink_bytes(sink, *word == '|' ? " " : word, 1);
     return o->kind == KIND_LEVEL || o->kind == KIND_CHOICE;
+}
+
+/* What the argument of a command can be, with spaces between; false: anything. */
+static bool write_arguments(struct json_sink *sink, enum command command)
+{
+    switch ((int)command) {
+    case COMMAND_LOG_LEVEL:
+        json_sink_text(sink, "debug info warn error");
+        return true;
+    case COMMAND_COMPLETION:
+        json_sink_text(sink, "bash zsh fish");
+        return true;
+    case COMMAND_CONTRACT_SHOW:
+        json_sink_text(sink, "openapi asyncapi jobs work ops errors events");
+        return true;
+    case COMMAND_PAUSE:
+    case COMMAND_RESUME:
+        json_sink_text(sink, "all");
+        return true;
+    case COMMAND_CHAOS_RUN:
+        json_sink_text(sink, "all");
+        for (int i = 0; i < SCENARIO_COUNT; i++) {
+            json_sink_text(sink, " ");
+            json_sink_text(sink, chaos_scenario_name((enum chaos_scenario)i));
+        }
+        return true;
+    case COMMAND_HELP:
+        for (int i = 0; i < COMMAND_COUNT; i++)
+            if (first_of_noun((enum command)i)) {
+                json_sink_text(sink, i ? " " : "");
+                write_word(sink, command_name((enum command)i));
+            }
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool argument_is_file(enum command command)
+{
+    return command == COMMAND_BACKUP || command == COMMAND_RESTORE || command == COMMAND_REPLAY;
 }
 
 static void write_flags(struct json_sink *sink, enum command command)
@@ -115,6 +157,19 @@ static void words_flags(struct json_sink *sink, size_t argument)
     write_flags(sink, (enum command)argument);
 }
 
+static void words_arguments(struct json_sink *sink, size_t argument)
+{
+    (void)write_arguments(sink, (enum command)argument);
+}
+
+static bool has_words(enum command command)
+{
+    struct json_sink nothing;
+    char room[1024];
+    json_sink_init(&nothing, room, sizeof(room), NULL, NULL);
+    return write_arguments(&nothing, command);
+}
+
 static void words_values(struct json_sink *sink, size_t argument)
 {
     (void)write_values(sink, &option_table[argument]);
@@ -172,14 +227,21 @@ static void write_bash(struct json_sink *sink)
         json_sink_text(sink, "    \"");
         json_sink_text(sink, name);
         json_sink_text(sink, "\")\n");
-        if (i == COMMAND_HELP)
-            bash_words(sink, "        ", words_first, 0);
-        else if (i == COMMAND_COMPLETION)
-            json_sink_text(sink, "        COMPREPLY=($(compgen -W \"bash zsh fish\" -- \"$cur\"))\n");
-        else if (i == COMMAND_LOG_LEVEL)
-            json_sink_text(sink, "        COMPREPLY=($(compgen -W \"debug info warn error\" -- \"$cur\"))\n");
-        else
+        if (has_words((enum command)i)) {
+            json_sink_text(sink, "        case $cur in\n        -*)\n");
+            bash_words(sink, "            ", words_flags, (size_t)i);
+            json_sink_text(sink, "            ;;\n        *)\n");
+            bash_words(sink, "            ", words_arguments, (size_t)i);
+            json_sink_text(sink, "            ;;\n        esac\n");
+        } else if (argument_is_file((enum command)i)) {
+            json_sink_text(sink, "        case $cur in\n        -*)\n");
+            bash_words(sink, "            ", words_flags, (size_t)i);
+            json_sink_text(sink,
+                           "            ;;\n        *)\n            COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+                           "            ;;\n        esac\n");
+        } else {
             bash_words(sink, "        ", words_flags, (size_t)i);
+        }
         json_sink_text(sink, "        ;;\n");
     }
     json_sink_text(sink, "    esac\n}\ncomplete -o default -F _coppice coppice\n");
@@ -227,7 +289,13 @@ static void zsh_flags(struct json_sink *sink, enum command command)
         }
         json_sink_text(sink, "'");
     }
-    json_sink_text(sink, " \\\n            '*:file:_files'\n");
+    if (has_words(command)) {
+        json_sink_text(sink, " \\\n            '*:what:(");
+        (void)write_arguments(sink, command);
+        json_sink_text(sink, ")'\n");
+    } else {
+        json_sink_text(sink, argument_is_file(command) ? " \\\n            '*:file:_files'\n" : "\n");
+    }
 }
 
 static void write_zsh(struct json_sink *sink)
@@ -323,18 +391,27 @@ static void write_fish(struct json_sink *sink)
         if (length) {
             json_sink_text(sink, "complete -c coppice -f -n '__fish_seen_subcommand_from ");
             write_word(sink, name);
+            json_sink_text(sink, "; and not __fish_seen_subcommand_from ");
+            words_verbs(sink, (size_t)i);
             json_sink_text(sink, "' -a ");
             json_sink_text(sink, name + length + 1);
             json_sink_text(sink, " -d '");
             write_quoted(sink, command_prose((enum command)i), "\\'");
             json_sink_text(sink, "'\n");
         }
+        if (has_words((enum command)i)) {
+            fish_condition(sink, name);
+            json_sink_text(sink, " -f -a '");
+            (void)write_arguments(sink, (enum command)i);
+            json_sink_text(sink, "'\n");
+        } else if (!argument_is_file((enum command)i)) {
+            fish_condition(sink, name);
+            json_sink_text(sink, " -f\n");
+        }
         for (size_t k = 0; k < OPTION_COUNT; k++)
             if (option_table[k].commands >> i & 1)
                 fish_option(sink, name, &option_table[k]);
     }
-    json_sink_text(sink, "complete -c coppice -f -n '__fish_seen_subcommand_from completion' -a 'bash zsh "
-                         "fish'\n");
 }
 
 bool completion_write(struct json_sink *sink, const char *shell)

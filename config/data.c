@@ -4,7 +4,9 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "config/output.h"
 #include "runtime/env.h"
 #include "store/backup.h"
 #include "store/check.h"
@@ -221,7 +223,9 @@ static enum error export_work(void *shared, char *ret_text, size_t text_size)
     if (e)
         return e;
     e = export_jsonl(&guest, work->sink, &report, ret_text, text_size);
-    work->gone = work->sink->status == JSON_FLUSH && errno == EPIPE;
+    work->gone = e && output_refusal() == EPIPE;
+    if (e && output_refusal())
+        snprintf(ret_text, text_size, "standard output: %s", strerror(output_refusal()));
     guest_close(&guest);
     return work->gone ? OK : e;
 }

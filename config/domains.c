@@ -28,6 +28,7 @@ static void configure_jobs(const struct options *o)
     const struct jobs_settings settings = {
         .workers = (uint32_t)o->workers_count,
         .concurrency = (uint32_t)o->workers_max_concurrency,
+        .outside = o->workers_outside,
         .poll_us = o->workers_poll_interval / US,
         .lease_us = o->workers_lease_timeout / US,
         .heartbeat_us = o->workers_heartbeat_interval / US,

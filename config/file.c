@@ -14,7 +14,8 @@
 #include "http/json_text.h"
 #include "runtime/assert.h"
 
-enum { DEPTH_MAX = 8, NODES_MAX = 4096, PATH_SIZE = 512, NAMES_MAX = 31 };
+enum { DEPTH_MAX = 8, ROOM_BEHIND = DEPTH_MAX + 2, NODES_MAX = 4096, PATH_SIZE = 512, NAMES_MAX = 31 };
+STATIC_ASSERT(NAMES_MAX + 1 == FILE_COUNT_MAX, "the file, and those of the folder beside it");
 
 /* The file being read. */
 struct reading {
@@ -74,7 +75,7 @@ static size_t behind_string(const char *text, size_t at, size_t size)
     return at < size ? at + 1 : size;
 }
 
-static bool blank_comments(struct reading *r, char *text, size_t size)
+static void blank_comments(struct reading *r, char *text, size_t size)
 {
     for (size_t at = 0; at < size;) {
         if (text[at] == '"') {
@@ -84,18 +85,52 @@ static bool blank_comments(struct reading *r, char *text, size_t size)
                 text[at] = ' ';
         } else if (text[at] == '/' && at + 1 < size && text[at + 1] == '*') {
             const char *end = memmem(text + at + 2, size - at - 2, "*/", 2);
-            if (!end)
-                return refuse(r, line_at(text, at), "the comment that begins here has no end");
+            if (!end) {
+                refuse(r, line_at(text, at), "the comment that begins here has no end");
+                end = text + size - 2;
+            }
             for (size_t stop = (size_t)(end - text) + 2; at < stop; at++)
                 text[at] = text[at] == '\n' ? '\n' : ' ';
         } else {
             at++;
         }
     }
-    return true;
 }
 
-/* ---- from values to entries ---- */
+/* ---- what is whole before a mistake ---- */
+
+/* Closes what is open at `at`, in place, as if the text ended there: its new size. */
+static size_t closed(char *text, size_t at, const char *open, size_t depth)
+{
+    while (depth > 0)
+        text[at++] = open[--depth] == '{' ? '}' : ']';
+    return at;
+}
+
+/* Of a text that makes sense up to `wrong`: its members before that, closed, so that they can be read. They end where the
+ * last one ends that a comma follows, or at `wrong` itself (`last`), when only the comma is missing there. There is room for
+ * DEPTH_MAX + 1 more bytes. 0: there are none. */
+static size_t whole_part(char *text, size_t wrong, bool last)
+{
+    char open[DEPTH_MAX + 1] = {0}, open_at_cut[DEPTH_MAX + 1] = {0};
+    size_t depth = 0, cut = 0, depth_at_cut = 0;
+    for (size_t at = 0; at < wrong; at++) {
+        if (text[at] == '"')
+            at = behind_string(text, at, wrong) - 1;
+        else if ((text[at] == '{' || text[at] == '[') && depth < sizeof(open))
+            open[depth++] = text[at];
+        else if ((text[at] == '}' || text[at] == ']') && depth > 0)
+            depth--;
+        if ((last ? at + 1 == wrong : text[at] == ',') && depth > 0 && open[depth - 1] == '{') {
+            cut = last ? wrong : at;
+            depth_at_cut = depth;
+            memcpy(open_at_cut, open, depth);
+        }
+    }
+    return cut ? closed(text, cut, open_at_cut, depth_at_cut) : 0;
+}
+
+/* ---- from values to entries. No name and no text that was read holds a 0 byte (http/json_text.h). ---- */
 
 static uint32_t line_of(const struct reading *r, const struct json_node *node)
 {
@@ -112,8 +147,6 @@ static bool add(struct reading *r, const char *key, const struct json_node *at, 
             return refuse(r, line, "%s was given in line %u already", key, f->entries[i].line);
     if (f->count == FILE_ENTRIES_MAX)
         return refuse(r, line, "more than %u settings", FILE_ENTRIES_MAX);
-    if (memchr(value, 0, size))
-        return refuse(r, line, "%s holds a 0 byte", key);
     struct file_entry e = {.path = r->path, .line = line, .kind = kind};
     e.key = keep(f, key, strlen(key));
     e.value = keep(f, value, size);
@@ -161,7 +194,7 @@ static bool add_value(struct reading *r, const char *key, const struct json_node
                       const struct json_node *value)
 {
     struct span raw = json_raw_of(&r->json, value);
-    switch ((enum json_kind)value->kind) {
+    switch (value->kind) {
     case JSON_STRING:
         return add_text(r, key, name, value);
     case JSON_NUMBER:
@@ -171,11 +204,9 @@ static bool add_value(struct reading *r, const char *key, const struct json_node
         return add(r, key, name, FILE_FLAG, raw.bytes, raw.size);
     case JSON_ARRAY:
         return add_list(r, key, name, value);
-    case JSON_NULL:
-    case JSON_OBJECT:
-        break;
+    default: /* objects aren't given */
+        return refuse(r, line_of(r, name), "%s is null; leave it out to have its default", key);
     }
-    return refuse(r, line_of(r, name), "%s is null; leave it out to have its default", key);
 }
 
 /* Depth first, with the way down in an array: how deep a file may go is the array's length. */
@@ -190,6 +221,7 @@ static bool walk(struct reading *r)
     const struct json_node *root = json_root(&r->json);
     if (root->kind != JSON_OBJECT)
         return refuse(r, line_of(r, root), "the file must hold one object, { ... }");
+    bool good = true;
     stack[0].object = root;
     stack[0].name = json_first(&r->json, root);
     stack[0].prefix = 0;
@@ -204,14 +236,13 @@ static bool walk(struct reading *r)
         }
         stack[depth - 1].name = json_after(&r->json, object, name);
         if (!json_string_of(&r->json, name, room, sizeof(room), &part) ||
-            prefix + part.size + 2 > sizeof(key) || memchr(part.bytes, 0, part.size))
+            prefix + part.size + 2 > sizeof(key))
             return refuse(r, line_of(r, name), "no setting has a name as long as this");
         memcpy(key + prefix, part.bytes, part.size);
         key[prefix + part.size] = 0;
         const struct json_node *value = json_value_of(name);
         if (value->kind != JSON_OBJECT) {
-            if (!add_value(r, key, name, value))
-                return false;
+            good &= add_value(r, key, name, value);
             continue;
         }
         if (depth == DEPTH_MAX)
@@ -222,7 +253,7 @@ static bool walk(struct reading *r)
         stack[depth].prefix = prefix + part.size + 1;
         depth++;
     }
-    return true;
+    return good;
 }
 
 /* ---- reading ---- */
@@ -235,21 +266,43 @@ static bool blank(const char *text, size_t size)
     return true;
 }
 
-static bool read_bytes(struct reading *r, char *bytes, size_t size)
+static bool parse(struct reading *r, const char *bytes, size_t size, struct json_error *ret_error)
 {
     static struct json_node nodes[NODES_MAX];
     struct json_limits limits = {.depth = DEPTH_MAX + 1, .nodes = NODES_MAX, .key = FILE_KEY_MAX};
+    r->json = (struct json_text){.nodes = nodes, .nodes_max = NODES_MAX};
+    return size > 0 && json_text_read(&r->json, span_of(bytes, size), &limits, ret_error);
+}
+
+/* A text that goes wrong at `wrong`, as far as it makes sense before that. */
+static void read_before(struct reading *r, char *bytes, size_t wrong)
+{
+    static char copy[FILE_BYTES_MAX + ROOM_BEHIND];
+    struct json_error error;
+    for (int last = 1; last >= 0; last--) {
+        memcpy(copy, bytes, wrong);
+        if (!parse(r, copy, whole_part(copy, wrong, last), &error))
+            continue;
+        r->bytes = copy;
+        (void)walk(r);
+        return;
+    }
+}
+
+static bool read_bytes(struct reading *r, char *bytes, size_t size)
+{
     struct json_error error = {0};
     r->bytes = bytes;
-    r->json = (struct json_text){.nodes = nodes, .nodes_max = NODES_MAX};
     r->first = r->file->count;
-    if (!blank_comments(r, bytes, size))
-        return false;
+    blank_comments(r, bytes, size);
     if (blank(bytes, size))
-        return true;
-    if (!json_text_read(&r->json, span_of(bytes, size), &limits, &error))
-        return refuse(r, line_at(bytes, error.at < size ? error.at : size), "%s", error.what);
-    return walk(r);
+        return !r->refused;
+    if (parse(r, bytes, size, &error))
+        return walk(r) && !r->refused;
+    size_t wrong = error.at < size ? error.at : size;
+    refuse(r, line_at(bytes, wrong), "%s", error.what);
+    read_before(r, bytes, wrong);
+    return false;
 }
 
 static bool read_one(struct file *file, const char *path, char *why, size_t why_size)
@@ -276,11 +329,11 @@ static bool read_one(struct file *file, const char *path, char *why, size_t why_
         return refuse(&r, 0, "the file is empty; {} leaves everything at its default");
     if (size > FILE_BYTES_MAX)
         return refuse(&r, 0, "the file has more than %u bytes", FILE_BYTES_MAX);
-    r.path = keep(file, path, strlen(path));
-    if (!r.path || file->files_count == FILE_COUNT_MAX) {
-        r.path = path;
-        return refuse(&r, 0, "more than %u files", FILE_COUNT_MAX);
-    }
+    const char *kept = keep(file, path, strlen(path));
+    if (!kept)
+        return refuse(&r, 0, "more than %u bytes of settings before it", FILE_TEXT_MAX);
+    ASSERT(file->files_count < FILE_COUNT_MAX); /* see NAMES_MAX */
+    r.path = kept;
     file->files[file->files_count++] = r.path;
     return read_bytes(&r, bytes, size);
 }
@@ -295,8 +348,10 @@ static bool read_folder(struct file *file, const char *path, char *why, size_t w
 {
     static char names[NAMES_MAX][256];
     char folder[PATH_SIZE], whole[PATH_SIZE + 256];
+    char later[PATH_SIZE + 256];
     const char *slash = strrchr(path, '/');
     size_t count = 0;
+    bool good = true;
     snprintf(folder, sizeof(folder), "%.*sconf.d", (int)(slash ? slash - path + 1 : 0), path);
     DIR *dir = opendir(folder);
     if (!dir && (errno == ENOENT || errno == ENOTDIR))
@@ -320,10 +375,9 @@ static bool read_folder(struct file *file, const char *path, char *why, size_t w
     qsort(names, count, sizeof(names[0]), by_name);
     for (size_t i = 0; i < count; i++) {
         snprintf(whole, sizeof(whole), "%s/%s", folder, names[i]);
-        if (!read_one(file, whole, why, why_size))
-            return false;
+        good &= read_one(file, whole, good ? why : later, good ? why_size : sizeof(later));
     }
-    return true;
+    return good;
 }
 
 static void empty(struct file *file)
@@ -333,13 +387,17 @@ static void empty(struct file *file)
 
 bool file_read(struct file *file, const char *path, char *ret_why, size_t why_size)
 {
+    char later[PATH_SIZE + 256]; /* what else is wrong isn't said */
     empty(file);
     if (strlen(path) >= PATH_SIZE - sizeof("conf.d")) {
         snprintf(ret_why, why_size, "%.60s...: a path of a file has at most %zu bytes", path,
                  PATH_SIZE - sizeof("conf.d") - 1);
         return false;
     }
-    return read_one(file, path, ret_why, why_size) && read_folder(file, path, ret_why, why_size);
+    if (read_one(file, path, ret_why, why_size))
+        return read_folder(file, path, ret_why, why_size);
+    (void)read_folder(file, path, later, sizeof(later));
+    return false;
 }
 
 bool file_read_text(struct file *file, const char *name, const char *text, size_t size, char *ret_why,

@@ -43,8 +43,9 @@ struct file {
     char text[FILE_TEXT_MAX];
 };
 
-/* Empties it, then reads this file and conf.d/[*].json in its folder, by name. False: "PATH:LINE: what is wrong", or why it
- * could not be read. */
+/* Empties it, then reads this file and conf.d/[*].json in its folder, by name. False: "PATH:LINE: what is wrong" of the first
+ * that is, or why it could not be read; the entries are those that make sense all the same, of a text that breaks off or goes
+ * wrong those before that. */
 bool file_read(struct file *file, const char *path, char *ret_why, size_t why_size);
 /* The same of a text instead of a file; `name` is what it is called. For one file of bytes from anywhere. */
 bool file_read_text(struct file *file, const char *name, const char *text, size_t size, char *ret_why,

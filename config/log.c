@@ -90,6 +90,15 @@ static bool begins(const char *name, size_t length, const char *part)
     return size <= length && strncasecmp(name, part, size) == 0;
 }
 
+/* Letters, as bits, with which the name of a secret begins: nearly all places of a name are passed over by this alone. */
+static bool may_begin(char c)
+{
+    static const uint32_t letters =
+        1u << ('p' - 'a') | 1u << ('s' - 'a') | 1u << ('a' - 'a') | 1u << ('c' - 'a') | 1u << ('m' - 'a');
+    unsigned letter = (unsigned)((unsigned char)c | 0x20) - 'a';
+    return letter < 26 && (letters >> letter & 1);
+}
+
 bool log_secret(const char *name, size_t length)
 {
     static const char *const parts[] = {"password",    "passwd", "secret",    "authorization",
@@ -97,7 +106,7 @@ bool log_secret(const char *name, size_t length)
                                         "private_key", "cookie", "master_key"};
     static const char last[] = "token";
     for (size_t at = 0; at < length; at++)
-        for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        for (size_t i = 0; may_begin(name[at]) && i < sizeof(parts) / sizeof(*parts); i++)
             if ((name[at] | 0x20) == parts[i][0] && begins(name + at, length - at, parts[i]))
                 return true;
     /* "access_token", but neither "tokens" nor "token_count" */

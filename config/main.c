@@ -142,6 +142,21 @@ static void warn(void *context, const char *sentence)
     fprintf(stderr, "coppice: warning: %s\n", sentence);
 }
 
+/* Of a file that is wrong somewhere; and what counts instead, which may not be what is meant. */
+static void warn_damage(const struct settings *s)
+{
+    const struct options *o = &s->options;
+    bool data = FOR_DATA >> o->command & 1, url = *o->url;
+    enum option_position at = data ? OPTION_store_dir : url ? OPTION_url : OPTION_operator_listen;
+    fprintf(stderr,
+            "coppice: warning: going on with the %s %s (%s), without what is wrong in the settings: %s\n",
+            data ? "store in" : "server at",
+            data  ? o->store_dir
+            : url ? o->url
+                  : o->operator_listen,
+            source_name(o->sources[at].kind), s->damage);
+}
+
 /* A server starts with a certificate that is out of its time; that is refused before a release, and else warned about. */
 static bool certificates_good(const struct options *o, char *why, size_t why_size)
 {
@@ -169,7 +184,8 @@ static int config_check(const struct options *o)
     char why[512];
     struct boot boot = {.settings = &settings, .rows = topology_rows, .rows_count = topology_count};
     log_open(LOG_ERROR);
-    if (boot_check(&boot, why, sizeof(why)) != OK || !certificates_good(o, why, sizeof(why)))
+    if (boot_check(&boot, why, sizeof(why)) != OK || !certificates_good(o, why, sizeof(why)) ||
+        !outside_store(o, why, sizeof(why)))
         return refused(EXIT_CONFIG, arguments_count, arguments, why);
     options_warn(o, warn, NULL);
     if (o->json) {
@@ -331,5 +347,9 @@ int main(int argc, char *argv[])
     output_open();
     surface_add(LISTENING_OPERATOR, config_routes, config_routes_count);
     int status = settings_load(&settings, argc, argv, environ, why, sizeof(why));
-    return status ? refused(status, argc, argv, why) : commands[settings.options.command](&settings.options);
+    if (status)
+        return refused(status, argc, argv, why);
+    if (settings.damage[0])
+        warn_damage(&settings);
+    return commands[settings.options.command](&settings.options);
 }

@@ -114,7 +114,7 @@ static void exit_statuses(struct json_sink *sink)
         {"70", "the restart budget is spent"},
         {"71", "the system refused"},
         {"73", "the directory holds something else"},
-        {"74", "the disk failed or is full"},
+        {"74", "the disk failed or is full, or standard output takes no more"},
         {"75", "somebody else has the store"},
         {"77", "no permission"},
         {"78", "a value that cannot be used, or a store of a later release"},
@@ -274,7 +274,8 @@ static void write_settings(struct json_sink *sink)
          "Flags win over variables of the environment, these over the file, the files of conf.d over the one "
          "beside them, all of them over the defaults. coppice config show says what counts, and where it "
          "comes from; coppice config check says whether it can be used; coppice config schema prints the "
-         "JSON Schema. Settings marked so are applied by a reload (SIGHUP), the others by the next start.");
+         "JSON Schema. A reload (SIGHUP) applies the settings of which it is said, the next start the "
+         "others.");
     heading(sink, "SETTINGS");
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const struct option *o = &option_table[i];
@@ -416,6 +417,7 @@ static void write_running(struct json_sink *sink)
          "units are taken over: FileDescriptorName= is client or operator. Without a service manager "
          "--guardian starts the server again when it ends abnormally.");
     exit_statuses(sink);
+    json_sink_text(sink, ".PP\n");
     line(sink, "RestartPreventExitStatus= should name 64, 65, 66, 73, 77 and 78: the next start would say "
                "the same.");
     files(sink);

@@ -5,6 +5,7 @@
 
 #include "config/clock.h"
 #include "config/log.h"
+#include "config/output.h"
 
 #define LEAVE_NS (100 * NS_PER_MS)
 
@@ -117,5 +118,6 @@ struct store *opening_end(int *ret_status)
     LOG(LOG_ERROR, "boot", "the store could not be opened", {"reason", opening.why, 0},
         {"err", error_name(opening.error), 0});
     *ret_status = opening.error == ERR_INVALID ? EXIT_CONFIG : environment_exit_status(opening.error);
+    (void)output_complain(*ret_status, "", opening.why); /* as of every other refusal at a start */
     return NULL;
 }

@@ -986,8 +986,10 @@ static int parse_entry(struct parse *p, const struct file_entry *e)
             return set(p, o, name, e->value,
                        (struct source){.kind = SOURCE_FILE, .file = e->path, .line = e->line});
         option_right(o, right, sizeof(right));
-        return refuse(p, EXIT_CONFIG, "%s is %s; it must be %s: %s", name, file_kind_name(e->kind),
-                      file_kind_name(kind_in_file(o)), right);
+        const char *kind = file_kind_name(kind_in_file(o));
+        bool said = strncmp(right, kind, strlen(kind)) == 0;
+        return refuse(p, EXIT_CONFIG, "%s is %s; it must be %s%s%s", name, file_kind_name(e->kind),
+                      said ? "" : kind, said ? "" : ": ", right);
     }
     for (size_t i = 0; i < OTHER_COUNT; i++)
         if (strcmp(option_others[i].key, e->key) == 0)
@@ -1048,16 +1050,21 @@ bool options_plain_allowed(const struct options *o, const char *name, const char
     return false;
 }
 
-static bool addresses_meet(const struct socket_address clients[], size_t count,
-                           const struct address *operators)
+static bool listened_twice(const struct socket_address clients[], size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (sockets_meet(&clients[i].address, operators))
-            return true;
+    for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < i; k++)
             if (sockets_meet(&clients[i].address, &clients[k].address))
                 return true;
-    }
+    return false;
+}
+
+static bool meets_operators(const struct socket_address clients[], size_t count,
+                            const struct address *operators)
+{
+    for (size_t i = 0; i < count; i++)
+        if (sockets_meet(&clients[i].address, operators))
+            return true;
     return false;
 }
 
@@ -1072,7 +1079,10 @@ static int check_listen(struct parse *p)
         return refuse(p, EXIT_CONFIG, "%s is %s", place(p, OPTION_operator_listen), why);
     if (!sockets_parse(o->http_listen, addresses, &count, why, sizeof(why)))
         return refuse(p, EXIT_CONFIG, "%s is %s", place(p, OPTION_http_listen), why);
-    if (addresses_meet(addresses, count, &address))
+    if (listened_twice(addresses, count))
+        return refuse(p, EXIT_CONFIG, "%s is '%.*s', which has one address twice; it can be listened at once",
+                      place(p, OPTION_http_listen), VALUE_SHOWN_MAX, o->http_listen);
+    if (meets_operators(addresses, count, &address))
         return refuse(p, EXIT_CONFIG,
                       "%s is '%.*s' and operator.listen is '%.*s'; one address can be listened at once",
                       place(p, OPTION_http_listen), VALUE_SHOWN_MAX, o->http_listen, VALUE_SHOWN_MAX,
@@ -1376,8 +1386,24 @@ void options_warn(const struct options *o, void (*each)(void *context, const cha
 
 /* ---- all together ---- */
 
+/* Entry by entry; where a complaint is wanted instead of a refusal, what can't be used is left out, and the first of it told. */
+static int parse_file(struct parse *p, const struct file *file, char *complaint, size_t complaint_size)
+{
+    for (uint32_t i = 0; i < file->count; i++) {
+        if (parse_entry(p, &file->entries[i]) == 0)
+            continue;
+        if (!complaint)
+            return p->status;
+        if (!*complaint)
+            snprintf(complaint, complaint_size, "%s", p->text);
+        p->status = 0;
+    }
+    return 0;
+}
+
 static int parse_all(const struct file *file, struct options *ret_options, int argc, char *const argv[],
-                     char *const environment[], char *ret_text, size_t text_size, bool check)
+                     char *const environment[], char *ret_text, size_t text_size, char *complaint,
+                     size_t complaint_size, bool check)
 {
     struct options options = {0}, ignored = {0};
     struct parse p = {.options = &ignored, .text = ret_text, .text_size = text_size};
@@ -1391,9 +1417,8 @@ static int parse_all(const struct file *file, struct options *ret_options, int a
     options.command = ignored.command;
     options.topic = ignored.topic;
     p.options = &options;
-    for (uint32_t i = 0; file && i < file->count; i++)
-        if (parse_entry(&p, &file->entries[i]) != 0)
-            return p.status;
+    if (file && parse_file(&p, file, complaint, complaint_size) != 0)
+        return p.status;
     if (options.command != COMMAND_HELP && options.command != COMMAND_VERSION)
         for (; *environment; environment++)
             if (strncmp(*environment, "COPPICE_", strlen("COPPICE_")) == 0 &&
@@ -1410,19 +1435,27 @@ static int parse_all(const struct file *file, struct options *ret_options, int a
 int options_parse(struct options *ret_options, int argc, char *const argv[], char *const environment[],
                   char *ret_text, size_t text_size)
 {
-    return parse_all(NULL, ret_options, argc, argv, environment, ret_text, text_size, true);
+    return parse_all(NULL, ret_options, argc, argv, environment, ret_text, text_size, NULL, 0, true);
 }
 
 int options_parse_with(const struct file *file, struct options *ret_options, int argc, char *const argv[],
                        char *const environment[], char *ret_text, size_t text_size)
 {
-    return parse_all(file, ret_options, argc, argv, environment, ret_text, text_size, true);
+    return parse_all(file, ret_options, argc, argv, environment, ret_text, text_size, NULL, 0, true);
+}
+
+int options_parse_forgiving(const struct file *file, struct options *ret_options, int argc,
+                            char *const argv[], char *const environment[], char *ret_text, size_t text_size,
+                            char *complaint, size_t complaint_size)
+{
+    return parse_all(file, ret_options, argc, argv, environment, ret_text, text_size, complaint,
+                     complaint_size, true);
 }
 
 int options_peek(struct options *ret_options, int argc, char *const argv[], char *const environment[],
                  char *ret_text, size_t text_size)
 {
-    return parse_all(NULL, ret_options, argc, argv, environment, ret_text, text_size, false);
+    return parse_all(NULL, ret_options, argc, argv, environment, ret_text, text_size, NULL, 0, false);
 }
 
 /* ---- help ---- */
@@ -1495,8 +1528,9 @@ static void write_overview(struct json_sink *sink)
         "Exit status: 0 after a stop that was asked for; 1 a failure; 64 a command line that cannot be\n"
         "meant; 65 what was stored is damaged; 66 there is no store; 69 the address is taken, or nobody\n"
         "listens there; 70 the restart budget is spent; 71 the system refused; 73 the directory holds\n"
-        "something else; 74 the disk failed or is full; 75 somebody else has the store; 77 no permission;\n"
-        "78 a value that cannot be used, or a store of a later release.\n");
+        "something else; 74 the disk failed or is full, or standard output takes no more; 75 somebody\n"
+        "else has the store; 77 no permission; 78 a value that cannot be used, or a store of a later\n"
+        "release.\n");
 }
 
 void options_write_help(struct json_sink *sink, const char *topic)

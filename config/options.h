@@ -23,6 +23,7 @@
 #include "store/uuid.h"
 
 #define EXIT_USAGE  64
+#define EXIT_NOPERM 77
 #define EXIT_CONFIG 78
 
 #define LOG_LEVELS(X)     \
@@ -331,7 +332,9 @@ enum option_mark {
     X(jobs_fairness, "jobs.fairness", CHOICE, FOR_SERVER, 0, 0, MARK_RELOAD, "fifo", "fifo|clients",         \
       "which job is next: the oldest, whosever it is; or clients take turns, each with its oldest")          \
     X(workers_count, "workers.count", COUNT, FOR_SERVER, 0, 1024, MARK_RESTART, "64", "workers",             \
-      "that run the catalogue's jobs; 0: none, and jobs stay QUEUED")                                        \
+      "that run the catalogue's jobs; 0: none, jobs stay QUEUED, and the server isn't ready")                \
+    X(workers_outside, "workers.outside", FLAG, FOR_SERVER, 0, 0, MARK_RELOAD, "false", "",                  \
+      "programs of one's own do the work: also without workers the server is ready")                         \
     X(workers_max_concurrency, "workers.max_concurrency", COUNT, FOR_SERVER, 1, 64, MARK_RESTART, "1",       \
       "jobs", "that a worker runs at a time; with workers.count at most 4000 in all")                        \
     X(workers_poll_interval, "workers.poll_interval", DURATION, FOR_SERVER, 10 * MS, 3600 * S, MARK_RELOAD,  \
@@ -678,6 +681,11 @@ int options_parse(struct options *ret_options, int argc, char *const argv[], cha
 /* The same with what was read from files (NULL: nothing). */
 int options_parse_with(const struct file *file, struct options *ret_options, int argc, char *const argv[],
                        char *const environment[], char *ret_text, size_t text_size);
+/* The same, but an entry of the file that can't be used is left out. The first of them is told in `complaint`, unless something
+ * stands there already. */
+int options_parse_forgiving(const struct file *file, struct options *ret_options, int argc,
+                            char *const argv[], char *const environment[], char *ret_text, size_t text_size,
+                            char *complaint, size_t complaint_size);
 /* Of what is known without the file: command, config, topic; what the values mean together isn't looked at. */
 int options_peek(struct options *ret_options, int argc, char *const argv[], char *const environment[],
                  char *ret_text, size_t text_size);

@@ -29,7 +29,6 @@ void output_open(void)
     sigaction(SIGXFSZ, &action, NULL);
 }
 
-static bool reader_gone;
 static int refusal; /* why standard output took no more */
 
 static bool flush_out(void *context, const char *bytes, size_t length)
@@ -40,7 +39,6 @@ static bool flush_out(void *context, const char *bytes, size_t length)
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0) {
-            reader_gone = errno == EPIPE;
             refusal = errno;
             return false;
         }
@@ -60,9 +58,14 @@ struct json_sink output_sink(void)
 
 int output_done(struct json_sink *sink)
 {
-    if (json_sink_flush(sink) == JSON_OK || reader_gone)
+    if (json_sink_flush(sink) == JSON_OK || refusal == EPIPE)
         return EXIT_SUCCESS;
-    return output_complain(EXIT_FAILURE, "standard output:", strerror(refusal));
+    return output_complain(EXIT_IO, "standard output:", strerror(refusal));
+}
+
+int output_refusal(void)
+{
+    return refusal;
 }
 
 int output_complain(int status, const char *what, const char *text)

@@ -9,13 +9,16 @@
 #include "config/options.h"
 
 #define EXIT_UNAVAILABLE 69
+#define EXIT_IO          74
 
 /* SIGPIPE and SIGXFSZ are ignored from now on: what they would have said, writes say. Of standard input, output and error those that are
  * closed become /dev/null. First of all, before anything is opened. */
 void output_open(void);
 struct json_sink output_sink(void); /* one at a time */
-/* Writes the rest. The exit status: 0 also when the reader has gone; else 1, and standard error says why. */
+/* Writes the rest. The exit status: 0 also when the reader has gone; else EXIT_IO, and standard error says why. */
 int output_done(struct json_sink *sink);
+/* The errno with which standard output took no more, EPIPE when its reader has gone; or 0. */
+int output_refusal(void);
 /* "coppice: what text" on standard error; returns the status. `what` may be empty. */
 int output_complain(int status, const char *what, const char *text);
 bool output_color(const struct options *o);

@@ -16,6 +16,7 @@
 #include "http/vault.h"
 #include "runtime/actor.h"
 #include "store/directory.h"
+#include "store/environment.h"
 
 /* What is being looked at, for the refusals. */
 struct look {
@@ -73,6 +74,33 @@ bool outside_secrets(const struct options *options, char *ret_text, size_t text_
 {
     const struct look look = {.options = options, .text = ret_text, .text_size = text_size};
     return secrets_good(&look);
+}
+
+/* ---- the store ---- */
+
+bool outside_store(const struct options *options, char *ret_text, size_t text_size)
+{
+    const struct look look = {.options = options, .text = ret_text, .text_size = text_size};
+    char at[DIRECTORY_PATH_MAX];
+    struct stat stat_of;
+    if (snprintf(at, sizeof(at), "%s", options->store_dir) >= (int)sizeof(at))
+        return refuse(&look, OPTION_store_dir, " has more than %zu bytes", sizeof(at) - 1);
+    for (size_t length = strlen(at); length > 1 && at[length - 1] == '/';)
+        at[--length] = 0;
+    bool there = stat(at, &stat_of) == 0;
+    if (!there && errno == ENOENT) { /* it is made, but nothing above it */
+        char *slash = strrchr(at, '/');
+        if (!slash)
+            snprintf(at, sizeof(at), ".");
+        else
+            slash[slash == at] = 0;
+    }
+    if (stat(at, &stat_of) == 0 && !S_ISDIR(stat_of.st_mode))
+        errno = ENOTDIR;
+    else if (access(at, R_OK | W_OK | X_OK) == 0)
+        return !there || environment_suits(at, ret_text, text_size) == OK;
+    return refuse(&look, OPTION_store_dir, ": no store can be kept in '%.300s': '%.300s': %s",
+                  options->store_dir, at, strerror(errno));
 }
 
 /* ---- the others ---- */

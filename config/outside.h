@@ -21,6 +21,10 @@ bool outside_check(const struct options *options, char *const environment[], str
 /* Of that, the files of secrets. One that a setting names must be there; those in the store's directory are made. */
 bool outside_secrets(const struct options *options, char *ret_text, size_t text_size);
 
+/* Whether a store can be in store.dir: it, or the directory that it is to be made in, can be written to, and nobody else's things are
+ * there. A start says so itself. */
+bool outside_store(const struct options *options, char *ret_text, size_t text_size);
+
 /* Sockets that the service manager has opened, against the environment (CTL-068). False: a sentence. */
 bool outside_sockets(const struct options *options, const struct sockets *sockets, char *ret_text,
                      size_t text_size);

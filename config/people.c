@@ -58,6 +58,28 @@ static bool plain(const struct json_node *node)
     return node->kind != JSON_ARRAY && node->kind != JSON_OBJECT;
 }
 
+/* A list of plain values, which a cell can hold with commas between. */
+static bool plain_list(const struct json_text *json, const struct json_node *node)
+{
+    if (node->kind != JSON_ARRAY)
+        return false;
+    for (const struct json_node *e = json_first(json, node); e; e = json_after(json, node, e))
+        if (!plain(e))
+            return false;
+    return true;
+}
+
+static void list_text(const struct json_text *json, const struct json_node *list, char *text, size_t size)
+{
+    size_t used = 0;
+    for (const struct json_node *e = json_first(json, list); e && used + 3 < size;
+         e = json_after(json, list, e)) {
+        used += (size_t)snprintf(text + used, size - used, "%s", used ? ", " : "");
+        people_text(json, e, text + used, size - used);
+        used += strlen(text + used);
+    }
+}
+
 static void spaces(struct json_sink *sink, size_t count)
 {
     while (count-- > 0)
@@ -101,7 +123,7 @@ static void add_columns(struct table *t, const struct json_node *row)
             t->columns[i].width = characters(name);
             t->count++;
         }
-        t->columns[i].nested |= !plain(json_value_of(n));
+        t->columns[i].nested |= !plain(json_value_of(n)) && !plain_list(t->json, json_value_of(n));
     }
 }
 
@@ -120,6 +142,8 @@ static void cell(const struct table *t, const struct json_node *row, size_t colu
     memcpy(text, "-", 2);
     if (value && plain(value))
         people_text(t->json, value, text, CELL_SIZE);
+    else if (value && value->kind == JSON_ARRAY && value->count > 0)
+        list_text(t->json, value, text, CELL_SIZE);
     shorten(text);
 }
 

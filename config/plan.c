@@ -13,7 +13,6 @@
 #include "http/otlp.h"
 
 enum {
-    DECLARED_SIZE = 256 * 1024,
     SHARES_MAX = SOCKETS_SHARES_MAX,
     LISTENERS_MAX = SOCKETS_ADDRESSES_MAX * SHARES_MAX,
     NAME_SIZE = 48,
@@ -29,7 +28,6 @@ struct plan {
     struct child_spec children[TOPOLOGY_ROWS_MAX];
     unsigned char args[TOPOLOGY_ROWS_MAX][SUPERVISOR_ARGS_MAX];
     struct living_row rows[TOPOLOGY_ROWS_MAX];
-    char declared[DECLARED_SIZE];
     struct living_rows living;
     struct adapters_args adapters;
     struct deduper_args deduper;
@@ -293,24 +291,17 @@ static size_t plan_children(struct plan *plan, size_t parent, size_t at)
 }
 
 /* What the operator's view needs of the table, in terms of its own. */
+static void declare_row(struct json *json, const void *declared)
+{
+    topology_write_row(json, declared);
+}
+
 static void declare_rows(struct plan *plan)
 {
-    struct json_sink sink;
-    struct json json;
-    size_t used = 0;
     for (size_t i = 0; i < plan->count; i++) {
         const struct topology_row *row = &plan->table[i];
-        json_sink_init(&sink, plan->declared + used, DECLARED_SIZE - used - 1, NULL, NULL);
-        json_init(&json, &sink);
-        topology_write_row(&json, row);
-        enum json_status status = json_end(&json);
-        ASSERT(status == JSON_OK);
-        plan->rows[i] = (struct living_row){.name = row->name,
-                                            .owner = row->owner,
-                                            .per_key = topology_per_key(row),
-                                            .declared = plan->declared + used};
-        used += sink.length;
-        plan->declared[used++] = 0;
+        plan->rows[i] = (struct living_row){
+            .name = row->name, .owner = row->owner, .per_key = topology_per_key(row), .declared = row};
     }
 }
 
@@ -327,7 +318,8 @@ struct plan *plan_create(const struct options *o, const struct topology_row *row
     ASSERT(known);
     plan->adapters.descriptors = o->descriptors;
     declare_rows(plan);
-    plan->living = (struct living_rows){.contract = TOPOLOGY_CONTRACT, .rows = plan->rows, .count = count};
+    plan->living = (struct living_rows){
+        .contract = TOPOLOGY_CONTRACT, .rows = plan->rows, .count = count, .declare = declare_row};
     return plan;
 }
 

@@ -64,6 +64,37 @@ static int collect_named(struct settings *s, char *text, size_t text_size)
     return status;
 }
 
+static bool is_default(const struct options *o, enum option_position position)
+{
+    return o->sources[position].kind == SOURCE_DEFAULT;
+}
+
+/* Without what is wrong in the file: is it still known which server, or which store, is meant? 0, or the refusal. */
+static int still_meant(const struct settings *s, char *text, size_t text_size)
+{
+    const struct options *o = &s->options;
+    bool server = is_default(o, OPTION_url) && is_default(o, OPTION_operator_listen);
+    if (FOR_DATA >> o->command & 1 && is_default(o, OPTION_store_dir))
+        snprintf(text, text_size, "which store is meant can't be known, --store-dir says it: %s", s->damage);
+    else if ((FOR_CHANGE | FOR(KEYS_ISSUE) | FOR(CHAOS_RUN)) >> o->command & 1 && server)
+        snprintf(text, text_size,
+                 "which server is meant can't be known, --operator-listen or --url says it: %s", s->damage);
+    else
+        return 0;
+    return EXIT_CONFIG;
+}
+
+/* For commands that need little of the file. */
+static int load_forgiving(struct settings *s, int argc, char *const argv[], char *const environment[],
+                          char *text, size_t text_size)
+{
+    if (s->path[0] && !file_read(&s->file, s->path, text, text_size))
+        snprintf(s->damage, sizeof(s->damage), "%s", text);
+    int status = options_parse_forgiving(&s->file, &s->options, argc, argv, environment, text, text_size,
+                                         s->damage, sizeof(s->damage));
+    return status || !s->damage[0] ? status : still_meant(s, text, text_size);
+}
+
 int settings_load(struct settings *ret, int argc, char *const argv[], char *const environment[], char *text,
                   size_t text_size)
 {
@@ -72,6 +103,7 @@ int settings_load(struct settings *ret, int argc, char *const argv[], char *cons
     if (status)
         return status;
     ret->path[0] = 0;
+    ret->damage[0] = 0;
     ret->file.count = ret->file.files_count = 0;
     bool reads = option_table[OPTION_config].commands >> o->command & 1;
     bool server = FOR_SERVER >> o->command & 1;
@@ -85,6 +117,8 @@ int settings_load(struct settings *ret, int argc, char *const argv[], char *cons
                (!server && access(ret->path, R_OK) != 0 && errno == EACCES)) {
         ret->path[0] = 0;
     }
+    if (!server)
+        return load_forgiving(ret, argc, argv, environment, text, text_size);
     if (ret->path[0] && !file_read(&ret->file, ret->path, text, text_size))
         return EXIT_CONFIG;
     status = options_parse_with(&ret->file, o, argc, argv, environment, text, text_size);

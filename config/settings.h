@@ -17,6 +17,8 @@ struct settings {
     struct options options;
     char path[512]; /* of the file that was read; empty: none */
     struct file file;
+    char damage
+        [512]; /* what is wrong with the file, for a command that went on without that; empty: nothing is */
     uint32_t overrides_count; /* quotas of single clients */
     struct limiter_override overrides[SETTINGS_OVERRIDES_MAX];
     uint32_t templates_count; /* of agents, whose tokens live shorter */
@@ -25,7 +27,11 @@ struct settings {
 
 /* The file that --config or COPPICE_CONFIG names, or the default one if it is there, then everything on top. 0, or the exit
  * status and why. A default file that this user may not read is refused where settings of the server count, and left
- * alone by the other commands. Blocks for the disk; allocates (a folder is listed). */
+ * alone by the other commands.
+ *
+ * A file with something wrong in it is refused where settings of the server count. Commands that ask a running server go on without what is
+ * wrong, and `damage` says what it is, so that an operator isn't blind because somebody edits the file; those that change something do so only
+ * when the server's address is known from elsewhere than from the defaults, and those that read a store only when its directory is. Blocks for the disk; allocates (a folder is listed). */
 int settings_load(struct settings *ret, int argc, char *const argv[], char *const environment[],
                   char *ret_text, size_t text_size);
 

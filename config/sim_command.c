@@ -32,7 +32,7 @@ int command_sim(const struct options *o)
         return output_complain(EXIT_USAGE, "--seed", "is a whole number");
     ssize_t size = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
     if (size <= 0)
-        return output_complain(EXIT_UNAVAILABLE, "coppice sim", "can't tell where this program lies");
+        return output_complain(EXIT_UNAVAILABLE, "sim:", "can't tell where this program lies");
     folder[size] = 0;
     char *last = strrchr(folder, '/');
     *last = 0;
@@ -40,5 +40,5 @@ int command_sim(const struct options *o)
     become(folder, "chaos/sim", o);
     snprintf(why, sizeof(why), "there is no simulator beside this program, in %s (%s); 'make sim' builds it",
              folder, strerror(errno));
-    return output_complain(EXIT_UNAVAILABLE, "coppice sim", why);
+    return output_complain(EXIT_UNAVAILABLE, "sim:", why);
 }

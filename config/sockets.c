@@ -156,10 +156,17 @@ bool sockets_meet(const struct address *a, const struct address *b)
 
 /* ---- opening ---- */
 
+static int status_of(int error)
+{
+    return error == EACCES                                 ? EXIT_NOPERM
+           : error == EADDRINUSE || error == EADDRNOTAVAIL ? EXIT_UNAVAILABLE
+                                                           : EXIT_SYSTEM;
+}
+
 static int fail(char *why, size_t why_size, const char *what, int error)
 {
-    snprintf(why, why_size, "%s: %s%s", what, strerror(error), address_advice(error));
-    return error == EADDRINUSE || error == EADDRNOTAVAIL || error == EACCES ? EXIT_UNAVAILABLE : EXIT_SYSTEM;
+    snprintf(why, why_size, "%s: %s%s", what, strerror(error), address_advice(error, false));
+    return status_of(error);
 }
 
 static int open_share(const struct address *a, bool shared)
@@ -240,8 +247,9 @@ static int open_set(struct socket_set *set, const struct socket_address *a, uint
     if (a->address.local_file) {
         int fd = address_listen(&a->address, what, sizeof(what));
         if (fd < 0) {
+            int status = errno == EACCES ? EXIT_NOPERM : EXIT_UNAVAILABLE;
             snprintf(why, why_size, "unix:%s: %s", a->address.local.sun_path, what);
-            return EXIT_UNAVAILABLE;
+            return status;
         }
         set->fds[set->fds_count++] = fd;
     }
@@ -391,8 +399,9 @@ static int open_operator(struct sockets *s, const char *listen, char *why, size_
     }
     int fd = address_listen(&address, text, sizeof(text));
     if (fd < 0) {
+        int status = errno == EACCES ? EXIT_NOPERM : EXIT_UNAVAILABLE;
         snprintf(why, why_size, "--operator-listen is '%s': %s", listen, text);
-        return EXIT_UNAVAILABLE;
+        return status;
     }
     s->operator_set = (struct socket_set){.address = address, .fds = {fd}, .fds_count = 1};
     address_text(fd, s->operator_set.text);

@@ -417,9 +417,11 @@ static const char help_page[] =
     "AGAIN how often it was started again, MEMORY the actor's own.\r\n"
     "Nothing can be changed from here; 'coppice kill' ends an actor.\r\n";
 
-/* Without a word on standard error: what goes wrong stands in the picture. */
-static bool ask(const struct client *client, const char *target, struct json_text *json, char *why,
-                size_t why_size)
+/* Without a word on standard error: what goes wrong stands in the picture. 200, or as client_call; NO_ANSWER: it
+ * makes no sense. */
+enum { NO_ANSWER = 1 };
+static int ask(const struct client *client, const char *target, struct json_text *json, char *why,
+               size_t why_size)
 {
     static char body[COMMAND_ANSWER_MAX];
     static struct json_node nodes[JSON_TEXT_NODES_MAX];
@@ -429,23 +431,27 @@ static bool ask(const struct client *client, const char *target, struct json_tex
     int status = client_call(client, &(struct client_request){.method = "GET", .target = target}, &sink, why,
                              why_size);
     if (status != 200)
-        return false;
+        return status;
     *json = (struct json_text){.nodes = nodes, .nodes_max = JSON_TEXT_NODES_MAX};
     if (json_text_read(json, span_of(body, sink.length), NULL, &error))
-        return true;
+        return status;
     snprintf(why, why_size, "the answer is not JSON: %s", error.what);
-    return false;
+    return NO_ANSWER;
 }
 
-static void refresh(struct top *t, const struct client *client)
+static int refresh(struct top *t, const struct client *client)
 {
     struct env *env = env_real();
     struct json_text json;
     char why[sizeof(t->trouble)];
-    if (!ask(client, "/stats/tree?children=200", &json, why, sizeof(why)))
+    int status = ask(client, "/stats/tree?children=200", &json, why, sizeof(why));
+    if (status != 200) {
         snprintf(t->trouble, sizeof(t->trouble), "%s", why);
-    else if (!top_take(t, &json, env->now(env)))
+    } else if (!top_take(t, &json, env->now(env))) {
         snprintf(t->trouble, sizeof(t->trouble), "the answer holds no tree");
+        status = NO_ANSWER;
+    }
+    return status;
 }
 
 /* Each line feed of what is for people becomes the two bytes that a raw terminal needs. */
@@ -458,7 +464,7 @@ static void draw_actor(const struct top *t, const struct client *client, struct 
     json_sink_init(&text, page, sizeof(page) - 1, NULL, NULL);
     snprintf(target + strlen(target), sizeof(target) - strlen(target), "%s",
              t->chosen < t->shown ? t->rows[t->order_of[t->chosen]].pid : "");
-    if (ask(client, target, &json, why, sizeof(why)))
+    if (ask(client, target, &json, why, sizeof(why)) == 200)
         people_write(&text, &json, json_root(&json));
     else
         json_sink_text(&text, why);
@@ -495,11 +501,9 @@ static void draw(struct top *t, const struct client *client, enum top_view view)
 static int once(struct top *t, const struct client *client)
 {
     struct json_sink out = output_sink();
-    refresh(t, client);
-    if (t->trouble[0]) {
-        fprintf(stderr, "coppice: %s: %s\n", client->named, t->trouble);
-        return EXIT_UNAVAILABLE;
-    }
+    int status = refresh(t, client);
+    if (status != 200)
+        return command_failed(client, status, t->trouble);
     top_draw(t, &out, ONCE_COLUMNS, ONCE_LINES, false);
     return output_done(&out);
 }
@@ -512,8 +516,9 @@ int command_top(const struct options *o)
     enum top_view view = TOP_VIEW_TABLE;
     if (o->json)
         return command_top_json(o);
-    if (!client_open(&client, o, why, sizeof(why)))
-        return output_complain(EXIT_CONFIG, "", why);
+    int status = client_open(&client, o, why, sizeof(why));
+    if (status)
+        return output_complain(status, "", why);
     snprintf(top.where, sizeof(top.where), "%.79s", client.named);
     top.color = output_color(o);
     if (o->once)
@@ -527,7 +532,7 @@ int command_top(const struct options *o)
     }
     for (int key = 0; key >= 0;) {
         if (key == 0 && !top.paused && !top.typing)
-            refresh(&top, &client);
+            (void)refresh(&top, &client);
         else if (key && !top_key(&top, &view, key))
             break;
         draw(&top, &client, view);

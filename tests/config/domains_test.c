@@ -25,15 +25,15 @@ static struct jobs_settings with(const char *argument)
 
 static bool same(const struct jobs_settings *a, const struct jobs_settings *b)
 {
-    return a->workers == b->workers && a->concurrency == b->concurrency && a->poll_us == b->poll_us &&
-           a->lease_us == b->lease_us && a->heartbeat_us == b->heartbeat_us && a->speed_ppm == b->speed_ppm &&
-           a->should_fail_ppm == b->should_fail_ppm && a->runtime_max_ms == b->runtime_max_ms &&
-           a->payload_max == b->payload_max && a->types == b->types && a->priorities == b->priorities &&
-           a->queue_max == b->queue_max && a->active_max == b->active_max &&
-           a->active_queues == b->active_queues && a->client_running_max == b->client_running_max &&
-           a->retry_max == b->retry_max && a->retry_auto == b->retry_auto &&
-           a->backoff_base_us == b->backoff_base_us && a->backoff_most_us == b->backoff_most_us &&
-           a->kept_us == b->kept_us;
+    return a->workers == b->workers && a->concurrency == b->concurrency && a->outside == b->outside &&
+           a->poll_us == b->poll_us && a->lease_us == b->lease_us && a->heartbeat_us == b->heartbeat_us &&
+           a->speed_ppm == b->speed_ppm && a->should_fail_ppm == b->should_fail_ppm &&
+           a->runtime_max_ms == b->runtime_max_ms && a->payload_max == b->payload_max &&
+           a->types == b->types && a->priorities == b->priorities && a->queue_max == b->queue_max &&
+           a->active_max == b->active_max && a->active_queues == b->active_queues &&
+           a->client_running_max == b->client_running_max && a->retry_max == b->retry_max &&
+           a->retry_auto == b->retry_auto && a->backoff_base_us == b->backoff_base_us &&
+           a->backoff_most_us == b->backoff_most_us && a->kept_us == b->kept_us;
 }
 
 #define CHECK_SETS(argument, field, wanted)                                                     \
@@ -60,6 +60,7 @@ static void test_the_defaults_are_those_of_the_specification(void)
 static void test_each_key_sets_its_field_and_no_other(void)
 {
     CHECK_SETS("--workers-count=0", workers, 0);
+    CHECK_SETS("--workers-outside", outside, true);
     CHECK_SETS("--workers-max-concurrency=2", concurrency, 2);
     CHECK_SETS("--workers-poll-interval=250ms", poll_us, 250000);
     CHECK_SETS("--workers-poll-interval-ms=250", poll_us, 250000);

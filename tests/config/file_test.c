@@ -117,6 +117,39 @@ static void test_limits(void)
     TEST_CHECK_(strstr(why, "x.json:1: ") != NULL, "%s", why);
 }
 
+/* Of a file that is wrong somewhere it is said what, and what makes sense all the same is there. */
+static void test_what_makes_sense_of_a_file_that_is_wrong(void)
+{
+    static const struct {
+        const char *text, *why, *there, *missing;
+    } rows[] = {
+        {"{\"a\": \"1\",\n \"b\": {\"c\": \"2\", oops }, \"d\": 3}", "x.json:2: ", "a b.c", "d"},
+        {"{\"a\": 1\n \"b\": 2}", "x.json:2: ", "a", "b"},
+        {"{\"a\": {\"b\": 1}\n \"c\": 2}", "x.json:2: ", "a.b", "c"},
+        {"{\"a\": 1, \"b\": {\"c\": 2, \"d\": \"cut o", "x.json:1: ", "a b.c", "b.d"},
+        {"{\"a\": 1, \"b\": [\"x\", \"y\", }", "x.json:1: ", "a", "b"},
+        {"{\"a\": 1, \"b\": 2}}", "x.json:1: ", "a", "c"},
+        {"{\"a\": 1, \"b\": 2 /* and so on", "x.json:1: the comment that begins here has no end", "a", "c"},
+        {"{\"a\": null,\n\"b\": 2}", "x.json:1: a is null; leave it out", "b", "a"},
+        {"{\"a\": 1, \"a\": 2, \"b\": 3}", "x.json:1: ", "a", "c"},
+        {"oops", "x.json:1: ", "", "a"},
+        {"{", "x.json:1: ", "", "a"},
+        {"\"", "x.json:1: ", "", "a"},
+        {"/*", "x.json:1: ", "", "a"},
+        {"[1, 2", "x.json:1: ", "", "a"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char names[32], *place = names;
+        TEST_CASE(rows[i].text);
+        TEST_CHECK(!reads(rows[i].text));
+        TEST_CHECK_(strncmp(why, rows[i].why, strlen(rows[i].why)) == 0, "%s", why);
+        snprintf(names, sizeof(names), "%s", rows[i].there);
+        for (char *name; (name = strsep(&place, " "));)
+            TEST_CHECK_(!*name || entry(name), "%s", name);
+        TEST_CHECK_(!entry(rows[i].missing), "%s", rows[i].missing);
+    }
+}
+
 /* ---- on the disk ---- */
 
 static char folder[64];
@@ -159,6 +192,13 @@ static void test_the_folder_beside_it_comes_on_top(void)
     put("conf.d/30.json", "{\n oops }");
     TEST_CHECK(!file_read(&file, at("coppice.json"), why, sizeof(why)));
     TEST_CHECK_(strstr(why, "/conf.d/30.json:2: ") != NULL, "%s", why);
+    put("conf.d/40.json", "{\"d\": 40}"); /* is read all the same */
+    put("coppice.json", "{\"e\": 1, oops}");
+    TEST_CHECK(!file_read(&file, at("coppice.json"), why, sizeof(why)));
+    TEST_CHECK_(strstr(why, "/coppice.json:1: ") != NULL, "%s", why);
+    CHECK_ENTRY("e", "1", FILE_NUMBER, 1);
+    CHECK_ENTRY("a", "20", FILE_NUMBER, 1);
+    CHECK_ENTRY("d", "40", FILE_NUMBER, 1);
     TEST_CHECK(!file_read(&file, at("missing.json"), why, sizeof(why)));
     TEST_CHECK_(strstr(why, "missing.json: No such file or directory") != NULL, "%s", why);
     TEST_CHECK(!file_read(&file, folder, why, sizeof(why))); /* a folder is no file */
@@ -192,6 +232,158 @@ static void test_where_it_is_looked_for(void)
     TEST_CHECK(system(command) == 0);
 }
 
+/* ---- limits on the disk ---- */
+
+static void begin(void)
+{
+    memcpy(folder, "/tmp/file_test.XXXXXX", sizeof("/tmp/file_test.XXXXXX"));
+    TEST_ASSERT(mkdtemp(folder) != NULL);
+    TEST_ASSERT(mkdir(at("conf.d"), 0700) == 0);
+    put("coppice.json", "{}");
+}
+
+static void end(void)
+{
+    char command[96];
+    snprintf(command, sizeof(command), "rm -r %s", folder);
+    TEST_CHECK(system(command) == 0);
+}
+
+static bool reads_all(void)
+{
+    why[0] = 0;
+    return file_read(&file, at("coppice.json"), why, sizeof(why));
+}
+
+#define CHECK_ALL_REFUSED(says_) \
+    TEST_CHECK_(!reads_all() && strstr(why, says_) != NULL, "'%s' says '%s'", why, says_)
+
+static void test_a_folder_has_31_files(void)
+{
+    begin();
+    for (unsigned i = 0; i < 32; i++) {
+        char name[32], text[32];
+        snprintf(name, sizeof(name), "conf.d/%02u.json", i);
+        snprintf(text, sizeof(text), "{\"k%u\": %u}", i, i);
+        put(name, text);
+        if (i == 30)
+            TEST_CHECK_(reads_all() && file.count == 31 && file.files_count == FILE_COUNT_MAX, "%s", why);
+    }
+    CHECK_ALL_REFUSED("/conf.d: more than 31 files");
+    end();
+}
+
+/* The text of all files together is bounded: in the middle of a file, and between two. */
+static void test_all_settings_have_262144_bytes(void)
+{
+    static char text[FILE_BYTES_MAX];
+    char name[32];
+    begin();
+    for (unsigned i = 0; i < 4; i++) {
+        snprintf(name, sizeof(name), "conf.d/%02u.json", i);
+        snprintf(text, sizeof(text), "{\"k%u\": \"%0*d\"}", i, 65000, 0);
+        put(name, text);
+    }
+    TEST_ASSERT_(reads_all() && file.count == 4, "%s", why);
+    size_t left = FILE_TEXT_MAX - file.text_used, path = strlen(at("conf.d/04.json")) + 1;
+    snprintf(text, sizeof(text), "{\"k4\": \"%0*d\"}", (int)(left - path - sizeof("k4")), 0);
+    put("conf.d/04.json", text); /* one byte too many, its 0 */
+    CHECK_ALL_REFUSED("/conf.d/04.json:1: more than 262144 bytes of settings");
+    snprintf(text, sizeof(text), "{\"k4\": \"%0*d\"}", (int)(left - path - sizeof("k4") - 1), 0);
+    put("conf.d/04.json", text);
+    TEST_CHECK_(reads_all() && file.text_used == FILE_TEXT_MAX, "%s", why);
+    put("conf.d/05.json", "{\"k5\": 5}");
+    CHECK_ALL_REFUSED("/conf.d/05.json: more than 262144 bytes of settings before it");
+    end();
+}
+
+static void test_files_that_are_too_much(void)
+{
+    static char text[FILE_BYTES_MAX + 2];
+    begin();
+    memset(text, ' ', FILE_BYTES_MAX + 1);
+    memcpy(text, "{}", 2);
+    put("conf.d/a.json", text);
+    CHECK_ALL_REFUSED("/conf.d/a.json: the file has more than 65536 bytes");
+    text[FILE_BYTES_MAX] = 0;
+    put("conf.d/a.json", text);
+    TEST_CHECK_(reads_all(), "%s", why);
+    put("conf.d/a.json", " \t\r\n");
+    CHECK_ALL_REFUSED("/conf.d/a.json: the file is empty");
+    end();
+    char long_path[600];
+    memset(long_path, 'p', sizeof(long_path) - 1);
+    long_path[sizeof(long_path) - 1] = 0;
+    TEST_CHECK(!file_read(&file, long_path, why, sizeof(why)) && strstr(why, "a path of a file has at most"));
+}
+
+/* What a folder is not, or holds beside files of settings. */
+static void test_the_folder_beside_it(void)
+{
+    begin();
+    put("conf.d/.json", "no JSON");
+    put("conf.d/x.jso", "no JSON");
+    put("conf.d/a.json", "{\"a\": 1}");
+    TEST_CHECK_(reads_all() && file.files_count == 2, "%s", why);
+    end();
+    begin();
+    TEST_ASSERT(rmdir(at("conf.d")) == 0);
+    put("conf.d", "no folder");
+    TEST_CHECK_(reads_all() && file.files_count == 1, "%s", why);
+    TEST_ASSERT(unlink(at("conf.d")) == 0 && symlink("conf.d", at("conf.d")) == 0);
+    CHECK_ALL_REFUSED("/conf.d: Too many levels of symbolic links");
+    char here[256];
+    TEST_ASSERT(getcwd(here, sizeof(here)) != NULL && unlink(at("conf.d")) == 0 && chdir(folder) == 0);
+    TEST_ASSERT(mkdir("conf.d", 0700) == 0);
+    put("conf.d/a.json", "{\"a\": 1}");
+    TEST_CHECK_(file_read(&file, "coppice.json", why, sizeof(why)) && file.files_count == 2, "%s", why);
+    TEST_ASSERT(chdir(here) == 0);
+    end();
+    TEST_CHECK(file_read(&file, "/dev/null", why, sizeof(why)) &&
+               file.count == 0); /* no file that is empty */
+}
+
+static void test_texts_and_lists_that_are_too_long(void)
+{
+    static char text[32768];
+    snprintf(text, sizeof(text), "{\"a\": \"\\u0041%0*d\"}", 4096, 0);
+    CHECK_REFUSED(text, "a has more than 4096 bytes");
+    snprintf(text, sizeof(text), "{\"a\": [\"\\u0041%0*d\"]}", 1024, 0);
+    CHECK_REFUSED(text, "a has too many bytes");
+    snprintf(text, sizeof(text), "{\"a\": [\"%0*d\",\n\"%0*d\"]}", 2000, 0, 2096, 0);
+    CHECK_REFUSED(text, "x.json:2: a has too many bytes");
+    snprintf(text, sizeof(text), "{\"a\": [\"%0*d\",\"%0*d\"]}", 2000, 0, 2095, 0);
+    TEST_CHECK(reads(text) && strlen(entry("a")->value) == 4096);
+    snprintf(text, sizeof(text), "{\"\\u0041%0*d\": 1}", 100, 0);
+    CHECK_REFUSED(text, "a member's name is too long");
+    CHECK_REFUSED("{\"a\": \"never ends", "x.json:1: ");
+    CHECK_REFUSED("{\"a\": \"never ends\n\"}", "x.json:1: ");
+    CHECK_REFUSED("{\"a\": \"never ends \\", "x.json:1: ");
+    TEST_CHECK(!file_read_text(&file, "x.json", "[]", 2, why, 4) && strcmp(why, "x.j") == 0);
+}
+
+static void test_where_it_is_not_looked_for(void)
+{
+    char path[256], xdg[128], home[128], *environment[] = {home, xdg, NULL};
+    begin();
+    snprintf(home, sizeof(home), "HOMER=%s", folder); /* another variable */
+    snprintf(xdg, sizeof(xdg), "HOME=relative");
+    (void)file_default_path(environment, false, path, sizeof(path));
+    TEST_CHECK(strcmp(path, "/etc/coppice/coppice.json") == 0);
+    snprintf(xdg, sizeof(xdg), "HOME=%s", folder); /* there is none in there */
+    (void)file_default_path(environment, false, path, sizeof(path));
+    TEST_CHECK(strcmp(path, "/etc/coppice/coppice.json") == 0);
+    snprintf(home, sizeof(home), "XDG_CONFIG_HOME=%s", folder);
+    (void)file_default_path(environment, false, path, sizeof(path));
+    TEST_CHECK(strcmp(path, "/etc/coppice/coppice.json") == 0);
+    TEST_ASSERT(mkdir(at(".config"), 0700) == 0 && mkdir(at(".config/coppice"), 0700) == 0);
+    put(".config/coppice/coppice.json", "{}");
+    snprintf(home, sizeof(home), "XDG_CONFIG_HOME=relative"); /* is to be ignored */
+    TEST_CHECK(file_default_path(environment, false, path, sizeof(path)));
+    TEST_CHECK_(strcmp(path, at(".config/coppice/coppice.json")) == 0, "%s", path);
+    end();
+}
+
 TEST_LIST
 = {
     {"keys with dots and nested objects", test_keys_with_dots_and_nested_objects},
@@ -199,7 +391,14 @@ TEST_LIST
     {"what stands there twice", test_what_stands_there_twice},
     {"what is no setting", test_what_is_no_setting},
     {"limits", test_limits},
+    {"what makes sense of a file that is wrong", test_what_makes_sense_of_a_file_that_is_wrong},
     {"the folder beside it comes on top", test_the_folder_beside_it_comes_on_top},
     {"where it is looked for", test_where_it_is_looked_for},
+    {"a folder has 31 files", test_a_folder_has_31_files},
+    {"all settings have 262144 bytes", test_all_settings_have_262144_bytes},
+    {"files that are too much", test_files_that_are_too_much},
+    {"what the folder is not, or holds", test_the_folder_beside_it},
+    {"texts and lists that are too long", test_texts_and_lists_that_are_too_long},
+    {"where it is not looked for", test_where_it_is_not_looked_for},
     {NULL, NULL},
 };

@@ -40,6 +40,8 @@ static void test_lists_of_objects_are_tables(void)
           "NAME  AT US  WHY\na     1      -\nlong  22     x\n");
     CHECK("{\"keys\": [{\"kid\": \"1\", \"jwk\": {\"x\": 1}}, {\"kid\": \"2\", \"jwk\": null}]}",
           "keys\n  KID\n  1\n  2\n");
+    CHECK("[{\"n\": \"a\", \"l\": [\"p\", 2]}, {\"n\": \"b\", \"l\": []}]", "N  L\na  p, 2\nb  -\n");
+    CHECK("[{\"n\": \"a\", \"l\": [{}]}]", "N\na\n");
     CHECK("[{\"n\": \"\xc3\xa4\xc3\xb6\"}, {\"n\": \"abcd\", \"m\": 1}]",
           "N     M\n\xc3\xa4\xc3\xb6    -\nabcd  1\n"); /* by characters, not by bytes */
 }

@@ -86,6 +86,28 @@ static void test_keys_of_the_file(void)
     CHECK_REFUSED("{\"operator.lisen\": \"9h\"}", ARGS("tree"), "did you mean operator.listen?");
 }
 
+/* A command that asks a server is not blind because somebody edits the file. */
+static void test_what_cant_be_used_is_left_out(void)
+{
+    static const char settings[] =
+        "{\"operator.lisen\": \"x\", \"operator\": {\"listen\": \"unix:/o\", \"idle\": 1},\n"
+        "\"store.dir\": 7, \"url\": \"unix:/u\"}";
+    char *argv[] = {"coppice", "tree", NULL}, *environment[] = {NULL}, complaint[256] = "";
+    TEST_ASSERT_(file_read_text(&file, "x.json", settings, sizeof(settings) - 1, text, sizeof(text)), "%s",
+                 text);
+    TEST_CHECK(options_parse_forgiving(&file, &options, 2, argv, environment, text, sizeof(text), complaint,
+                                       sizeof(complaint)) == 0);
+    TEST_CHECK_(strstr(complaint, "x.json:1: there is no setting 'operator.lisen'; did you mean") != NULL,
+                "%s", complaint);
+    TEST_CHECK(strcmp(options.operator_listen, "unix:/o") == 0 && strcmp(options.url, "unix:/u") == 0);
+    TEST_CHECK(strcmp(options.store_dir, "coppice-data") == 0);
+    TEST_CHECK(options.sources[OPTION_store_dir].kind == SOURCE_DEFAULT);
+    /* the first complaint stays, and the command line is refused as ever */
+    argv[1] = "tre";
+    TEST_CHECK(options_parse_forgiving(&file, &options, 2, argv, environment, text, sizeof(text), complaint,
+                                       sizeof(complaint)) == EXIT_USAGE);
+}
+
 static void test_ctl_068_plain_http_on_a_public_address(void)
 {
     static const char *const public[] = {"0.0.0.0:80", "*:80", "[::]:80", "10.1.2.3:8080",
@@ -142,7 +164,7 @@ static void test_an_address_is_listened_at_once(void)
     CHECK_REFUSED("{}", CHECK("--http-listen", "127.0.0.1:7070"),
                   "--http-listen is '127.0.0.1:7070' and operator.listen is '127.0.0.1:7070'");
     CHECK_REFUSED("{}", CHECK("--http-listen", "*:7070"), "one address can be listened at once");
-    CHECK_REFUSED("{}", CHECK("--http-listen", "unix:/run/a,unix:/run/a"), "one address can be listened at");
+    CHECK_REFUSED("{}", CHECK("--http-listen", "unix:/run/a,unix:/run/a"), "which has one address twice");
     CHECK_TAKEN("{}", CHECK("--http-listen", "127.0.0.1:7071,[::]:7070"));
 }
 
@@ -561,6 +583,7 @@ TEST_LIST
     {"an address is listened at once", test_an_address_is_listened_at_once},
     {"flags over environment over file over defaults", test_flags_over_environment_over_file_over_defaults},
     {"JOB-454 keys of the file", test_keys_of_the_file},
+    {"what can't be used is left out", test_what_cant_be_used_is_left_out},
     {"CTL-068 plain HTTP on a public address", test_ctl_068_plain_http_on_a_public_address},
     {"CTL-106 CTL-107 CTL-108 cadence of each environment", test_ctl_106_107_108_cadence_of_each_environment},
     {"CTL-085 cadence and overlap against the life of tokens",

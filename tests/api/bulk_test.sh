@@ -78,4 +78,25 @@ check "no time" ask 400 POST "$client/v1/jobs:bulk" "$mine" '{"action":"cancel",
 check "another client's jobs" ask 400 POST "$client/v1/jobs:bulk" "$mine" "{\"action\":\"cancel\",\"filter\":{\"client\":\"$me\"}}"
 check "nobody died" nobody_died
 check "the end" stop_unharmed
+
+# runs: until the job does
+runs() {
+    for _ in $(seq 2000); do
+        ask 200 GET "$client/v1/jobs/$1" "$mine" || return 1
+        grep -q '"state":"RUNNING"' "$tmp/body" && return 0
+    done
+    return 1
+}
+check "a server with a worker" start --schedulers 2 --workers-count 1
+check "which is at work" ask 202 POST "$client/v1/jobs" "$mine" '{"type":"EXECUTE","work_kind":"RUNS_LONG"}'
+job=$(member job_id "$(cat "$tmp/body")")
+check "on it" runs "$job"
+check "it is canceled with all the others" ask 202 POST "$client/v1/jobs:bulk" "$mine" '{"action":"cancel","filter":{"states":["RUNNING"]}}'
+check "soon" ended "$client/v1/operations/$(member operation_id "$(cat "$tmp/body")")" "$mine"
+check "the worker is free at once (JOB-048)" submit "$mine"
+check "for another one" runs "$(member job_id "$(cat "$tmp/body")")"
+get /metrics >"$tmp/metrics"
+check "one has run (JOB-421)" grep -q '^job_execution_seconds_count 1$' "$tmp/metrics"
+check "for some time" grep -q '^job_execution_seconds_sum .*[1-9]' "$tmp/metrics"
+check "the end" stop_unharmed
 finish

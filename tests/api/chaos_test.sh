@@ -45,6 +45,16 @@ check "nobody is asked, so yes must be said" runs 64 "$COPPICE" chaos run kill-w
     --token-file "$tmp/store/operator.token" --client-url "http://$client"
 check "clients that aren't there" runs 64 "$COPPICE" chaos run kill-writer --url "http://$at" --token-file "$tmp/store/operator.token" \
     --client-url http://127.0.0.1:1 --yes
+clients_of() { get '/stats/audits?limit=100' | grep -o '"verb":"[a-z_.]*"' | sort | uniq -c | tr -s '\n ' ' '; }
+before=$(clients_of)
+touch "$tmp/file"
+(umask 077; echo cop_op_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA >"$tmp/wrong")
+check "a place for reports that is none" runs 1 chaos_run kill-writer --report-dir "$tmp/file"
+check "one line" one_line
+check "which says so" has "$(cat "$tmp/ran")" "--report-dir is '$tmp/file'"
+check "nobody was made or killed for it" is "$(clients_of)" "$before"
+check "a wrong token" runs 64 "$COPPICE" chaos run kill-writer --url "http://$at" --token-file "$tmp/wrong" --yes
+check "is no reason to start another server" lacks "$(cat "$tmp/ran")" 'coppice serve'
 check "no reports so far" is "$(get /stats/chaos)" '{"reports":[]}'
 check "nor one of them" is "$(status GET /stats/chaos/1)" 404
 
@@ -54,6 +64,8 @@ for scenario in kill-writer poison kill-actors; do
     check "its page says so" has "$(cat "$tmp/ran")" "$scenario: it held"
 done
 check "A1..A9 the page has what was measured" has "$(cat "$tmp/reports/kill-writer.txt")" 'died             1, restarted 1, missing 0; untouched '
+check "the keys that they had have ended" is "$(get '/stats/audits?limit=100' | grep -o '"verb":"api_key.[a-z]*"' | sort | uniq -c | tr -s '\n ' ' ')" \
+    ' 3 "verb":"api_key.issue" 3 "verb":"api_key.revoke" '
 check "so has the JSON" has "$(cat "$tmp/reports/kill-writer.json")" '"died":1,"restarted":1,"untouched":'
 check "the server has kept them" is "$(get /stats/chaos | grep -o '"id":[0-9]*' | tr '\n' ' ')" '"id":3 "id":2 "id":1 '
 check "one of them, whole" has "$(get /stats/chaos/1)" '"check":"contained","good":true'
@@ -96,6 +108,11 @@ check "a server on the same store" start
 check "has them still" has "$(get /stats/chaos)" '{"reports":[{"id":70,'
 check "and counts on" is "$(add "$report") $(tr -d '\r' <"$tmp/head" | sed -n 's/^Location: //p')" '201 /stats/chaos/71'
 
+# --- a client may ask 600 times a minute by default: the load stays below it, whatever is asked for ---
+check "a load beyond the limits" runs 0 chaos_run kill-writer --rate 1000
+check "is made smaller, and that is said" has "$(cat "$tmp/ran")" 'the load is 6 requests a second instead of 1000: limits.requests_per_minute is 600'
+check "nobody was told to come again" has "$(cat "$tmp/ran")" ' 0 told to come again'
+
 # --- a file that may not grow is a full disk, and no end ---
 if have prlimit; then
     pid=$(get /stats | sed 's/.*"pid":\([0-9]*\).*/\1/')
@@ -110,5 +127,12 @@ if have prlimit; then
     check "D2 and says so" has "$(get '/readyz?verbose')" '"database":"ok"'
     check "D2 the next report is whole" is "$(add "$report")" 201
 fi
+
+# --- a server that stands still ---
+kill -STOP "$server"
+check "who asks a stopped server is told after a while" runs 69 "$COPPICE" tree --url "http://$at" --token-file "$tmp/store/operator.token"
+kill -CONT "$server"
+check "that it is there" has "$(cat "$tmp/ran")" 'it has taken the connection, and its time is up; is it stopped, or busy?'
+check "and not to start another one" lacks "$(cat "$tmp/ran")" 'coppice serve'
 check "it stops, too" stop
 finish

@@ -70,9 +70,16 @@ check "output into nothing" sh -c 'case $(cat "$1") in 0 | 141) ;; *) exit 1 ;; 
 check "output into nothing is quiet" is "$(cat "$tmp/stderr")" ''
 
 # What can't be written is told, also when one of the three isn't there: its number is nobody else's then.
-check "output onto a full disk" sh -c '"$1" version >/dev/full 2>"$2"; test $? = 1' sh "$COPPICE" "$tmp/stderr"
-check "it is said" err "standard output: No space left on device"
-check "output that is closed" sh -c '"$1" version >&- 2>"$2"; test $? = 1' sh "$COPPICE" "$tmp/stderr"
+full() { # full ARGUMENT...: what it prints goes onto a full disk, which is said in one line
+    "$COPPICE" "$@" >/dev/full 2>"$tmp/stderr" </dev/null
+    is $? 74 && is "$(cat "$tmp/stderr")" "coppice: standard output: No space left on device"
+}
+for words in version --help 'serve --help' 'help keys' topology 'config check' 'config show' 'config schema' 'contract check' \
+    'contract show openapi' acl 'completion bash' 'completion zsh' 'completion fish' 'manual coppice.1' 'chaos list'; do
+    # shellcheck disable=SC2086 # words
+    check "onto a full disk: $words" full $words
+done
+check "output that is closed" sh -c '"$1" version >&- 2>"$2"; test $? = 74' sh "$COPPICE" "$tmp/stderr"
 check "it is said as well" err "standard output: Bad file descriptor"
 if have script; then
     check "TERM=dumb is no terminal to draw on" sh -c '
@@ -109,6 +116,9 @@ completes() { # completes WANTED WORD...: what bash makes of the last word
 check "a command" completes "completion" comple
 check "a verb" completes "rotate revoke" keys r
 check "an option" completes "--operator-listen" tree --operator-l
+check "an argument" completes "kill-actors kill-writer kill-supervisors kill-process" chaos run kill
+check "an option before it" completes "--report-dir" chaos run --rep
+check "a document" completes "openapi ops" contract show op
 check "a value" completes "stage" config check --environment s
 check "a level" completes "warn" log level w
 check "a role" completes "viewer" token issue --role v
@@ -185,6 +195,35 @@ for words in "keys list" "keys history" "token issue --subject a --role viewer -
     check "$words --json" ask 0 $words --json
     check "$words --json is a whole line" is "$(tail -c 1 "$tmp/stdout" | od -An -tx1)" ' 0a'
 done
+for words in tree stats events 'events --json' 'top --once' 'audit list' 'audit list --output jsonl' 'keys list' 'keys history --json' \
+    'token issue --subject a --role owner' 'kill deduper --dry-run' pauses report 'report --json' check stat 'export --jsonl'; do
+    case $words in check | stat | export*) where= ;; *) where="--operator-listen $at" ;; esac
+    # shellcheck disable=SC2086 # words
+    check "onto a full disk: $words" full $words $where --store-dir "$tmp/store"
+done
+# Somebody edits the file while the server runs.
+edited() { # edited STATUS SAYS COMMAND...: with that file, and one line of warning or refusal
+    status=$1 says=$2
+    shift 2
+    runs "$status" "$@" --config "$tmp/edited.json"
+    has "$(cat "$tmp/stderr")" "$says" && is "$(wc -l <"$tmp/stderr")" 1
+}
+printf '{\n"operator.listen": "%s",\n"store.dir": "%s",\n"log.level": "wa\n}\n' "$at" "$tmp/store" >"$tmp/edited.json"
+warning="coppice: warning: going on with the server at $at (file), without what is wrong in the settings: $tmp/edited.json:4: "
+for words in tree stats events 'top --once' pauses 'log level info' 'kill deduper --dry-run'; do
+    # shellcheck disable=SC2086 # words
+    check "$words with a file that is being edited" edited 0 "$warning" $words
+done
+check "a store with such a file" edited 0 "going on with the store in $tmp/store (file), without what is wrong" stat
+check "what the server thinks of it is said by config check" edited 78 "RFA_CONFIG_INVALID: $tmp/edited.json:4: " config check
+echo '{"store.dirr": "x"}' >"$tmp/edited.json"
+check "a file that doesn't say where" runs 69 tree --config "$tmp/edited.json" --operator-listen 127.0.0.1:1
+check "where else it was looked is said" err "going on with the server at 127.0.0.1:1 (flag), without"
+check "what changes something isn't done to just any server" edited 78 \
+    "which server is meant can't be known, --operator-listen or --url says it: $tmp/edited.json:1: there is no setting 'store.dirr'" log level info
+check "nor just any store looked at" edited 78 "which store is meant can't be known, --store-dir says it: $tmp/edited.json:1: " stat
+check "but where it is said" edited 0 "going on with the server at http://$at (flag), without" log level info --url "http://$at" \
+    --token-file "$tmp/store/operator.token"
 check "audit list" ask 0 audit list
 check "the kill is there, and why" out "game day"
 check "the dry run is not" is "$(grep -c actor.kill "$tmp/stdout")" 1
@@ -243,6 +282,42 @@ check "keys revoke of nobody" ask 1 keys revoke x --yes
 check "CTL-117 nothing without the token" runs 1 keys list --operator-listen "$at" --store-dir "$tmp/elsewhere"
 check "CTL-117 and what helps" err "--token-file"
 check "with the token's file" runs 0 keys list --operator-listen "$at" --token-file "$tmp/store/operator.token"
+# bare COMMAND...: without root's right to read what isn't for it
+bare() {
+    if [ "$(id -u)" = 0 ]; then setpriv --bounding-set=-all --inh-caps=-all "$@"; else "$@"; fi
+}
+# forbidden SAYS ARGUMENT...: status 77, and one line
+forbidden() {
+    says=$1
+    shift
+    bare "$COPPICE" "$@" >"$tmp/stdout" 2>"$tmp/stderr"
+    is $? 77 && has "$(cat "$tmp/stderr")" "$says" && is "$(wc -l <"$tmp/stderr")" 1
+}
+if [ "$(id -u)" != 0 ] || have setpriv; then
+    mkdir "$tmp/shut"
+    echo nonsense >"$tmp/shut/operator.token"
+    chmod 0 "$tmp/shut/operator.token"
+    for words in tree 'stats --json' 'top --once' 'reload' 'kill deduper --dry-run'; do
+        # shellcheck disable=SC2086 # words
+        check "$words with a token that this user may not read" forbidden \
+            "$at: the server asks for a token, and the token's file $tmp/shut/operator.token: Permission denied" \
+            $words --operator-listen "$at" --store-dir "$tmp/shut"
+    done
+    check "one that is named" forbidden "coppice: the token's file $tmp/shut/operator.token: Permission denied" tree \
+        --operator-listen "$at" --token-file "$tmp/shut/operator.token"
+    chmod 0 "$tmp/shut"
+    check "a socket that this user may not reach" forbidden \
+        "coppice: unix:$tmp/shut/s: this user may not connect there: Permission denied" tree --operator-listen "unix:$tmp/shut/s"
+    check "nor make" forbidden \
+        "unix:$tmp/shut/s': Permission denied; this user may not make a socket in that directory" serve --operator-listen "unix:$tmp/shut/s"
+    check "nor make for clients" forbidden "this user may not make a socket in that directory" serve --http-listen "unix:$tmp/shut/s" \
+        --operator-listen 127.0.0.1:0
+    chmod 700 "$tmp/shut"
+fi
+check "a socket whose directory isn't there" runs 69 serve --operator-listen "unix:$tmp/no/s"
+check "says so" err "the directory of the socket isn't there"
+check "an address of another machine" runs 69 serve --http-listen 192.0.2.1:80 --operator-listen 127.0.0.1:0
+check "says so" err "no interface of this machine has that address"
 check "at the listener of clients" runs 1 keys list --url "http://$client" --token-file "$tmp/store/operator.token"
 check "that is said" err "is that the operators' listener"
 check "with a URL" runs 0 keys list --url "http://$at" --token-file "$tmp/store/operator.token"

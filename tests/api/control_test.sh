@@ -400,8 +400,8 @@ routes() {
     tr '{' '\n' <"$tmp/acl" | sed -n 's/.*"listener":"\([^"]*\)","method":"\([^"]*\)","path":"\([^"]*\)".*/\1 \2 \3/p'
 }
 check "CTL-067 the table of routes" test "$(routes | wc -l)" -gt 40
-# open to all: probes, the key set, the place where a secret becomes a token, the contracts, how to report what is wrong, and a client's beginning (AMB-13, AMB-J-21)
-open_to_all='^(GET /(healthz|livez|readyz|startupz|\.well-known/jwks\.json|\.well-known/security\.txt|(openapi|asyncapi)(/[a-z]+)?\.(json|yaml))|POST /v1/(clients|auth/token))$'
+# open to all: the entrance, probes, the key set, the place where a secret becomes a token, the contracts, how to report what is wrong, and a client's beginning (AMB-13, AMB-J-21)
+open_to_all='^(GET /(|healthz|livez|readyz|startupz|\.well-known/jwks\.json|\.well-known/security\.txt|(openapi|asyncapi)(/[a-z]+)?\.(json|yaml))|POST /v1/(clients|auth/token))$'
 address=20
 routes >"$tmp/routes"
 while read -r listener method path; do

@@ -62,7 +62,7 @@ for port in "$at" "$client"; do
     check "what isn't there isn't there" is "$code" 404
 done
 asks "http://$at/readyz?verbose"
-check "our own checks" has "$body" '"actors":"down","adapters":"down","start":"down","drain":"ok"'
+check "our own checks" has "$body" '"actors":"down","adapters":"down","start":"down","workers":"ok","drain":"ok"'
 asks "http://$at/stats"
 check "the operator's surface is 503, whoever asks" told 503
 check "in its shape" has "$body" '"code":"OPS_503_UNAVAILABLE"'
@@ -146,6 +146,7 @@ check "a server waits" opens
 dd if=/dev/zero of="$tmp/store/data.mdb" bs=4096 count=2 conv=notrunc 2>/dev/null
 let_go
 check "what is wrong is said" await 'the store could not be opened'
+check "and for people, in one sentence" await "coppice: '$tmp/store' holds a damaged store"
 check "with its status" ends_with 65
 
 finish

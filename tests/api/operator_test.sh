@@ -13,7 +13,7 @@ check "which is ready" ready
 healthy() { has "$(get /healthz)" '{"status":"ok","timestamp":"'; }
 check "healthz" healthy
 check "readyz" has "$(get /readyz)" '{"status":"ready","checks":{"database":"ok","redis":"ok","event_bus":"ok"},"timestamp":"'
-check "readyz tells operators more" has "$(get '/readyz?verbose')" '"event_bus":"ok","actors":"ok","adapters":"ok","start":"ok","drain":"ok"}'
+check "readyz tells operators more" has "$(get '/readyz?verbose')" '"event_bus":"ok","actors":"ok","adapters":"ok","start":"ok","workers":"ok","drain":"ok"}'
 check "CTL-524 clients' port has the probes, too" is "$(curl -s -o /dev/null -w '%{http_code}' "http://$client/readyz")" 200
 check "CTL-538 and says no more there" lacks "$(curl -s "http://$client/readyz?verbose")" adapters
 check "nothing else of ours is there" is "$(curl -s -o /dev/null -w '%{http_code}' -H "$bearer" "http://$client/stats")" 404
@@ -388,6 +388,14 @@ for where in "$at" "$client"; do
     check "C.1 YAML of it" is "$(curl -s "http://$where/openapi.yaml" | cksum)" "$(cksum <"$tmp/all.json")"
     check "C.1 the events" is "$(curl -s "http://$where/asyncapi.yaml" | cksum)" "$(cksum <docs/contract/control.asyncapi.yaml)"
 done
+for where in "$at" "$client"; do
+    for href in $(curl -s "http://$where/" | grep -o '"href":"[^"]*"' | cut -d '"' -f 4); do
+        check "what GET / names is there: $href" test "$(curl -s -o /dev/null -w '%{http_code}' "http://$where/$href")" != 404
+    done
+done
+check "GET / of clients" has "$(curl -s "http://$client/")" '"listener":"client"'
+check "GET / of operators" has "$(curl -s "http://$at/")" '"listener":"operator"'
+check "a page for a browser" has "$(curl -s -H 'Accept: text/html' "http://$client/")" '<!DOCTYPE html>'
 check "whom to tell isn't known" is "$(status GET /.well-known/security.txt)" 404
 check "contracts: the end" stop
 check "a server with somebody to tell" start --security-contact mailto:security@example.com --security-validity 2d

@@ -3,10 +3,12 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/api/server.sh
 
-# ask STATUS METHOD PATH KEY BODY: the answer stays in $tmp/body
+# ask STATUS METHOD PATH KEY [BODY [OPTION...]]: the answer stays in $tmp/body, its head in $tmp/head
 ask() {
-    is "$(curl -s -m 120 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' -X "$2" -H "$4" -H 'Content-Type: application/json' \
-        ${5:+--data-binary "$5"} "http://$client$3")" "$1"
+    status=$1 method=$2 path=$3 who=$4 body=${5:-}
+    shift $(($# < 5 ? $# : 5))
+    is "$(curl -s -m 120 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' -X "$method" -H "$who" -H 'Content-Type: application/json' \
+        ${body:+--data-binary "$body"} "$@" "http://$client$path")" "$status"
 }
 answer() {
     has "$(cat "$tmp/body")" "$1"
@@ -43,6 +45,22 @@ check "the other client sees none" ask 200 GET /v1/schedules "$other"
 check "none" is "$(cat "$tmp/body")" '{"items":[]}'
 check "nor this one" ask 403 GET "$one" "$other"
 
+check "with a key" ask 201 POST /v1/schedules "$other" '{"cron":"5 5 5 5 *"}' -H 'Idempotency-Key: once'
+twin=$(member schedule_id "$(cat "$tmp/body")")
+check "it is new" is "$(grep -ci '^idempotent-replayed' "$tmp/head")" 0
+check "the same again" ask 201 POST /v1/schedules "$other" '{ "cron": "5 5 5 5 *" }' -H 'Idempotency-Key: once'
+check "is the same one" is "$(member schedule_id "$(cat "$tmp/body")")" "$twin"
+check "and says so" grep -qi '^idempotent-replayed: true' "$tmp/head"
+check "another body isn't" ask 409 POST /v1/schedules "$other" '{"cron":"6 6 6 6 *"}' -H 'Idempotency-Key: once'
+check "by its code" answer RFA_EXEC_IDEMPOTENCY_CONFLICT
+check "another client's key is its own" ask 201 POST /v1/schedules "$mine" '{"cron":"6 6 6 6 *"}' -H 'Idempotency-Key: once'
+check "which goes again" ask 204 DELETE "/v1/schedules/$(member schedule_id "$(cat "$tmp/body")")" "$mine"
+check "a key that is none" ask 400 POST /v1/schedules "$other" '{"cron":"6 6 6 6 *"}' -H 'Idempotency-Key: a b'
+check "one was made" ask 200 GET /v1/schedules "$other"
+check "and no other" is "$(grep -o schedule_id "$tmp/body" | wc -l)" 1
+check "it is removed" ask 204 DELETE "/v1/schedules/$twin" "$other"
+check "a repeat makes no other" ask 404 POST /v1/schedules "$other" '{"cron":"5 5 5 5 *"}' -H 'Idempotency-Key: once'
+
 check "a day passes" advance 24h
 check "it was submitted" shows '"submitted":1,"skipped":0'
 check "and says which" answer '"outcome":"submitted","job_id":"'
@@ -65,6 +83,9 @@ check "it is gone" ask 404 GET "$one" "$mine"
 
 check "an expression that can't be" ask 400 POST /v1/schedules "$mine" '{"cron":"0 25 * * *"}'
 check "says where" answer "the hour is '25'; it must be made of 0 to 23"
+check "one that never comes" ask 400 POST /v1/schedules "$mine" '{"cron":"0 0 30 2 *"}'
+check "says why" answer "none of its months has such a day"
+check "a day that comes in some years" ask 201 POST /v1/schedules "$mine" '{"cron":"0 0 29 2 *"}'
 check "too few fields" ask 400 POST /v1/schedules "$mine" '{"cron":"* * *"}'
 check "no expression" ask 400 POST /v1/schedules "$mine" '{}'
 check "no such kind" ask 400 POST /v1/schedules "$mine" '{"cron":"* * * * *","work_kind":"NOPE"}'

@@ -82,6 +82,10 @@ check "the variable is heard" sh -c 'COPPICE_STORE_DIR=$2 "$1" stat --json | gre
 check "backup beside a server" runs 0 backup "$tmp/backup" --store-dir "$store"
 check "backup says what it made" out "$tmp/backup: made and read back; commit "
 check "a backup is two files" is "$(find "$tmp/backup" -mindepth 1 -printf '%f ' | tr ' ' '\n' | sort | xargs)" 'data.mdb manifest.json'
+before=$(look "$tmp/backup")
+check "a server on the backup" runs 73 serve --store-dir "$tmp/backup" --http-listen 127.0.0.1:0 --operator-listen 127.0.0.1:0
+check "a server on the backup says whose it is" err "is a backup; 'coppice restore' makes a store of it"
+check "the backup isn't touched" is "$(look "$tmp/backup")" "$before"
 check "verify" runs 0 backup --verify "$tmp/backup" --json
 check "verify as JSON has the sum" out "\"sha256\":\"$(sha256sum "$tmp/backup/data.mdb" | cut -d' ' -f1)\"}"
 check "export beside a server" runs 0 export --jsonl --store-dir "$store"

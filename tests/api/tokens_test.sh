@@ -153,6 +153,7 @@ check "its verbs go behind it" has "$(answer /principals/svc:placed:revoke '{"re
 check "a token's place" has "$(answer /tokens:issue '{"subject":"user:placed","role":"viewer","projects":["p1"]}')" "Location: /tokens/$(member jti "$(cat "$tmp/body")")"
 check "AMB-21 principal create shows a secret" test "${#secret}" = 53
 check "AMB-21 principal list" has "$(keys principal list --json)" '"name":"agent:builder","role":"agent","projects":["p1","p2"],"agent_template":"builder","tier":"C"'
+check "AMB-21 for people, too, with its projects" has "$(keys principal list)" 'p1, p2'
 check "AMB-21 shows none" lacks "$(keys principal list --json)" cop_
 check "AMB-21 the store has none" sh -c "! grep -a -q '$secret' '$tmp/store/data.mdb'"
 check "AMB-21 a token for it" is "$(grant agent:builder "$secret")" 200

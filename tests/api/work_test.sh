@@ -120,6 +120,12 @@ check 'runs' becomes job.running
 kill -9 "$server"
 wait "$server" 2>/dev/null
 start --workers-count 0
+check 'nobody works: the log says so (JOB-356)' await '"error_code":"RFA_EXEC_WORKER_UNAVAILABLE"'
+check 'the server is not ready (JOB-313)' is_status 503 GET /readyz
+check 'and says by its code why (JOB-313, AMB-J-39)' has '"RFA_EXEC_WORKER_UNAVAILABLE":"down"'
+check 'jobs are taken all the same' submit SUCCESS_FAST
+check 'and stay' is_status 200 GET "/v1/jobs/$job"
+check 'in the queue (JOB-313)' has '"state":"QUEUED"'
 job=$running
 check 'its worker is gone (AMB-J-38)' is_in FAILED
 check 'one that nobody runs' submit SUCCESS_FAST
@@ -129,6 +135,14 @@ wait "$server" 2>/dev/null
 start --workers-count 1
 job=$waiting
 check 'is still queued after a restart, and runs (JOB-285, JOB-286)' is_in SUCCEEDED
+
+kill -9 "$server"
+wait "$server" 2>/dev/null
+start --workers-count 0 --workers-outside && ready
+check 'where programs outside work nobody is missed' is_status 200 GET /readyz
+kill -9 "$server"
+wait "$server" 2>/dev/null
+start --workers-count 1
 
 # ---- programs outside ----
 
@@ -157,6 +171,7 @@ check 'a token that is none' is_status 400 POST /v1/work:heartbeat "{\"job_id\":
 check 'an older lease is refused' is_status 409 POST /v1/work:complete "{\"job_id\":\"$job\",\"lease_token\":\"1\"}"
 check 'the lease is over' advance 6s
 check 'so it failed: its runner is lost' becomes job.failed
+check 'and the line has its kind (JOB-030)' expr "$line" : '.*"scenario":"x.echo"'
 
 check 'another one' offer '"twice"'
 check 'is claimed' claim '{"worker":"test"}'
@@ -167,6 +182,16 @@ check 'it is done' is_status 200 POST /v1/work:complete "{$lease,\"result\":{\"o
 check 'SUCCEEDED' has '"state":"SUCCEEDED"'
 check 'said twice is answered twice' is_status 200 POST /v1/work:complete "{$lease,\"result\":{\"ok\":true}}"
 check 'something else is refused' is_status 409 POST /v1/work:fail "{$lease,\"message\":\"no\"}"
+
+check 'one whose result would move the cursor' offer '5'
+check 'is claimed' claim '{"worker":"test"}'
+lease="\"job_id\":\"$job\",\"lease_token\":\"$token\""
+csi=$(printf '\302\233')
+check 'done' is_status 200 POST /v1/work:complete "{$lease,\"result\":{\"a${csi}\":\"${csi}2J\"}}"
+shown() { COPPICE_STORE_DIR=$tmp/store COPPICE_OPERATOR_LISTEN=$at "$COPPICE" inspect report "$job" "$@" >"$tmp/body"; }
+tamed() { shown "$@" && has '\\u009b2J' && ! grep -q "$csi" "$tmp/body"; }
+check 'whoever inspects it reads it' tamed
+check 'whoever inspects it reads it, as JSON' tamed --json
 
 check 'one that is cancelled' offer '3'
 check 'is claimed' claim '{"worker":"test"}'
@@ -197,15 +222,64 @@ check "nor get it" claim '{}'
 check "nor get it" has '"jobs":\[\]'
 key=$mykey
 
+# ---- a key that is ended while its claim waits ----
+
+waits() { # until a connection does: only a claim waits for that long
+    for _ in $(seq 2000); do
+        for pid in $(get '/stats/tree?class=connection' | grep -o '"pid":"[^"]*"' | cut -d '"' -f 4); do
+            ! get "/stats/actors/$pid" | grep -q '"status":"WAITING","waiting_for":"receive"' || return 0
+        done
+    done
+    return 1
+}
+newcomer
+curl -s -m 120 -o "$tmp/waited" -w '%{http_code}' -H "Authorization: Bearer $key" -H 'Content-Type: application/json' \
+    -d '{"kinds":["x.echo"],"wait_ms":30000}' "http://$client/v1/work:claim" >"$tmp/waited.status" &
+waiter=$!
+check 'a claim waits' waits
+check 'its key is renewed' is_status 200 POST "/v1/clients/$id/keys/renew" '{}'
+key=$(of_body api_key)
+check 'something comes' offer 5
+wait "$waiter"
+check 'that is not for the old key (JOB-128, JOB-297)' is "$(cat "$tmp/waited.status")" 403
+check 'which hears why' grep -q RFA_AUTH_API_KEY_DISABLED "$tmp/waited"
+check 'the new one gets it' claim '{"kinds":["x.echo"]}'
+check 'the new one gets it' has "\"job_id\":\"$job\""
+key=$mykey
+
 check 'no kind of a user' is_status 400 POST /v1/work:submit '{"work_kind":"x.","payload":1}'
 
 # ---- the examples ----
 
 check 'for the shell' offer '{"to":"sh"}'
-check 'the shell has done it' sh -c 'COPPICE_URL=http://$1 COPPICE_KEY=$2 sh docs/examples/worker.sh 1 | grep -q SUCCEEDED' - "$client" "$key"
+check 'the shell has done it' sh -c 'COPPICE_CLIENT_URL=http://$1 COPPICE_KEY=$2 sh docs/examples/worker.sh 1 | grep -q SUCCEEDED' - "$client" "$key"
+echoes() { # echoes PAYLOAD COMMAND...: what the job came to is its payload, whatever names and quotes are in it
+    wanted="\"result\":{\"echo\":$1}}"
+    offer "$1" || return 1
+    shift
+    COPPICE_CLIENT_URL=http://$client COPPICE_KEY=$key timeout 60 "$@" 1 >"$tmp/said" 2>&1 || { cat "$tmp/said"; return 1; }
+    ask GET "/v1/jobs/$job/report"
+    case $(cat "$tmp/body") in *"$wanted") ;; *) cat "$tmp/said" "$tmp/body"; return 1 ;; esac
+}
+all_echo() { # all_echo COMMAND...
+    echoes '{"job_id":"a","lease_token":"7","payload":{"payload":1}}' "$@" && echoes '"}]}"' "$@" && echoes '[[{"jobs":[]}]]' "$@" &&
+        echoes '"\" \\ \"payload\":\"job_id\":\"no\" %s \n"' "$@" && echoes null "$@"
+}
+# A result that is too large isn't done: the worker says so, and goes on until something is.
+refused_is_not_done() {
+    offer "\"$(head -c 17000 /dev/zero | tr '\0' x)\"" && big=$job && offer 1 &&
+        COPPICE_CLIENT_URL=http://$client COPPICE_KEY=$key timeout 60 "$@" 1 >"$tmp/said" 2>&1 && [ "$(grep -c SUCCEEDED "$tmp/said")" = 1 ] &&
+        is_status 200 GET "/v1/jobs/$job" && has '"state":"SUCCEEDED"' && job=$big && is_in FAILED || { cat "$tmp/said"; return 1; }
+}
+check 'the shell gives back whatever it was given' all_echo sh docs/examples/worker.sh
+check 'what the shell could not complete is not done' refused_is_not_done sh docs/examples/worker.sh
+check 'without a key the shell ends at once' sh -c 'COPPICE_KEY="" timeout 60 sh docs/examples/worker.sh 1; case $? in 0 | 124) exit 1 ;; esac'
 check 'for C' offer '{"to":"c"}'
 check 'the example is compiled' ${CC:-cc} -Wall -Wextra -Werror docs/examples/worker.c -o "$tmp/worker" -lcurl
-check 'the program has done it' sh -c 'COPPICE_URL=http://$1 COPPICE_KEY=$2 "$3" 1 | grep -q SUCCEEDED' - "$client" "$key" "$tmp/worker"
+check 'the program has done it' sh -c 'COPPICE_CLIENT_URL=http://$1 COPPICE_KEY=$2 "$3" 1 | grep -q SUCCEEDED' - "$client" "$key" "$tmp/worker"
+
+check 'the program gives back whatever it was given' all_echo "$tmp/worker"
+check 'what the program could not complete is not done' refused_is_not_done "$tmp/worker"
 
 kill "$server"
 check 'the server ends' wait "$server"

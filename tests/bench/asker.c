@@ -93,8 +93,9 @@ int asker_ask(struct asker *a, const char *method, const char *path, const char 
     char request[REQUEST_MAX];
     size_t used = 0, whole, head;
     int status;
-    int size = snprintf(request, sizeof request, "%s %s HTTP/1.1\r\nHost: localhost\r\n%s%s%s", method, path,
-                        key ? "Authorization: Bearer " : "", key ? key : "", key ? "\r\n" : "");
+    int size = snprintf(request, sizeof request, "%s %s HTTP/1.1\r\nHost: localhost\r\n%s%s%s%s", method,
+                        path, a->more ? a->more : "", key ? "Authorization: Bearer " : "", key ? key : "",
+                        key ? "\r\n" : "");
     if (body)
         size +=
             snprintf(request + size, sizeof request - (size_t)size,

@@ -12,6 +12,7 @@ struct asker {
     int fd;
     char *room;       /* the whole answer, with a 0 behind it */
     const char *body; /* within it */
+    const char *more; /* lines of the head of each request, each with its \r\n; NULL: none */
 };
 
 void asker_open(struct asker *asker, uint16_t port);

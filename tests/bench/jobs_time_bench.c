@@ -1,7 +1,8 @@
 /* Jobs and time: how soon one is done, how late those are that have a time, and how fast others are told.
  *
- * done_p50, done_p99: from the submit of a no-op to the first GET that says SUCCEEDED, one every ten milliseconds unless the one
- * before takes longer; the GETs go back to back, so what one of them takes is in it.
+ * done_p50, done_p99: from the submit of a no-op, with `Prefer: wait`, to the answer that says SUCCEEDED, one every ten milliseconds
+ * unless the one before takes longer. done_polled_p50, done_polled_p99: to the first GET that says so; the GETs go back to back, so what
+ * one of them takes is in it, and the server has them to answer meanwhile.
  *
  * due_p99: 1,000 deferred jobs with one and the same time (the contract knows whole seconds): from execution_at to the time of
  * their event job.queued; due_early: how many of them were queued before it.
@@ -48,13 +49,28 @@ static void expect(const struct asker *a, int status, int wanted)
 }
 
 /* How many ms it takes. */
-static double do_one(struct asker *a)
+typedef double do_one(struct asker *a);
+
+static const char no_op[] = "{\"type\":\"EXECUTE\",\"work_kind\":\"SUCCESS_FAST\"}";
+
+static double do_waiting(struct asker *a)
+{
+    char state[32] = "";
+    uint64_t began = bench_now();
+    a->more = "Prefer: wait=20\r\n";
+    expect(a, asker_ask(a, "POST", "/v1/jobs", server.keys[0], no_op), 200);
+    if (!asker_member(a, "state", state, sizeof state) || strcmp(state, "SUCCEEDED") != 0)
+        bench_fail("it isn't done: %s", a->body);
+    return (double)(bench_now() - began) / 1e6;
+}
+
+static double do_polling(struct asker *a)
 {
     char id[64], path[128], state[32] = "";
     const char *key = server.keys[0];
     uint64_t began = bench_now();
-    expect(a, asker_ask(a, "POST", "/v1/jobs", key, "{\"type\":\"EXECUTE\",\"work_kind\":\"SUCCESS_FAST\"}"),
-           202);
+    a->more = NULL;
+    expect(a, asker_ask(a, "POST", "/v1/jobs", key, no_op), 202);
     if (!asker_member(a, "job_id", id, sizeof id))
         bench_fail("no job_id: %s", a->body);
     snprintf(path, sizeof path, "/v1/jobs/%s", id);
@@ -79,13 +95,13 @@ static void sleep_until(uint64_t at)
         usleep((useconds_t)((at - time) / NS_PER_US));
 }
 
-static void do_many(struct asker *a, double *ret_p50, double *ret_p99)
+static void do_many(struct asker *a, do_one *one, double *ret_p50, double *ret_p99)
 {
     double took[DONE_JOBS];
     uint64_t due = bench_now() + NS_PER_MS;
     for (uint32_t i = 0; i < DONE_JOBS; i++, due += NS_PER_S / DONE_RATE) {
         sleep_until(due);
-        took[i] = do_one(a);
+        took[i] = one(a);
     }
     qsort(took, DONE_JOBS, sizeof *took, by_value);
     *ret_p50 = took[DONE_JOBS / 2];
@@ -94,16 +110,20 @@ static void do_many(struct asker *a, double *ret_p50, double *ret_p99)
 
 static void measure_done(void)
 {
-    double p50[TURNS], p99[TURNS];
-    struct asker a;
-    if (!bench_wanted("done_p50") && !bench_wanted("done_p99"))
+    double p50[2][TURNS], p99[2][TURNS];
+    struct asker a = {.more = NULL};
+    if (!bench_wanted("done_p50 done_p99 done_polled_p50 done_polled_p99"))
         return;
     asker_open(&a, server.daemon.port);
-    for (int i = -1; i < TURNS; i++)
-        do_many(&a, &p50[i < 0 ? 0 : i], &p99[i < 0 ? 0 : i]);
+    for (int i = -1, at = 0; i < TURNS; i++, at = i < 0 ? 0 : i) {
+        do_many(&a, do_waiting, &p50[0][at], &p99[0][at]);
+        do_many(&a, do_polling, &p50[1][at], &p99[1][at]);
+    }
     asker_close(&a);
-    bench_report(&(struct bench_row){"done_p50", "ms", BENCH_LESS}, p50, TURNS);
-    bench_report(&(struct bench_row){"done_p99", "ms", BENCH_LESS}, p99, TURNS);
+    bench_report(&(struct bench_row){"done_p50", "ms", BENCH_LESS}, p50[0], TURNS);
+    bench_report(&(struct bench_row){"done_p99", "ms", BENCH_LESS}, p99[0], TURNS);
+    bench_report(&(struct bench_row){"done_polled_p50", "ms", BENCH_LESS}, p50[1], TURNS);
+    bench_report(&(struct bench_row){"done_polled_p99", "ms", BENCH_LESS}, p99[1], TURNS);
 }
 
 /* ---- due ---- */

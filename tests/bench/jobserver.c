@@ -55,6 +55,7 @@ void jobserver_begin(struct jobserver *s, const char *folder, uint32_t workers)
                                 "--jobs-simulation-speed=1000000",
                                 "--workers-count",
                                 count,
+                                workers ? NULL : "--workers-outside",
                                 NULL};
     daemon_begin(&s->daemon, argv, NULL, false);
 }

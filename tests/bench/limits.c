@@ -124,7 +124,7 @@ static void overwrite(int fd, const uint8_t *bytes, size_t size, uint32_t pieces
     }
 }
 
-uint64_t limits_sync(const char *folder, size_t bytes, uint32_t pieces, uint64_t for_ns)
+struct limits_syncs limits_sync(const char *folder, size_t bytes, uint32_t pieces, uint64_t for_ns)
 {
     static uint64_t took[SYNCS_MAX];
     struct stat stat;
@@ -145,7 +145,8 @@ uint64_t limits_sync(const char *folder, size_t bytes, uint32_t pieces, uint64_t
     }
     close(fd);
     free(block);
-    return bench_quantile(took, count, 0.5);
+    return (struct limits_syncs){.p50_ns = bench_quantile(took, count, 0.5),
+                                 .p99_ns = bench_quantile(took, count, 0.99)};
 }
 
 double limits_write(const char *folder, uint64_t bytes)

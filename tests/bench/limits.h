@@ -43,9 +43,12 @@ void limits_remove(const char *folder);
 
 /* ---- the disk ---- */
 
-/* Overwrites this many bytes in so many pieces of equal size, and syncs once: ns, the median of what fits into the time.
+struct limits_syncs {
+    uint64_t p50_ns, p99_ns;
+};
+/* Overwrites this many bytes in so many pieces of equal size, and syncs once; as often as fits into the time.
  * One piece follows the last one; more are spread over the file in whole pages, as the pages of a commit are. */
-uint64_t limits_sync(const char *folder, size_t bytes, uint32_t pieces, uint64_t for_ns);
+struct limits_syncs limits_sync(const char *folder, size_t bytes, uint32_t pieces, uint64_t for_ns);
 /* A new file of this size, written from its beginning to its end and synced: bytes/s. */
 double limits_write(const char *folder, uint64_t bytes);
 

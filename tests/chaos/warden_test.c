@@ -160,6 +160,24 @@ static void test_given_up_too_early(void)
     finds("root has given up with restarts left");
 }
 
+/* The root has none left, and waits for its children's ends; meanwhile somebody strikes another of them. */
+static void test_another_death_while_one_gives_up(void)
+{
+    for (int early = 0; early <= 1; early++) {
+        begin();
+        kill_one(1, 2);
+        supervisor(1, 4, 1, "domain", false);
+        if (!early) {
+            kill_one(2, 4);
+            supervisor(2, 5, 1, "domain", false);
+        }
+        kill_one(3, early ? 4 : 5);
+        kill_one(33, 3); /* a window later */
+        died(34, 1, WARDEN_SHUTDOWN);
+        finds(early ? "root has given up with restarts left" : "");
+    }
+}
+
 static void test_order(void)
 {
     begin();
@@ -215,6 +233,44 @@ static void test_pids(void)
     finds("who wasn't born");
 }
 
+/* The one above has none left, and whoever it tells to end is given no turn until the time for that is over. */
+static void test_killed_behind_its_time(void)
+{
+    begin();
+    kill_one(1, 13), born(1, 14, 2, "c");
+    kill_one(2, 14), born(2, 15, 2, "c");
+    kill_one(3, 15);
+    died(33, 12, WARDEN_KILLED);
+    died(33, 11, WARDEN_KILLED);
+    finds("");
+    begin();
+    kill_one(1, 13), born(1, 14, 2, "c");
+    kill_one(2, 14), born(2, 15, 2, "c");
+    kill_one(3, 15);
+    died(3, 12, WARDEN_KILLED); /* at once */
+    finds("b was killed by nobody, and its supervisor lives");
+    begin();
+    kill_one(1, 13), born(1, 14, 2, "c");
+    kill_one(2, 14);
+    died(32, 12, WARDEN_KILLED); /* and it has one left */
+    finds("b was killed by nobody, and its supervisor lives");
+    begin();
+    kill_one(1, 13), born(1, 14, 2, "c");
+    kill_one(2, 14), born(2, 15, 2, "c");
+    kill_one(3, 15);
+    died(33, 11, WARDEN_KILLED);
+    finds("domain ended a before b, which is younger");
+    begin();
+    kill_one(1, 1); /* the root: what is below it ends */
+    died(31, 13, WARDEN_KILLED);
+    died(31, 12, WARDEN_KILLED);
+    finds("");
+    begin();
+    kill_one(1, 1);
+    died(1, 13, WARDEN_KILLED);
+    finds("c was killed by nobody, and its supervisor lives");
+}
+
 TEST_LIST
 = {
     {"A6: a child that ends comes back in its place", test_restart},
@@ -224,6 +280,8 @@ TEST_LIST
     {"A6: a budget has a closed window", test_budget},
     {"A6: a spent budget goes up by one", test_escalation},
     {"A6: a budget that isn't spent", test_given_up_too_early},
+    {"A6: another death while one gives up", test_another_death_while_one_gives_up},
+    {"A6: killed when its time to end is over", test_killed_behind_its_time},
     {"A6: the youngest ends first", test_order},
     {"A6: who ends its children starts none", test_goes_on},
     {"A6: orphans", test_orphans},

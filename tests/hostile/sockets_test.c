@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "http/connection.h"
 #include "runtime/env.h"
 #include "tests/hostile/rows.h"
 #include "tests/support/pipeline.h"
@@ -24,7 +25,7 @@
 #include "tests/support/splitter.h"
 #include "tests/support/testserver.h"
 
-#define STUCK_MS    120000 /* nothing takes that long; then the test fails instead of hanging */
+#define STUCK_MS    TESTSERVER_STUCK_MS
 #define ANSWERS_MAX (8u << 20)
 #define PIPELINES   (SANITIZED ? 1000u : 20000u)
 
@@ -176,6 +177,27 @@ static bool say(int fd, const char *bytes, size_t size)
 static bool say_text(int fd, const char *text)
 {
     return say(fd, text, strlen(text));
+}
+
+/* An answer, or its beginning; 0: the end. */
+static ssize_t hear(int fd)
+{
+    ssize_t n;
+    do
+        n = recv(fd, heard, sizeof heard - 1, 0);
+    while (n < 0 && errno == EINTR); /* it was stopped meanwhile */
+    heard[n > 0 ? n : 0] = 0;
+    return n;
+}
+
+/* What has come without waiting for it; or the end of it, 0. */
+static ssize_t hear_now(int fd)
+{
+    ssize_t n;
+    do
+        n = recv(fd, heard, sizeof heard, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    return n;
 }
 
 /* Up to the end. False: no end came, or a reset. */
@@ -424,7 +446,7 @@ static void test_H1_a_flood_of_requests_is_served(void)
     static const char one[] = "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
     struct testserver_options o = plain;
     size_t answers = 0, size = 0;
-    o.runaway_ns = 500 * NS_PER_MS; /* of the machine's clock: less, and a busy machine is taken for a loop */
+    o.runaway_ns = 500 * NS_PER_MS; /* of a processor, which a thousandth of the requests takes */
     start(o);
     int fd = open_one();
     while (size + sizeof one < sizeof sent) {
@@ -434,14 +456,14 @@ static void test_H1_a_flood_of_requests_is_served(void)
     size_t of_these = size / (sizeof one - 1), said = 0, at = 0;
     while (answers < COUNT) {
         struct pollfd p = {.fd = fd, .events = POLLIN | (said < COUNT ? POLLOUT : 0)};
-        TEST_ASSERT(poll(&p, 1, STUCK_MS) == 1);
+        TEST_ASSERT(testserver_poll(&p, 1, STUCK_MS) == 1);
         if (p.revents & POLLOUT) {
             ssize_t n = send(fd, sent + at, size - at, MSG_DONTWAIT | MSG_NOSIGNAL);
             if (n > 0 && (at += (size_t)n) == size)
                 at = 0, said += of_these;
         }
         if (p.revents & (POLLIN | POLLHUP)) {
-            ssize_t n = recv(fd, heard, sizeof heard, MSG_DONTWAIT);
+            ssize_t n = hear_now(fd);
             TEST_ASSERT_(n > 0, "behind %zu answers the connection ended: %s", answers,
                          n ? strerror(errno) : "in order");
             for (const char *found = heard;
@@ -467,32 +489,50 @@ static int status_of(int fd)
                                                                  : -2;
 }
 
+/* All limits but the one that is given are out of reach. */
+static struct testserver_options with_one_limit(struct front_limits limits)
+{
+#define OUT_OF_REACH(name) limits.name = limits.name ? limits.name : 100000 * NS_PER_S
+    OUT_OF_REACH(idle_ns);
+    OUT_OF_REACH(head_ns);
+    OUT_OF_REACH(write_ns);
+    OUT_OF_REACH(body_grace_ns);
+#undef OUT_OF_REACH
+    return (struct testserver_options){.limits = limits};
+}
+
 static void test_slow_clients_are_cut_off(void)
 {
-    struct testserver_options o = {.limits = {.head_ns = 300 * NS_PER_MS,
-                                              .idle_ns = 1500 * NS_PER_MS,
-                                              .write_ns = 300 * NS_PER_MS,
-                                              .body_grace_ns = 300 * NS_PER_MS,
-                                              .body_rate = 1u << 20}};
-    start(o);
-    int fd = open_one();
-    TEST_CHECK_(status_of(fd) == 0, "who says nothing is told nothing");
-    fd = open_one();
-    TEST_CHECK(say_text(fd, "G"));
-    TEST_CHECK_(status_of(fd) == 408, "a letter");
-    fd = open_one();
-    TEST_CHECK(say_text(fd, "GET /hello HTTP/1.1\r\nHost: a\r\nA: b"));
-    TEST_CHECK_(status_of(fd) == 408, "a head that isn't whole");
-    fd = open_one();
-    TEST_CHECK(say_text(
-        fd,
-        "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{}"));
-    TEST_CHECK_(status_of(fd) == 408, "a body that isn't whole");
-    fd = open_one();
-    TEST_CHECK(say_text(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-                            "Transfer-Encoding: chunked\r\n\r\n5\r\n{"));
-    TEST_CHECK_(status_of(fd) == 408, "chunks that aren't whole");
-    stop();
+    static const struct {
+        const char *said, *what;
+        struct front_limits limits; /* the one that is over; the others last for longer than the test */
+        int status;
+    } cases[] = {
+        {"", "who says nothing is told nothing", {.idle_ns = TESTSERVER_LONG}, 0},
+        {"G", "a letter", {.head_ns = TESTSERVER_LONG}, 408},
+        {"GET /hello HTTP/1.1\r\nHost: a\r\nA: b",
+         "a head that isn't whole",
+         {.head_ns = TESTSERVER_LONG},
+         408},
+        {"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{}",
+         "a body that isn't whole",
+         {.body_grace_ns = TESTSERVER_LONG, .body_rate = 1u << 20},
+         408},
+        {("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+          "Transfer-Encoding: chunked\r\n\r\n5\r\n{"),
+         "chunks that aren't whole",
+         {.body_grace_ns = TESTSERVER_LONG, .body_rate = 1u << 20},
+         408},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        start(with_one_limit(cases[i].limits));
+        int fd = open_one();
+        TEST_CHECK(say_text(fd, cases[i].said));
+        testserver_outwait(&server, fd);
+        int status = status_of(fd);
+        TEST_CHECK_(status == cases[i].status, "%s: %d", cases[i].what, status);
+        stop();
+    }
 }
 
 /* A letter every now and then buys no time: neither in a head nor in a body nor behind the last answer. */
@@ -505,19 +545,14 @@ static void test_trickling_buys_no_time(void)
          "chunked\r\n\r\nea60\r\n"),
         "no request\r\n\r\n",
     };
-    struct testserver_options o = {.limits = {.head_ns = 500 * NS_PER_MS,
-                                              .idle_ns = 500 * NS_PER_MS,
-                                              .write_ns = 500 * NS_PER_MS,
-                                              .body_grace_ns = 500 * NS_PER_MS,
-                                              .body_rate = 1u << 20}};
-    start(o);
+    start((struct testserver_options){.limits = {.body_rate = 1u << 20}});
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
         int fd = open_one();
-        uint64_t began = env_real()->now(env_real());
         bool open = say_text(fd, begins[i]);
-        while (open && env_real()->now(env_real()) - began < 10 * NS_PER_S) {
+        for (int waited = 0; open && waited < STUCK_MS; waited += 10) {
             struct pollfd p = {.fd = fd};
-            open = say(fd, "a", 1) && poll(&p, 1, 50) == 0;
+            open = say(fd, "a", 1) && testserver_poll(&p, 1, 10) == 0;
+            testserver_advance(&server, TESTSERVER_LONG / 8);
         }
         TEST_CHECK_(!open, "'%.20s...' is cut off", begins[i]);
         close(fd);
@@ -527,16 +562,19 @@ static void test_trickling_buys_no_time(void)
 
 static void test_a_client_that_takes_nothing_is_cut_off(void)
 {
-    struct testserver_options o = {.limits = {.write_ns = 300 * NS_PER_MS}, .connections = 1};
+    struct testserver_options o = with_one_limit((struct front_limits){.write_ns = TESTSERVER_LONG});
+    o.connections = 1;
     start(o);
-    int fd = open_one(), other;
+    int fd = open_one();
     TEST_CHECK(say_text(fd, "GET /large HTTP/1.1\r\nHost: a\r\n\r\n"));
+    TEST_CHECK(hear(fd) > 0); /* so that it is in the midst of it, and no idle one who makes room */
     /* There is one place: when somebody else is served, it is free. */
     for (int status = 503; status == 503;) {
-        other = open_one();
+        int other = open_one();
         TEST_CHECK(say_text(other, "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
         status = status_of(other);
-        TEST_CHECK(status == 503 || status == 200);
+        TEST_CHECK_(status == 503 || status == 200, "%d", status);
+        testserver_advance(&server, TESTSERVER_LONG / 8);
     }
     close(fd);
     stop();
@@ -570,7 +608,7 @@ static void test_an_address_has_so_many_connections(void)
     for (int i = 0; i < 3; i++) {
         fds[i] = open_one();
         TEST_CHECK(say_text(fds[i], ROWS_GOOD));
-        TEST_CHECK(recv(fds[i], heard, sizeof heard, 0) > 0);
+        TEST_CHECK(hear(fds[i]) > 0);
     }
     int fd = open_one();
     size_t at = 0;
@@ -627,11 +665,36 @@ static void test_bodies_end_at_their_limit(void)
 
 /* ---- H4 ---- */
 
+static size_t descriptors_of_server(void)
+{
+    char path[64];
+    size_t count = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", server.pid);
+    DIR *dir = opendir(path);
+    TEST_ASSERT(dir != NULL);
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
+}
+
+/* Until it has seen all go that are more than these; `last` is a connection to it. */
+static void await_descriptors(int last, size_t count)
+{
+    while (descriptors_of_server() > count) {
+        TEST_CHECK(say_text(last, ROWS_GOOD) && hear(last) > 0);
+        TEST_ASSERT(testserver_runs(&server));
+    }
+}
+
 static void test_H4_memory_of_unfinished_requests_is_bounded_and_comes_back(void)
 {
     enum { COUNT = 300, HEAD = 30000 };
     static int fds[COUNT];
     start(plain);
+    int last = open_one();
+    TEST_CHECK(say_text(last, ROWS_GOOD) && hear(last) > 0);
+    size_t descriptors = descriptors_of_server();
     memset(sent, 'a', HEAD);
     memcpy(sent, "GET /hello HTTP/1.1\r\nHost: a\r\nA: ", 33);
     for (int round = 0; round < 2; round++) {
@@ -641,7 +704,7 @@ static void test_H4_memory_of_unfinished_requests_is_bounded_and_comes_back(void
             TEST_CHECK(say(fds[i], sent, HEAD));
         }
         for (int i = 0; i < COUNT; i++) /* their ends say that all of it was read */
-            TEST_CHECK(say_text(fds[i], "\r\n\r\n") && recv(fds[i], heard, sizeof heard, 0) > 0);
+            TEST_CHECK(say_text(fds[i], "\r\n\r\n") && hear(fds[i]) > 0);
         uint64_t after = testserver_resident(&server);
         /* A head of 32 KiB, twice while it grows, and what an actor has; in the second round it is there already. */
         uint64_t most = round == 0 ? (uint64_t)COUNT * 160 * 1024 : (uint64_t)COUNT * 8 * 1024;
@@ -650,7 +713,9 @@ static void test_H4_memory_of_unfinished_requests_is_bounded_and_comes_back(void
                         (unsigned long long)(after - before) / COUNT);
         for (int i = 0; i < COUNT; i++)
             close(fds[i]);
+        await_descriptors(last, descriptors); /* those of this round would count in the next one */
     }
+    close(last);
     stop();
 }
 
@@ -719,25 +784,33 @@ static void test_D8_without_descriptors_it_says_so_and_comes_back_by_itself(void
     enum { COUNT = 300 };
     struct testserver_options o = {.descriptors = 100};
     static int fds[COUNT];
-    int served = 0, refused = 0;
+    int served = 0, refused = 0, open = 0;
     start(o);
-    for (int i = 0; i < COUNT; i++) {
+    fds[0] = open_one();
+    TEST_CHECK(say_text(fds[0], ROWS_GOOD) && hear(fds[0]) > 0); /* it runs */
+    kill(server.pid,
+         SIGSTOP); /* so that it finds all of them at once: who has been idle for a while makes room */
+    for (int i = 1; i < COUNT; i++) {
         fds[i] = open_one();
         (void)say_text(fds[i], ROWS_GOOD);
     }
+    kill(server.pid, SIGCONT);
+    for (int i = 1; i < COUNT; i++) {
+        bool said = hear(fds[i]) > 12;
+        served += said && memcmp(heard + 9, "200", 3) == 0;
+        refused += said && memcmp(heard + 9, "503", 3) == 0;
+    }
+    TEST_CHECK_(served > 20, "%d are served", served);
+    TEST_CHECK_(refused > 0, "%d are told to come back", refused);
+    TEST_CHECK_(served + refused == COUNT - 1, "%d and %d have an answer", served, refused);
+    for (int i = 0; i < COUNT; i++)
+        open += hear_now(fds[i]) < 0 && errno == EAGAIN;
+    TEST_CHECK_(open > 20 && open < 100, "%d are open", open);
     uint64_t cpu = testserver_cpu_ns(&server), began = env_real()->now(env_real());
-    struct pollfd nothing = {.fd = -1};
-    (void)poll(&nothing, 1, 500); /* what is measured: that nothing spins meanwhile */
+    (void)testserver_poll(NULL, 0, 500); /* what is measured: that nothing spins meanwhile */
     uint64_t spent = testserver_cpu_ns(&server) - cpu, took = env_real()->now(env_real()) - began;
     if (!SANITIZED)
         TEST_CHECK_(spent < took / 4, "%llu of %llu ns", (unsigned long long)spent, (unsigned long long)took);
-    for (int i = 0; i < COUNT; i++) {
-        ssize_t n = recv(fds[i], heard, sizeof heard, MSG_DONTWAIT);
-        served += n > 12 && memcmp(heard + 9, "200", 3) == 0;
-        refused += n > 12 && memcmp(heard + 9, "503", 3) == 0;
-    }
-    TEST_CHECK_(served > 20 && served < 100, "%d are served", served);
-    TEST_CHECK_(refused > 0, "%d are told to come back", refused);
     for (int i = 0; i < COUNT; i++)
         close(fds[i]);
     for (int status = 0; status != 200;) {
@@ -756,37 +829,23 @@ static void test_D8_who_has_been_idle_for_longest_makes_room(void)
     start(o);
     for (int i = 0; i < 3; i++) {
         fds[i] = open_one();
-        TEST_CHECK(say_text(fds[i], ROWS_GOOD) && recv(fds[i], heard, sizeof heard, 0) > 0);
+        TEST_CHECK(say_text(fds[i], ROWS_GOOD) && hear(fds[i]) > 0);
     }
+    testserver_advance(&server, 2 * CONNECTION_SHED_MS * NS_PER_MS);
     for (int status = 503; status != 200;) {
-        TEST_CHECK(say_text(fds[1], ROWS_GOOD) &&
-                   recv(fds[1], heard, sizeof heard, 0) > 0); /* not idle for long */
+        TEST_CHECK(say_text(fds[1], ROWS_GOOD) && hear(fds[1]) > 0); /* not idle for long */
         fd = open_one();
         (void)say_text(fd, ROWS_GOOD);
-        ssize_t n = recv(fd, heard, sizeof heard, 0);
-        status = n > 12 ? atoi(heard + 9) : 0;
+        status = hear(fd) > 0 ? atoi(heard + 9) : 0;
         if (status != 200)
             close(fd);
     }
-    TEST_CHECK_(recv(fds[0], heard, sizeof heard, 0) == 0, "the first one is closed, in order");
-    TEST_CHECK(recv(fds[1], heard, sizeof heard, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+    TEST_CHECK_(hear(fds[0]) == 0, "the first one is closed, in order");
+    TEST_CHECK(hear_now(fds[1]) < 0 && errno == EAGAIN);
     close(fd);
     for (int i = 0; i < 3; i++)
         close(fds[i]);
     stop();
-}
-
-static size_t descriptors_of_server(void)
-{
-    char path[64];
-    size_t count = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", server.pid);
-    DIR *dir = opendir(path);
-    TEST_ASSERT(dir != NULL);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
 }
 
 /* Come and go, with a reset, at every point of a request. */
@@ -798,7 +857,7 @@ static void test_D8_churn_leaves_nothing_behind(void)
     struct linger reset = {.l_onoff = 1};
     start(plain); /* one listener: whoever was served knows that it has taken its spare descriptors */
     int last = open_one();
-    TEST_CHECK(say_text(last, ROWS_GOOD) && recv(last, heard, sizeof heard, 0) > 0);
+    TEST_CHECK(say_text(last, ROWS_GOOD) && hear(last) > 0);
     size_t before = descriptors_of_server();
     for (int i = 0; i < COUNT; i++) {
         int fd = open_one();
@@ -807,10 +866,7 @@ static void test_D8_churn_leaves_nothing_behind(void)
             setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
         close(fd);
     }
-    while (descriptors_of_server() > before) { /* until it has seen all of them go */
-        TEST_CHECK(say_text(last, ROWS_GOOD) && recv(last, heard, sizeof heard, 0) > 0);
-        TEST_ASSERT(testserver_runs(&server));
-    }
+    await_descriptors(last, before);
     close(last);
     stop();
 }
@@ -825,11 +881,11 @@ static void test_A1_a_handlers_crash_is_its_connections_end(void)
     for (int i = 0; i < COUNT; i++) {
         fds[i] = open_one();
         TEST_CHECK(say_text(fds[i], i % 2 ? "GET /hello HTTP/1.1\r\nHos" : ROWS_GOOD));
-        TEST_CHECK(i % 2 || recv(fds[i], heard, sizeof heard, 0) > 0);
+        TEST_CHECK(i % 2 || hear(fds[i]) > 0);
     }
     for (int i = 0; i < CRASHES; i++) {
         int fd = open_one();
-        TEST_CHECK(say_text(fd, ROWS_GOOD) && recv(fd, heard, sizeof heard, 0) > 0); /* it was idle, too */
+        TEST_CHECK(say_text(fd, ROWS_GOOD) && hear(fd) > 0); /* it was idle, too */
         TEST_CHECK(say_text(fd, "GET /crash HTTP/1.1\r\nHost: a\r\n\r\n"));
         size_t at = 0;
         TEST_CHECK(hear_all(fd) && next_answer(&at, &a) && a.status == 500 && at == heard_size);

@@ -2,6 +2,7 @@
 #include "tests/support/failing.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
@@ -213,6 +214,13 @@ int failing_fcntl(int fd, int command, ...)
     void *argument = va_arg(list, void *);
     va_end(list);
     return fails_with(FAILING_SYSTEM, "fcntl", EIO) ? -1 : fcntl(fd, command, argument);
+}
+
+/* dlerror has something to say afterwards. */
+void *failing_dlopen(const char *file, int mode);
+void *failing_dlopen(const char *file, int mode)
+{
+    return dlopen(fails(FAILING_SYSTEM, "dlopen") ? "/there/is/no/such.so" : file, mode);
 }
 
 /* ---- LMDB ---- */

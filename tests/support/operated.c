@@ -9,6 +9,8 @@
 
 #include "actors/adapters.h"
 #include "actors/bus.h"
+#include "actors/jobs.h"
+#include "http/entrance.h"
 #include "http/operator_routes.h"
 #include "http/probe.h"
 #include "runtime/supervisor.h"
@@ -183,6 +185,16 @@ static void serve_mail(const struct request *q, struct response *r)
     response_begin(r, 204, NULL);
 }
 
+/* From now on no connection holds more than some bytes of an answer: they have what the listeners have. */
+static void serve_narrow(const struct request *q, struct response *r)
+{
+    int size = 4096;
+    (void)q;
+    for (int fd = 3; fd < 64; fd++)
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    response_begin(r, 204, NULL);
+}
+
 static void serve_drain(const struct request *q, struct response *r)
 {
     atomic_store(&front_find(q->front->name)->draining, true);
@@ -206,14 +218,24 @@ static const struct living_row rows_all[] = {
     {.name = "bus", .owner = "tests", .declared = "{\"name\":\"bus\"}"},
     {.name = "one", .owner = "tests", .declared = "{\"name\":\"one\"}"},
 };
-static const struct living_rows rows = {.contract = "C-1", .rows = rows_all, .count = 5};
+
+static void declare(struct json *json, const void *declared)
+{
+    json_raw(json, declared, strlen(declared));
+}
+
+static const struct living_rows rows = {.contract = "C-1", .rows = rows_all, .count = 5, .declare = declare};
 
 static struct store *prepare(struct routes *routes)
 {
     (void)routes;
     struct front *front = front_find("client");
+    struct jobs_settings jobs = jobs_defaults;
     char text[256] = "";
     struct store *store;
+    jobs.workers = 0;
+    jobs.outside = !options.workers_missed;
+    jobs_configure(&jobs);
     front->rows = &rows;
     front->name = options.front ? options.front : "operator";
     if (options.no_store)
@@ -236,6 +258,7 @@ static const struct route own[] = {
     OWN("/test/again/{name}", serve_again),  OWN("/test/mail/{name}/{count}", serve_mail),
     OWN("/test/visit/{name}", serve_visit),  OWN("/test/drain", serve_drain),
     OWN("/test/store/{state}", serve_store), OWN("/test/exhaust/{name}", serve_exhaust),
+    OWN("/test/narrow", serve_narrow),
 };
 
 void operated_start(const struct operated_options *o)
@@ -247,6 +270,8 @@ void operated_start(const struct operated_options *o)
     count += operator_routes_count;
     memcpy(routes + count, probe_routes, probe_routes_count * sizeof(*routes));
     count += probe_routes_count;
+    memcpy(routes + count, entrance_routes, entrance_routes_count * sizeof(*routes));
+    count += entrance_routes_count;
     memcpy(routes + count, own, sizeof(own));
     count += sizeof(own) / sizeof(*own);
     snprintf(dir, sizeof(dir), "%s/coppice-operated-XXXXXX",
@@ -315,15 +340,11 @@ static size_t unchunk(char *bytes, size_t size)
     return to;
 }
 
-/* 0: the connection ended without an answer. */
-static int ask(const char *method, const char *path, const char *header, const char *body)
+/* Up to the end of the connection. 0: that came without an answer. */
+static int hear(int fd)
 {
     static char all[OPERATED_BODY_MAX];
-    char more[1024];
     size_t size = 0;
-    int fd = testserver_connect(&server);
-    snprintf(more, sizeof(more), "Connection: close\r\n%s", header);
-    send_request(fd, method, path, more, body);
     for (ssize_t n; (n = recv(fd, all + size, sizeof(all) - 1 - size, 0)) > 0;)
         size += (size_t)n;
     close(fd);
@@ -340,6 +361,15 @@ static int ask(const char *method, const char *path, const char *header, const c
     operated_body[size] = 0;
     operated_status = atoi(operated_head + 9);
     return operated_status;
+}
+
+static int ask(const char *method, const char *path, const char *header, const char *body)
+{
+    char more[1024];
+    int fd = testserver_connect(&server);
+    snprintf(more, sizeof(more), "Connection: close\r\n%s", header);
+    send_request(fd, method, path, more, body);
+    return hear(fd);
 }
 
 int operated_ask(const char *method, const char *path, const char *header, const char *body)
@@ -366,6 +396,23 @@ int operated_get(const char *path)
 int operated_post(const char *path, const char *body)
 {
     return operated_ask("POST", path, "", body);
+}
+
+int operated_begin(const char *path)
+{
+    char one;
+    if (operated_post("/test/narrow", NULL) != 204)
+        die("the sockets stay wide");
+    int fd = testserver_connect(&server);
+    send_request(fd, "GET", path, "Connection: close\r\n", NULL);
+    if (recv(fd, &one, 1, MSG_PEEK) != 1)
+        die("nothing comes");
+    return fd;
+}
+
+int operated_end(int fd)
+{
+    return hear(fd);
 }
 
 void operated_grow(void)

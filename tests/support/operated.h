@@ -21,6 +21,7 @@ struct operated_options {
     const char *front;    /* its name; NULL: "operator" */
     uint32_t streams_max; /* 0: the front's */
     bool no_store, no_containment;
+    bool workers_missed; /* workers.outside is off, and there are none */
 };
 
 /* What was answered last. */
@@ -41,6 +42,10 @@ int operated_post(const char *path, const char *body);
 bool operated_has(const char *needle); /* in the body; when not, the body is shown */
 /* The text of the first member of this name, up to the next quote, comma or brace; "" when there is none. */
 const char *operated_member(const char *name);
+
+/* A slow client: the answer has begun when this returns, and waits for somebody to take it, in sockets that hold little of it. */
+int operated_begin(const char *path);
+int operated_end(int fd); /* takes all of it, as operated_ask does */
 
 /* A connection that stays: the request is sent, what comes is read until it holds the text (false: it ended first). */
 int operated_open(const char *path, const char *header);

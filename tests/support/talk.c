@@ -30,15 +30,36 @@ void talk_begin(struct talk *t, const struct testserver *server)
     setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-void talk_begin_tls(struct talk *t, const struct testserver *server)
+/* Whether it is to be tried again: the process was stopped meanwhile, which ends a wait that has a limit. */
+static bool was_stopped(SSL *ssl, int result)
 {
-    talk_begin(t, server);
+    int why = SSL_get_error(ssl, result);
+    return (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) && errno == EINTR;
+}
+
+static bool shake_hands(SSL *ssl)
+{
+    int n;
+    do
+        n = SSL_connect(ssl);
+    while (n != 1 && was_stopped(ssl, n));
+    return n == 1;
+}
+
+void talk_shake_hands(struct talk *t)
+{
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     SSL *ssl = context ? SSL_new(context) : NULL;
     SSL_CTX_free(context);
-    if (!ssl || SSL_set_fd(ssl, t->fd) != 1 || SSL_connect(ssl) != 1)
+    if (!ssl || SSL_set_fd(ssl, t->fd) != 1 || !shake_hands(ssl))
         die("no TLS");
     t->tls = ssl;
+}
+
+void talk_begin_tls(struct talk *t, const struct testserver *server)
+{
+    talk_begin(t, server);
+    talk_shake_hands(t);
 }
 
 void talk_end(struct talk *t)
@@ -53,7 +74,7 @@ bool talk_say(struct talk *t, const char *bytes, size_t size)
     while (size > 0) {
         int part = size > 1u << 20 ? 1 << 20 : (int)size;
         ssize_t n = t->tls ? SSL_write(t->tls, bytes, part) : send(t->fd, bytes, size, MSG_NOSIGNAL);
-        if (n < 0 && !t->tls && errno == EINTR)
+        if (n <= 0 && (t->tls ? was_stopped(t->tls, (int)n) : errno == EINTR))
             continue;
         if (n <= 0)
             return false;
@@ -76,7 +97,9 @@ static ssize_t more(struct talk *t)
         die("an answer without end");
     size_t room = TALK_MAX - 1 - t->size;
     if (t->tls) {
-        n = SSL_read(t->tls, t->bytes + t->size, (int)room);
+        do
+            n = SSL_read(t->tls, t->bytes + t->size, (int)room);
+        while (n <= 0 && was_stopped(t->tls, (int)n));
         if (n <= 0)
             n = SSL_get_error(t->tls, (int)n) == SSL_ERROR_ZERO_RETURN ? 0 : -1;
     } else {
@@ -189,6 +212,12 @@ struct heard talk_hear(struct talk *t)
     }
     a.body = t->bytes + body;
     return a;
+}
+
+struct heard talk_outwait(struct talk *t, struct testserver *server)
+{
+    testserver_outwait(server, t->fd);
+    return talk_hear(t);
 }
 
 bool talk_ended(struct talk *t)

@@ -8,7 +8,7 @@
 #include "tests/support/testserver.h"
 
 #define TALK_MAX      (24u << 20)
-#define TALK_STUCK_MS 120000 /* nothing takes that long; then the test fails instead of hanging */
+#define TALK_STUCK_MS TESTSERVER_STUCK_MS
 
 struct heard {
     int status;       /* 0: none came */
@@ -28,12 +28,16 @@ struct talk {
 
 void talk_begin(struct talk *talk, const struct testserver *server);
 void talk_begin_tls(struct talk *talk, const struct testserver *server); /* whoever the server says it is */
+/* The second part of that. */
+void talk_shake_hands(struct talk *talk);
 void talk_end(struct talk *talk);
 /* False: the other side takes no more. */
 bool talk_say(struct talk *talk, const char *bytes, size_t size);
 bool talk_say_text(struct talk *talk, const char *text);
 /* The next answer; status 0: the connection ended before one was whole. Good until the next call. */
 struct heard talk_hear(struct talk *talk);
+/* The same for who is too slow for it: time goes by until there is one. */
+struct heard talk_outwait(struct talk *talk, struct testserver *server);
 /* Nothing but the end of the connection comes; over TLS, a proper one. */
 bool talk_ended(struct talk *talk);
 

@@ -29,6 +29,8 @@
 #include "store/writer.h"
 
 #define CONNECTIONS "front.connections"
+#define LEAP_SIGNAL SIGUSR1
+#define DRAIN_MS    10000 /* what a connection has for its last answer when the server stops */
 
 __attribute__((format(printf, 1, 2))) _Noreturn static void die(const char *format, ...)
 {
@@ -64,18 +66,89 @@ static void log_line(const char *line, size_t size)
     (void)!write(log_fd, copy.text, size + 1);
 }
 
+/* ---- its clock: the machine's, and ahead of it by what the test has said ---- */
+
+struct testserver_clock { /* shared with the test */
+    _Atomic uint64_t ahead;
+};
+
+static struct testserver_clock *ahead_clock;
+static struct env ahead_env;
+static struct poller *_Atomic pollers[TESTSERVER_SCHEDULERS_MAX + 2];
+
+static uint64_t ahead(void)
+{
+    return atomic_load(&ahead_clock->ahead);
+}
+
+static uint64_t ahead_now(struct env *env)
+{
+    (void)env;
+    return env_real()->now(env_real()) + ahead();
+}
+
+static struct poller *ahead_poller_open(struct env *env)
+{
+    (void)env;
+    struct poller *p = env_real()->poller_open(env_real());
+    size_t i = 0;
+    for (struct poller *none = NULL; p && !atomic_compare_exchange_strong(&pollers[i], &none, p); none = NULL)
+        if (++i == sizeof pollers / sizeof *pollers)
+            die("more schedulers than places for their pollers");
+    return p;
+}
+
+static void ahead_poller_close(struct poller *p)
+{
+    for (size_t i = 0; i < sizeof pollers / sizeof *pollers; i++) {
+        struct poller *this = p;
+        atomic_compare_exchange_strong(&pollers[i], &this, NULL);
+    }
+    env_real()->poller_close(p);
+}
+
+/* A leap in between wakes it. */
+static size_t ahead_poller_wait(struct poller *p, struct env_event *events, size_t count, uint64_t deadline)
+{
+    uint64_t leapt = ahead();
+    if (deadline != DEADLINE_NONE)
+        deadline = deadline > leapt ? deadline - leapt : 0;
+    return env_real()->poller_wait(p, events, count, deadline);
+}
+
+static void on_leap(int signal)
+{
+    (void)signal;
+    for (size_t i = 0; i < sizeof pollers / sizeof *pollers; i++) {
+        struct poller *p = atomic_load(&pollers[i]);
+        if (p)
+            env_real()->poller_wake(p);
+    }
+}
+
+static struct env *make_env(void)
+{
+    ahead_env = *env_real();
+    ahead_env.name = "ahead";
+    ahead_env.now = ahead_env.elapsed = ahead_now;
+    ahead_env.poller_open = ahead_poller_open;
+    ahead_env.poller_close = ahead_poller_close;
+    ahead_env.poller_wait = ahead_poller_wait;
+    return &ahead_env;
+}
+
 static struct front front;
 static struct front_limits limits;
 
 static void set_limits(const struct front_limits *given)
 {
 #define OR_ELSE(name, value) limits.name = given->name ? given->name : (value)
-    OR_ELSE(handshake_ns, 10 * NS_PER_S);
-    OR_ELSE(head_ns, 10 * NS_PER_S);
-    OR_ELSE(idle_ns, 60 * NS_PER_S);
-    OR_ELSE(write_ns, 10 * NS_PER_S);
-    OR_ELSE(request_ns, 10 * NS_PER_S);
-    OR_ELSE(body_grace_ns, 5 * NS_PER_S);
+    OR_ELSE(handshake_ns, TESTSERVER_LONG);
+    OR_ELSE(head_ns, TESTSERVER_LONG);
+    OR_ELSE(idle_ns, TESTSERVER_LONG);
+    OR_ELSE(write_ns, TESTSERVER_LONG);
+    OR_ELSE(request_ns, TESTSERVER_LONG);
+    OR_ELSE(body_grace_ns, TESTSERVER_LONG);
     OR_ELSE(body_rate, 512);
     OR_ELSE(streams_max, 256);
 #undef OR_ELSE
@@ -119,8 +192,11 @@ static void add_store(struct tree *t)
 
 static void add_listener(struct tree *t, uint32_t scheduler, int listening, bool tls)
 {
-    t->listeners[scheduler] = (struct listener_args){
-        .listening = listening, .tls = tls, .front = &front, .drain_ms = 1000, .connections = CONNECTIONS};
+    t->listeners[scheduler] = (struct listener_args){.listening = listening,
+                                                     .tls = tls,
+                                                     .front = &front,
+                                                     .drain_ms = DRAIN_MS,
+                                                     .connections = CONNECTIONS};
     snprintf(t->ids[scheduler], sizeof t->ids[0], "listener.%u", scheduler);
     t->children[t->root.children_count++] = (struct child_spec){.id = t->ids[scheduler],
                                                                 .class = &listener_class,
@@ -176,6 +252,7 @@ static int serve(const struct testserver_options *o, const int *listening, uint3
         store_install(store);
     running = runtime_create(&(struct runtime_options){.schedulers = schedulers,
                                                        .dedicated = store ? 1 : 0,
+                                                       .env = make_env(),
                                                        .runaway_ns = o->runaway_ns,
                                                        .log = log_line},
                              text, sizeof text);
@@ -190,6 +267,8 @@ static int serve(const struct testserver_options *o, const int *listening, uint3
                       &(actor_pid){0}))
         die("no root");
     int status = runtime_run(running);
+    signal(SIGTERM, SIG_IGN); /* a second one, or a leap: there is nobody left whom they could be for */
+    signal(LEAP_SIGNAL, SIG_IGN);
     runtime_destroy(running);
     api_keys_stop();
     if (store)
@@ -219,6 +298,10 @@ void testserver_start(const struct testserver_options *o, struct testserver *ret
     uint32_t schedulers = o->schedulers ? o->schedulers : 1;
     ASSERT(schedulers <= TESTSERVER_SCHEDULERS_MAX);
     *ret = (struct testserver){.log = memfd_create("log", MFD_CLOEXEC)};
+    ret->clock = mmap(NULL, sizeof *ret->clock, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (ret->clock == MAP_FAILED)
+        die("no memory");
+    signal(LEAP_SIGNAL, on_leap); /* inherited: one that comes before the child has run is no end of it */
     for (uint32_t i = 0; i < schedulers; i++)
         listening[i] = listen_at(&ret->port);
     fflush(NULL);
@@ -227,6 +310,7 @@ void testserver_start(const struct testserver_options *o, struct testserver *ret
         die("no process: %s", strerror(errno));
     if (ret->pid == 0) {
         log_fd = ret->log;
+        ahead_clock = ret->clock;
         alarm(0);
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* it doesn't outlive a test that fails */
         int status = serve(o, listening, schedulers);
@@ -234,6 +318,30 @@ void testserver_start(const struct testserver_options *o, struct testserver *ret
     }
     for (uint32_t i = 0; i < schedulers; i++)
         close(listening[i]);
+}
+
+void testserver_advance(struct testserver *server, uint64_t ns)
+{
+    atomic_fetch_add(&server->clock->ahead, ns);
+    if (server->pid)
+        kill(server->pid, LEAP_SIGNAL);
+}
+
+int testserver_poll(struct pollfd *fds, nfds_t count, int ms)
+{
+    int n;
+    do
+        n = poll(fds, count, ms);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+void testserver_outwait(struct testserver *server, int fd)
+{
+    enum { STEP_MS = 5 };
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    for (int ms = 0; ms < TESTSERVER_STUCK_MS && testserver_poll(&p, 1, STEP_MS) == 0; ms += STEP_MS)
+        testserver_advance(server, TESTSERVER_LONG / 8);
 }
 
 static void note_exit(struct testserver *server, int status)

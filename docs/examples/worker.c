@@ -1,7 +1,7 @@
 /* A worker in C with libcurl: takes jobs of kind x.echo, one at a time, and gives back what they were given.
  *
  *     cc worker.c -o worker -lcurl
- *     COPPICE_URL=http://127.0.0.1:8080 COPPICE_KEY=cop_... ./worker [how many jobs; 0: for ever]
+ *     COPPICE_CLIENT_URL=http://127.0.0.1:8080 COPPICE_KEY=cop_... ./worker [how many jobs; 0: for ever]
  */
 #include <curl/curl.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static long ask(CURL *curl, const char *verb, const char *body, struct answer *a
 {
     char url[512];
     long status = 0;
-    const char *base = getenv("COPPICE_URL");
+    const char *base = getenv("COPPICE_CLIENT_URL");
     snprintf(url, sizeof(url), "%s/v1/work:%s", base ? base : "http://127.0.0.1:8080", verb);
     a->size = 0;
     curl_easy_setopt(curl, CURLOPT_URL, url);
@@ -64,8 +64,13 @@ int main(int argc, char **argv)
             continue; /* there was none in time */
         snprintf(body, sizeof(body), "{\"job_id\":\"%s\",\"lease_token\":\"%s\",\"result\":{\"echo\":%.*s}}", id, token,
                  (int)(strlen(payload) - strlen("\"payload\":") - 3), payload + strlen("\"payload\":"));
-        printf("%ld ", ask(curl, "complete", body, &done)), puts(done.text);
-        if (--left == 0)
+        long status = ask(curl, "complete", body, &done);
+        printf("%ld %s\n", status, done.text);
+        if (status != 200) {
+            snprintf(body, sizeof(body), "{\"job_id\":\"%s\",\"lease_token\":\"%s\",\"message\":\"its result was refused\"}", id, token);
+            (void)ask(curl, "fail", body, &done);
+        }
+        if (status == 200 && --left == 0) /* a result that is too large, or a lease that is over, is nothing done */
             return 0;
     }
 }

@@ -1,18 +1,22 @@
 // A worker in Node with the generated client: takes jobs of kind x.echo and gives back what they were given.
 //
-//     npx tsc --outDir out --module nodenext --target es2022 ../contract/generated/client.ts
-//     COPPICE_URL=http://127.0.0.1:8080 COPPICE_KEY=cop_... COPPICE_CLIENT=./out/client.js node worker.mjs [how many jobs]
+//     npx -p typescript tsc --outDir out --module nodenext --target es2022 ../contract/generated/client.ts
+//     COPPICE_CLIENT_URL=http://127.0.0.1:8080 COPPICE_KEY=cop_... COPPICE_CLIENT=./out/client.js node worker.mjs [how many jobs]
 const { workClient } = await import(process.env.COPPICE_CLIENT ?? "./client.js");
 
-const work = workClient({ baseUrl: process.env.COPPICE_URL ?? "http://127.0.0.1:8080", token: process.env.COPPICE_KEY });
+const work = workClient({ baseUrl: process.env.COPPICE_CLIENT_URL ?? "http://127.0.0.1:8080", token: process.env.COPPICE_KEY });
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 let left = Number(process.argv[2] ?? 0);
 
 async function run(job) {
     const lease = { job_id: job.job_id, lease_token: job.lease_token };
     const beat = setInterval(async () => {
-        const { cancel_requested } = await work.heartbeatWork({ body: { ...lease, stage: "echoing" } });
-        if (cancel_requested) clearInterval(beat);
+        try {
+            const { cancel_requested } = await work.heartbeatWork({ body: { ...lease, stage: "echoing" } });
+            if (cancel_requested) clearInterval(beat);
+        } catch (error) { // 409: the lease is somebody else's by now; anything else may be over by the next one
+            if (error.status === 409) clearInterval(beat);
+        }
     }, 10_000);
     try {
         return await work.completeWork({ body: { ...lease, result: { echo: job.payload } } });

@@ -86,19 +86,17 @@ static bool turn_over(const char *data_file, const void *value, size_t size, uin
 {
     struct stat stat;
     bool any = false;
-    uint64_t first, found;
     int fd = open(data_file, O_RDWR | O_CLOEXEC);
     uint8_t *file = fd >= 0 && fstat(fd, &stat) == 0
                         ? mmap(NULL, (size_t)stat.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
                         : MAP_FAILED;
     uint8_t *wanted = malloc(size);
-    if (file != MAP_FAILED && wanted && size >= sizeof(first)) {
-        const uint8_t *end = file + stat.st_size - size;
+    if (file != MAP_FAILED && wanted) {
+        const uint8_t *end = file + stat.st_size;
+        uint8_t *at = file;
         memcpy(wanted, value, size);
-        memcpy(&first, wanted, sizeof(first));
-        for (uint8_t *at = file; at <= end; at += 2) { /* nodes of LMDB lie at even places */
-            memcpy(&found, at, sizeof(found));
-            if (found != first || memcmp(at, wanted, size) != 0)
+        for (; (at = memmem(at, (size_t)(end - at), wanted, size)); at++) {
+            if ((at - file) % 2) /* nodes of LMDB lie at even places */
                 continue;
             at[bit / 8] ^= (uint8_t)(1u << bit % 8);
             any = true;

@@ -15,7 +15,12 @@
 
 #include "chaos/dice.h"
 
-enum { FDS_MAX = 4096, NOT_OURS = -1 };
+enum {
+    FDS_MAX = 4096,
+    NOT_OURS = -1,
+    WINDOW_MIN = 16 * DISK_PAGE, /* smaller files are written so rarely that mapping them costs more */
+    WINDOW_SIZE = 64 << 20,
+};
 
 static struct {
     bool on, full, dead, counting;
@@ -23,7 +28,7 @@ static struct {
     struct dice dice;
     struct disk_faults faults;
     uint32_t calls_left;
-    uint64_t failed_syncs, failed_rooms;
+    uint64_t failed_syncs, failed_rooms, closes;
     uint32_t times_left;
     void (*on_failure)(int);
     void (*witness)(int, struct disk_entry *);
@@ -33,11 +38,14 @@ static struct {
     size_t used;
     ino_t files[DISK_FILES_MAX]; /* 0: the file has gone */
     uint32_t files_count;
-    int readers[DISK_FILES_MAX];   /* descriptors to read files by that are open for writing only; 0: none */
-    void *adopted[DISK_FILES_MAX]; /* what files had in them before */
+    int readers[DISK_FILES_MAX]; /* descriptors to read files by that are open for writing only; 0: none */
+    uint8_t *windows[DISK_FILES_MAX]; /* a file of some size, mapped; NULL: it isn't */
+    uint64_t sizes[DISK_FILES_MAX];   /* of those that are */
+    void *adopted[DISK_FILES_MAX];    /* what files had in them before */
     size_t adopted_size[DISK_FILES_MAX];
     int16_t file_of[FDS_MAX];
-    bool through[FDS_MAX], folder[FDS_MAX];
+    bool through[FDS_MAX], folder[FDS_MAX], sought[FDS_MAX];
+    off_t offset[FDS_MAX]; /* where the next write goes; the system doesn't know of it yet (sought) */
 } disk;
 
 /* ---- the calls as the system has them ---- */
@@ -49,6 +57,8 @@ extern ssize_t __real_write(int fd, const void *bytes, size_t size);
 extern ssize_t __real_pwrite(int fd, const void *bytes, size_t size, off_t at);
 extern ssize_t __real_writev(int fd, const struct iovec *v, int count);
 extern ssize_t __real_pwritev(int fd, const struct iovec *v, int count, off_t at);
+extern off_t __real_lseek(int fd, off_t at, int whence);
+extern ssize_t __real_read(int fd, void *bytes, size_t size);
 extern int __real_fdatasync(int fd);
 extern int __real_fsync(int fd);
 extern int __real_ftruncate(int fd, off_t size);
@@ -65,6 +75,8 @@ ssize_t __wrap_write(int fd, const void *bytes, size_t size);
 ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t at);
 ssize_t __wrap_writev(int fd, const struct iovec *v, int count);
 ssize_t __wrap_pwritev(int fd, const struct iovec *v, int count, off_t at);
+off_t __wrap_lseek(int fd, off_t at, int whence);
+ssize_t __wrap_read(int fd, void *bytes, size_t size);
 int __wrap_fdatasync(int fd);
 int __wrap_fsync(int fd);
 int __wrap_ftruncate(int fd, off_t size);
@@ -118,11 +130,20 @@ static uint32_t file_new(ino_t inode)
     return disk.files_count++;
 }
 
+static void close_window(uint32_t file)
+{
+    if (disk.windows[file])
+        (void)munmap(disk.windows[file], WINDOW_SIZE);
+    disk.windows[file] = NULL;
+}
+
 static void close_readers(void)
 {
-    for (uint32_t i = 0; i < DISK_FILES_MAX; i++)
+    for (uint32_t i = 0; i < DISK_FILES_MAX; i++) {
         if (disk.readers[i])
             __real_close(disk.readers[i]);
+        close_window(i);
+    }
     memset(disk.readers, 0, sizeof(disk.readers));
 }
 
@@ -301,6 +322,11 @@ uint64_t disk_failed_rooms(void)
     return disk.failed_rooms;
 }
 
+uint64_t disk_closes(void)
+{
+    return disk.closes;
+}
+
 void disk_on_failure(void (*failed)(int code))
 {
     disk.on_failure = failed;
@@ -406,6 +432,7 @@ static void opened(int fd, int dir, const char *path, int flags, bool made)
     if (fd < 0 || fd >= FDS_MAX || fstat(fd, &found) < 0)
         return;
     disk.file_of[fd] = NOT_OURS;
+    disk.sought[fd] = false;
     if (made && place(dir, path, &folder, name)) {
         uint32_t file = file_new(found.st_ino);
         disk.file_of[fd] = (int16_t)file;
@@ -458,8 +485,11 @@ int __wrap_openat(int dir, const char *path, int flags, ...)
 
 int __wrap_close(int fd)
 {
-    if (fd >= 0 && fd < FDS_MAX)
+    if (fd >= 0 && fd < FDS_MAX) {
         disk.file_of[fd] = NOT_OURS;
+        disk.sought[fd] = false;
+    }
+    disk.closes++;
     return __real_close(fd);
 }
 
@@ -495,8 +525,10 @@ int __wrap_unlinkat(int dir, const char *path, int flags)
     int code = __real_unlinkat(dir, path, flags);
     if (ours && code == 0) {
         enter_name(DISK_UNLINK, file, folder, name);
-        if (file != DISK_FILES_MAX)
+        if (file != DISK_FILES_MAX) {
             disk.files[file] = 0; /* the number of its inode may come back for another one */
+            close_window(file);
+        }
     }
     return code;
 }
@@ -554,6 +586,10 @@ static int reader_of(int fd, uint32_t file)
 /* By the descriptor itself, or by another one when it is for writing only. */
 static bool read_back(int fd, uint32_t file, uint8_t *bytes, size_t size, uint64_t at)
 {
+    if (disk.windows[file] && at + size <= disk.sizes[file]) {
+        memcpy(bytes, disk.windows[file] + at, size);
+        return true;
+    }
     if (!disk.readers[file] && pread(fd, bytes, size, (off_t)at) >= 0)
         return true;
     return pread(reader_of(fd, file), bytes, size, (off_t)at) >= 0;
@@ -568,6 +604,58 @@ static void gather(uint8_t *bytes, size_t size, const struct pieces *pieces)
         bytes += some;
         size -= some;
     }
+}
+
+/* ---- the window: a file's pages in the cache, which are reached without the system ---- */
+
+static uint8_t *window_open(int fd, uint32_t file)
+{
+    char name[64];
+    struct stat found;
+    if (fstat(fd, &found) < 0 || found.st_size < WINDOW_MIN)
+        return NULL;
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+    int own = __real_open(name, O_RDWR | O_CLOEXEC); /* theirs may be for writing only */
+    void *at = own < 0 ? MAP_FAILED : mmap(NULL, WINDOW_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, own, 0);
+    if (own >= 0)
+        __real_close(own);
+    if (at == MAP_FAILED)
+        return NULL;
+    disk.sizes[file] = (uint64_t)found.st_size;
+    (void)madvise(at, (size_t)found.st_size, MADV_POPULATE_WRITE);
+    return disk.windows[file] = at;
+}
+
+/* A write within the file, which changes no more than bytes in the cache. False: it has to be the system's. */
+static bool write_within(int fd, int file, uint64_t at, const struct pieces *pieces, ssize_t *ret_size)
+{
+    size_t size = 0;
+    if (file == NOT_OURS || (!disk.windows[file] && !window_open(fd, (uint32_t)file)))
+        return false;
+    for (int i = 0; i < pieces->count; i++)
+        size += pieces->v[i].iov_len;
+    if (at + size > disk.sizes[file] || at + size > WINDOW_SIZE)
+        return false;
+    gather(disk.windows[file] + at, size, pieces);
+    *ret_size = (ssize_t)size;
+    return true;
+}
+
+static void note_size(int fd, int file)
+{
+    struct stat now;
+    if (file != NOT_OURS && disk.windows[file] && fstat(fd, &now) == 0)
+        disk.sizes[file] = (uint64_t)now.st_size;
+}
+
+static ssize_t write_at(int fd, int file, const struct pieces *pieces, uint64_t at)
+{
+    ssize_t size;
+    if (write_within(fd, file, at, pieces, &size))
+        return size;
+    size = __real_pwritev(fd, pieces->v, pieces->count, (off_t)at);
+    note_size(fd, file);
+    return size;
 }
 
 /* The pages that a write touched, as they are in the cache now. */
@@ -627,46 +715,94 @@ static struct iovec one_piece(const void *bytes, size_t size)
     return (struct iovec){.iov_base = (void *)(uintptr_t)bytes, .iov_len = size};
 }
 
-ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t at)
+/* Where a file of ours is written next. */
+static off_t offset_of(int fd)
+{
+    return disk.sought[fd] ? disk.offset[fd] : __real_lseek(fd, 0, SEEK_CUR);
+}
+
+/* The system hears of it when it has to know. */
+static void seek_now(int fd)
+{
+    if (fd < 0 || fd >= FDS_MAX || !disk.sought[fd])
+        return;
+    disk.sought[fd] = false;
+    (void)__real_lseek(fd, disk.offset[fd], SEEK_SET);
+}
+
+off_t __wrap_lseek(int fd, off_t at, int whence)
+{
+    if (file_at(fd) == NOT_OURS || whence != SEEK_SET || at < 0) {
+        seek_now(fd);
+        return __real_lseek(fd, at, whence);
+    }
+    disk.sought[fd] = true;
+    return disk.offset[fd] = at;
+}
+
+ssize_t __wrap_read(int fd, void *bytes, size_t size)
+{
+    seek_now(fd);
+    return __real_read(fd, bytes, size);
+}
+
+static ssize_t write_pieces_at(int fd, struct pieces pieces, off_t at)
 {
     int file = file_at(fd);
     if (file != NOT_OURS && dead())
         return -1;
+    return written(fd, file, (uint64_t)at, write_at(fd, file, &pieces, (uint64_t)at), pieces);
+}
+
+/* At the file's own place, which goes on by what is written. */
+static ssize_t write_pieces(int fd, struct pieces pieces)
+{
+    if (file_at(fd) != NOT_OURS && dead())
+        return -1;
+    off_t at = offset_of(fd);
+    ssize_t size = write_at(fd, file_at(fd), &pieces, (uint64_t)at);
+    disk.sought[fd] = true;
+    disk.offset[fd] = at + (size > 0 ? size : 0);
+    return written(fd, file_at(fd), (uint64_t)at, size, pieces);
+}
+
+ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t at)
+{
     struct iovec piece = one_piece(bytes, size);
-    return written(fd, file, (uint64_t)at, __real_pwrite(fd, bytes, size, at), (struct pieces){&piece, 1});
+    return file_at(fd) == NOT_OURS ? __real_pwrite(fd, bytes, size, at)
+                                   : write_pieces_at(fd, (struct pieces){&piece, 1}, at);
 }
 
 ssize_t __wrap_write(int fd, const void *bytes, size_t size)
 {
-    int file = file_at(fd);
-    if (file != NOT_OURS && dead())
-        return -1;
-    off_t at = file == NOT_OURS ? 0 : lseek(fd, 0, SEEK_CUR);
     struct iovec piece = one_piece(bytes, size);
-    return written(fd, file, (uint64_t)at, __real_write(fd, bytes, size), (struct pieces){&piece, 1});
+    if (file_at(fd) != NOT_OURS)
+        return write_pieces(fd, (struct pieces){&piece, 1});
+    seek_now(fd);
+    return __real_write(fd, bytes, size);
 }
 
 ssize_t __wrap_writev(int fd, const struct iovec *v, int count)
 {
-    int file = file_at(fd);
-    if (file != NOT_OURS && dead())
-        return -1;
-    off_t at = file == NOT_OURS ? 0 : lseek(fd, 0, SEEK_CUR);
-    return written(fd, file, (uint64_t)at, __real_writev(fd, v, count), (struct pieces){v, count});
+    if (file_at(fd) != NOT_OURS)
+        return write_pieces(fd, (struct pieces){v, count});
+    seek_now(fd);
+    return __real_writev(fd, v, count);
 }
 
 ssize_t __wrap_pwritev(int fd, const struct iovec *v, int count, off_t at)
 {
-    int file = file_at(fd);
-    if (file != NOT_OURS && dead())
-        return -1;
-    return written(fd, file, (uint64_t)at, __real_pwritev(fd, v, count, at), (struct pieces){v, count});
+    return file_at(fd) == NOT_OURS ? __real_pwritev(fd, v, count, at)
+                                   : write_pieces_at(fd, (struct pieces){v, count}, at);
 }
 
 static void enter_size(int fd, int file, off_t before)
 {
     struct stat now;
-    if (file != NOT_OURS && fstat(fd, &now) == 0 && now.st_size != before)
+    if (file == NOT_OURS || fstat(fd, &now) < 0)
+        return;
+    disk.sizes[file] = (uint64_t)now.st_size;
+    if (now.st_size != before)
         enter(DISK_SIZE, (uint32_t)file)->size = (uint64_t)now.st_size;
 }
 

@@ -89,6 +89,8 @@ const struct disk_entry *disk_log(uint32_t *ret_count);
 bool disk_full(void);
 uint64_t disk_failed_syncs(void);
 uint64_t disk_failed_rooms(void);
+/* Of any descriptor, since the process began. */
+uint64_t disk_closes(void);
 /* Called at each sync or write through that fails, with what it says. */
 void disk_on_failure(void (*failed)(int code));
 /* The file's number in the log; DISK_FILES_MAX: never seen. */

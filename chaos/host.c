@@ -272,6 +272,8 @@ static int hear(struct host *h, int fd, bool *ret_last)
             length = used - (size_t)(body - h->answer);
             break;
         }
+        if (n < 0 && errno == EINTR)
+            continue; /* who was stopped and continued: a read with a limit isn't resumed by the system */
         if (n <= 0)
             return 0;
         used += (size_t)n;

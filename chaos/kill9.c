@@ -46,6 +46,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "chaos/camp.h"
 #include "chaos/kill9_judge.h"
 #include "chaos/kill9_ordeal.h"
 #include "chaos/kill9_twin.h"
@@ -61,6 +62,7 @@ static struct {
     const char *dir, *memory;
 } options = {.cycles = 10000, .seed = 1, .parents = 2, .dir = "build/kill9", .memory = "/dev/shm"};
 
+static struct camp on_disk, in_memory;
 static struct dice parent_dice;
 static uint64_t opening_ns = 2000000; /* how long opening takes on this machine, about */
 
@@ -224,6 +226,8 @@ static void tell_violation(uint32_t parent, uint64_t seed, enum when when)
 {
     static const char *const whens[] = {
         [WHEN_OPENING] = "while opening", [WHEN_LOADED] = "under load", [WHEN_CLOSING] = "while closing"};
+    camp_keep(&on_disk);
+    camp_keep(&in_memory); /* a twin lies there */
     for (uint32_t n = 0; n < LANES; n++) {
         const struct attempt *a = ordeal_open(n);
         if (a)
@@ -262,7 +266,7 @@ static bool cycle(uint32_t parent, uint64_t seed, bool last)
  * Returns the number of violations. */
 static uint64_t run_ordeals(uint32_t parent, uint64_t seed, uint64_t cycles, enum control control)
 {
-    const struct ordeal_place place = {.disk = options.dir, .memory = options.memory, .parent = parent};
+    const struct ordeal_place place = {.disk = on_disk.dir, .memory = in_memory.dir, .parent = parent};
     uint64_t violations = 0;
     parent_dice.state = seed;
     ordeal_install();
@@ -333,15 +337,29 @@ static void read_options(int argc, char **argv)
         else
             usage();
     }
-    if (options.parents < 1 || options.parents > PARENTS_MAX || options.cycles < options.parents ||
-        strlen(options.dir) > 300 || strlen(options.memory) > 300)
+    if (options.parents < 1 || options.parents > PARENTS_MAX || options.cycles < options.parents)
         usage();
-    if (mkdir(options.dir, 0777) != 0 && errno != EEXIST) {
+    if (access(options.memory, W_OK) != 0)
+        options.memory = options.dir;
+}
+
+static void begin_camps(void)
+{
+    if ((mkdir(options.dir, 0777) != 0 && errno != EEXIST) || !camp_begin(&on_disk, options.dir, "kill9")) {
         perror(options.dir);
         exit(73);
     }
-    if (access(options.memory, W_OK) != 0)
-        options.memory = options.dir;
+    if (!camp_begin(&in_memory, options.memory, "kill9")) {
+        perror(options.memory);
+        exit(73);
+    }
+}
+
+static void end_camps(void)
+{
+    camp_end(&in_memory);
+    camp_end(&on_disk);
+    (void)rmdir(options.dir); /* when nothing was kept */
 }
 
 static int report(uint64_t began, bool controls)
@@ -396,6 +414,7 @@ static bool run_controls(void)
 int main(int argc, char **argv)
 {
     read_options(argc, argv);
+    begin_camps();
     ordeal_totals = ordeal_memory(sizeof(*ordeal_totals));
     uint64_t began = now_ns(CLOCK_MONOTONIC);
     bool controls = run_controls();
@@ -408,6 +427,6 @@ int main(int argc, char **argv)
         }
     while (wait(NULL) > 0 || errno == EINTR)
         ;
-    (void)rmdir(options.dir); /* when nothing was kept */
+    end_camps();
     return report(began, controls);
 }

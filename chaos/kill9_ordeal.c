@@ -71,10 +71,10 @@ void ordeal_begin(const struct ordeal_place *place, enum control control, struct
     ordeal.actors = !control && !ordeal.twin && dice_below(&own, 2);
     ordeal.lanes_busy = control ? LANES - 1 : 1 + dice_below(&own, LANES - 1);
     ordeal.cycles = 1 + dice_below(&own, CYCLES_MAX);
-    snprintf(ordeal.dir, sizeof(ordeal.dir), "%s/kill9-%d-%u-%" PRIu64,
-             ordeal.on_disk ? place->disk : place->memory, (int)getppid(), place->parent, ordeal.number);
-    snprintf(ordeal.twin_dir, sizeof(ordeal.twin_dir), "%s/kill9-%d-%u-%" PRIu64 "-twin", place->memory,
-             (int)getppid(), place->parent, ordeal.number);
+    snprintf(ordeal.dir, sizeof(ordeal.dir), "%s/%u-%" PRIu64, ordeal.on_disk ? place->disk : place->memory,
+             place->parent, ordeal.number);
+    snprintf(ordeal.twin_dir, sizeof(ordeal.twin_dir), "%s/%u-%" PRIu64 "-twin", place->memory, place->parent,
+             ordeal.number);
     ordeal.options = (struct store_options){
         .environment = {.dir = ordeal.dir,
                         .map = maps[dice_below(&own, 4)],

@@ -17,7 +17,9 @@
 
 #include "chaos/auditor.h"
 #include "chaos/disk.h"
+#include "chaos/ground.h"
 #include "chaos/platter.h"
+#include "config/log.h"
 #include "runtime/runtime.h"
 #include "store/view.h"
 
@@ -482,9 +484,9 @@ static void plan_next(enum fault_kind kind)
 
 static void let_faults_happen(void)
 {
-    for (uint32_t kind = 0; kind < FAULT_COUNT; kind++) {
-        if (!fault_planned(kind) || !saga_on(kind))
-            continue;
+    for (uint32_t left = saga->faults & FAULTS_PLANNED; left && saga->phase == PHASE_SAFETY;
+         left &= left - 1) {
+        enum fault_kind kind = (enum fault_kind)__builtin_ctz(left);
         if (saga->next[kind] == 0)
             plan_next(kind);
         if (saga->steps < saga->next[kind])
@@ -868,6 +870,17 @@ static void look_now_and_then(uint64_t *commits)
     }
 }
 
+/* Standard error is a file: as boot has it, whoever logs needn't ask whether somebody reads. */
+static void begin_words(void)
+{
+    int fd = saga->options.loud ? -1 : open(life.last_words, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        (void)dup2(fd, STDERR_FILENO);
+        close(fd);
+    }
+    log_open(LOG_INFO);
+}
+
 _Noreturn void life_run(void)
 {
     uint64_t commits = 0;
@@ -876,8 +889,9 @@ _Noreturn void life_run(void)
     saga->answered = false;
     saga->began = saga->now;
     saga->figures.lives++;
-    if (!saga->options.loud)
-        (void)!freopen(life.last_words, "w", stderr);
+    begin_words();
+    if (saga->options.days) /* memory is looked at by its mappings */
+        ground_leave();
     if (!begin_disk()) {
         saga_violate("the harness: what was left can't be brought back: %s", strerror(errno));
         end(ENDING_VIOLATED);

@@ -13,6 +13,8 @@
  *     flat         memory of the process in the second half is what it was in the first, within MEMORY_PERCENT and MEMORY_KB
  *     recovery     a job that is submitted within a second of the end takes no more than twice as long as before all this
  *
+ * Time is chaos/stillness.h's: for as long as the machine itself stands still, nobody can do anything.
+ *
  * Before that its controls: of figures that are right with one of them spoiled, that one must be told of; and a server without limits
  * must fail: it takes everything, and who comes afterwards waits for all of it.
  */
@@ -32,6 +34,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "chaos/stillness.h"
 #include "chaos/volley.h"
 
 enum {
@@ -230,8 +233,9 @@ static int exchange(uint16_t port, const char *credential, const char *method, c
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 &&
         send(fd, request, (size_t)size, MSG_NOSIGNAL) == size)
-        while ((n = recv(fd, c.answer + used, sizeof(c.answer) - 1 - used, 0)) > 0)
-            used += (size_t)n;
+        while ((n = recv(fd, c.answer + used, sizeof(c.answer) - 1 - used, 0)) > 0 ||
+               (n < 0 && errno == EINTR)) /* who was stopped and continued: it isn't resumed by the system */
+            used += n > 0 ? (size_t)n : 0;
     close(fd);
     c.answer[used] = 0;
     return used > strlen("HTTP/1.1 ") ? atoi(c.answer + strlen("HTTP/1.1 ")) : 0;
@@ -299,7 +303,7 @@ static bool succeeded(const char *id)
 /* How long one job takes from its submit to its end; more than `patience_us`: longer, or it was refused. */
 static uint64_t one_job_us(uint64_t patience_us)
 {
-    uint64_t began_us = volley_now_us();
+    uint64_t began_us = stillness_now_us();
     char id[37];
     if (exchange(c.port, c.key, "POST", "/v1/jobs", JOB) != 202 ||
         !field(c.answer, "job_id", id, sizeof(id))) {
@@ -309,11 +313,11 @@ static uint64_t one_job_us(uint64_t patience_us)
     keep(id);
     c.figures.accepted++;
     while (!succeeded(id)) {
-        if (volley_now_us() - began_us > patience_us)
+        if (stillness_since(began_us) > patience_us)
             return UINT64_MAX;
-        rest_ms(2);
+        rest_ms(1);
     }
-    return volley_now_us() - began_us;
+    return stillness_since(began_us);
 }
 
 /* ---- many ---- */
@@ -363,11 +367,11 @@ static double fire(uint64_t rate, uint64_t seconds, uint64_t *ret_fired)
                        .answer = judge,
                        .second = sample,
                        .context = &c.figures};
-    uint64_t before = done(), began_us = volley_now_us();
+    uint64_t before = done(), began_us = stillness_now_us();
     *ret_fired = volley_fire(&v);
     if (*ret_fired == UINT64_MAX)
         give_up("no memory");
-    uint64_t took_us = volley_now_us() - began_us;
+    uint64_t took_us = stillness_since(began_us);
     return (double)(done() - before) * 1e6 / (double)took_us;
 }
 
@@ -392,11 +396,11 @@ static uint64_t most(uint32_t from, uint32_t to)
 /* From its end until a job is submitted that takes no longer than it should. */
 static uint64_t recover(const struct figures *f)
 {
-    uint64_t began_us = volley_now_us(), now_us;
-    for (now_us = began_us; now_us - began_us < 2 * RECOVERY_US; now_us = volley_now_us())
+    uint64_t began_us = stillness_now_us(), since_us = 0;
+    for (; since_us < 2 * RECOVERY_US; since_us = stillness_since(began_us))
         if (one_job_us(2 * RECOVERY_US) <= 2 * f->normal_us)
             break;
-    return now_us - began_us;
+    return since_us;
 }
 
 /* The queue is full from the peak on. */
@@ -407,14 +411,17 @@ static void overload(uint64_t seconds)
     be_calm(f);
     (void)fire(2 * nominal, 1, &fired);
     f->peak = fire(2 * nominal, PEAK_SECONDS, &fired);
+    f->peak = f->peak < (double)nominal
+                  ? f->peak
+                  : (double)nominal; /* more is what was begun before, or an error of time */
     uint64_t rate = (uint64_t)(f->peak * TIMES) + 1;
     rate += rate / (STRANGERS - 1) + rate / 50 +
             1; /* strangers' come on top, and what the last moment cuts off */
     c.samples = 0;
-    uint64_t began_us = volley_now_us();
+    uint64_t began_us = stillness_now_us();
     f->goodput = fire(rate, seconds, &f->offered);
-    f->times = (double)f->offered * (STRANGERS - 1) / STRANGERS * 1e6 / (double)(volley_now_us() - began_us) /
-               f->peak;
+    f->times =
+        (double)f->offered * (STRANGERS - 1) / STRANGERS * 1e6 / (double)stillness_since(began_us) / f->peak;
     f->first_kb = most(0, c.samples / 2);
     f->second_kb = most(c.samples / 2, c.samples);
     f->recovery_us = recover(f);
@@ -560,6 +567,7 @@ int main(int argc, char **argv)
     if (!*c.program || seconds < 4 || seconds > SAMPLES_MAX)
         return fprintf(stderr, "usage: overload PROGRAM [--seconds 4..%d] [--dir D]\n", SAMPLES_MAX), 64;
     setvbuf(stdout, NULL, _IOLBF, 0);
+    stillness_begin();
     bool told = each_is_told_of(), missed = a_lost_job_is_missed(dir), fails = without_limits_it_fails(dir);
     printf("control: each spoiled figure is told of: %s\n", told ? "yes" : "NO");
     printf("control: a lost job is missed: %s\n", missed ? "yes" : "NO");

@@ -1251,6 +1251,33 @@ static bool unexplained(void)
     return !saga->faults && saga->life == 1;
 }
 
+/* Its head says that no more answers come; body: behind the head. */
+static bool closes(struct patron *p, char *body)
+{
+    char first = *body;
+    *body = 0;
+    bool any = strcasestr(p->answer, "\r\nConnection: close") != NULL;
+    *body = first;
+    return any;
+}
+
+/* Of a job that it can still end: whoever works hurries, however long the others have been waiting. */
+static bool holds_a_lease(const struct patron *p)
+{
+    for (uint32_t i = 0; i < saga->orders_count; i++) {
+        const struct order *o = &saga->orders[i];
+        if (o->client == p->client && o->lease.attempt && !o->lease.ended && o->lease.at_most > now_of())
+            return true;
+    }
+    return false;
+}
+
+/* While everything comes to its end: later and later, so that a long wait takes few steps. */
+static uint64_t patience(const struct patron *p)
+{
+    return 20 + (holds_a_lease(p) ? 0 : (saga->now - saga->heal_began) / NS_PER_MS / 20);
+}
+
 static bool take_answer(struct patron *p)
 {
     char *body, *end = whole(p, &body);
@@ -1259,7 +1286,7 @@ static bool take_answer(struct patron *p)
     *end = 0;
     int status = atoi(p->answer + 9);
     life_note_answer();
-    bool close_it = strcasestr(p->answer, "\r\nConnection: close") != NULL;
+    bool close_it = closes(p, body);
     if (strncmp(p->answer, "HTTP/1.1 ", 9) != 0)
         saga_violate("an answer that begins with %.40s (H1)", p->answer);
     else
@@ -1267,8 +1294,8 @@ static bool take_answer(struct patron *p)
     if (close_it)
         leave(p);
     bool hurried = saga->phase == PHASE_SETUP;
-    if (saga->phase == PHASE_HEAL) /* later and later, so that a long wait takes few steps */
-        rest(p, 20 + (saga->now - saga->heal_began) / NS_PER_MS / 20);
+    if (saga->phase == PHASE_HEAL)
+        rest(p, patience(p));
     else if (hurried)
         rest(p, 0);
     else if (status >= 500)

@@ -229,7 +229,9 @@ bool platter_holds_all(const struct platter *p)
 
 bool platter_create(struct platter *p, const struct disk_entry *log)
 {
-    *p = (struct platter){.log = log, .watched = DISK_FILES_MAX};
+    memset(p, 0, offsetof(struct platter, names)); /* the counts say how much of the rest is there */
+    p->log = log;
+    p->watched = DISK_FILES_MAX;
     p->files[0].folder = true;
     p->pending = malloc(PLATTER_PENDING_MAX * sizeof(*p->pending));
     return p->pending != NULL;

@@ -49,13 +49,13 @@ struct platter {
     struct platter_file files[DISK_FILES_MAX];
     uint32_t pending_count, names_count, changes_count;
     struct platter_piece *pending;
-    struct platter_name names[PLATTER_NAMES_MAX];
-    struct disk_entry changes[PLATTER_NAMES_MAX]; /* of names, that aren't synced */
-    uint32_t watched;                             /* the file of the image */
+    uint32_t watched; /* the file of the image */
     uint32_t touched_count;
     uint32_t *touched; /* its pages in which the image differs */
     bool opening;      /* set by the owner: a store is being opened just now */
     bool overflow;     /* more than the limits: its states say nothing */
+    struct platter_name names[PLATTER_NAMES_MAX];
+    struct disk_entry changes[PLATTER_NAMES_MAX]; /* of names, that aren't synced */
 };
 
 bool platter_create(struct platter *p, const struct disk_entry *log);

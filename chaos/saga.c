@@ -40,11 +40,6 @@ static const uint32_t fault_steps[] = {
 #undef X
 };
 
-bool fault_planned(enum fault_kind kind)
-{
-    return fault_steps[kind] > 0;
-}
-
 /* ---- what is drawn ---- */
 
 static uint32_t one_of(struct dice *d, const uint32_t *values, uint32_t count)

@@ -47,7 +47,13 @@ enum fault_kind {
         FAULT_COUNT
 };
 const char *fault_name(enum fault_kind kind);
-bool fault_planned(enum fault_kind kind); /* it has a step of its own; else it is drawn each time */
+/* Those that have a step of their own; the others are drawn each time. */
+enum {
+    FAULTS_PLANNED = 0
+#define X(id, name, steps, prose) | (steps > 0 ? 1 << FAULT_##id : 0)
+    FAULTS(X)
+#undef X
+};
 
 /* X(ID, "name", faults that may be on, prose) */
 #define FAULTS_ALL ((1u << FAULT_COUNT) - 1)

@@ -4,6 +4,7 @@
  *     sim --seed N [--scenario NAME] [--no-FAULT ...] [--steps N] [--loud]      one seed again
  *     sim --scenario soak --days N --seeds FIRST..LAST                          as long as N days, in one life
  *     sim ... --control NAME                                                    with a planted defect: it is to be found
+ *     sim ... --hashes                                                          a line for each seed, to compare two builds by
  *
  * Each seed is a saga (chaos/saga.h) of several lives (chaos/life.h). Every hundredth one runs twice, and must come to the same hash of
  * all that happened. The first violation ends the campaign: it is shrunk, by switching faults off and by fewer steps as long as
@@ -12,12 +13,14 @@
  * --controls runs the harness's own defects first, each of which has to be found. --reach fails the campaign when something that must
  * happen sometimes (chaos/sometimes.h) never did. The seeds of chaos/sim_seeds.h, which have found something once, come before all.
  *
- * 0: nothing was found; 1: something was, or a control wasn't; 64: a command line that can't be meant.
+ * 0: nothing was found; 1: something was, or a control wasn't; 64: a command line that can't be meant; 74: standard output takes
+ * no more.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -42,6 +45,8 @@ enum {
     CONTROL_SEEDS = 400,
     SHRINK_TRIES = 30,
     SHRINK_SECONDS = 40, /* then what there is by then is small enough */
+    MAPPED_SIZE =
+        128 << 10, /* what is larger isn't kept when it is freed: to write into what was forked costs more */
     EXIT_USAGE_SIM = 64
 };
 
@@ -65,7 +70,7 @@ static struct plan_of_campaign {
     uint64_t first, last;
     struct saga_options saga;
     uint32_t workers;
-    bool reach, controls, one, kept;
+    bool reach, controls, one, kept, hashes;
     char dir[128];
 } plan = {.first = 1, .last = 1000, .workers = 2, .dir = "/dev/shm"};
 
@@ -276,6 +281,16 @@ static void report(void)
     memcpy(f->log, saga->last_log, sizeof(f->log));
 }
 
+/* What changes nothing but the time that it takes leaves each of these lines as it was. */
+static void tell_hash(void)
+{
+    const struct figures *f = &saga->figures;
+    printf("seed %" PRIu64 " %016" PRIx64 ": %" PRIu64 " lives, %" PRIu64 " commits, %" PRIu64
+           " answers, %" PRIu64 " steps, %" PRIu64 " looks, %" PRIu64 " ns\n",
+           saga->options.seed, saga->hash, f->lives, f->commits, f->answers, saga->steps, f->checks,
+           saga->now);
+}
+
 static void run_again(const struct saga_options *options)
 {
     uint64_t hash = saga->hash;
@@ -309,6 +324,8 @@ static void work(uint32_t number)
             break;
         run_seed(&options);
         sum();
+        if (plan.hashes)
+            tell_hash();
         if (!saga_violated() &&
             (options.seed % TWICE_EVERY == 0 || options.control == CONTROL_CHANCE || plan.one))
             run_again(&options);
@@ -505,6 +522,8 @@ static bool take_flag(const char *name)
         plan.controls = true;
     else if (strcmp(name, "--kept") == 0)
         plan.kept = true;
+    else if (strcmp(name, "--hashes") == 0)
+        plan.hashes = true;
     else if (strcmp(name, "--loud") == 0)
         plan.saga.loud = true;
     else
@@ -535,6 +554,15 @@ static void take_value(const char *name, const char *value)
         refuse("there is no such option; see the head of chaos/sim.c", name);
 }
 
+/* What couldn't be written is told, except to a reader that has gone. */
+static int written(int status)
+{
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE)
+        return status;
+    fprintf(stderr, "sim: standard output: %s\n", strerror(errno));
+    return status ? status : EX_IOERR;
+}
+
 int main(int count, char **args)
 {
     plan.saga.faults = FAULTS_ALL;
@@ -553,6 +581,7 @@ int main(int count, char **args)
     if (plan.one)
         plan.workers = 1;
     setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+    mallopt(M_MMAP_THRESHOLD, MAPPED_SIZE);
     shared = share(sizeof(*shared));
-    return run_campaign();
+    return written(run_campaign());
 }

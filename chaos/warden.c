@@ -68,15 +68,6 @@ static void places_forget(struct warden *w, uint64_t parent)
             i++;
 }
 
-static uint64_t newest_death(const struct warden *w, uint64_t parent)
-{
-    uint64_t newest = 0;
-    for (uint32_t i = 0; i < w->places_count; i++)
-        if (w->places[i].parent == parent && w->places[i].died > newest)
-            newest = w->places[i].died;
-    return newest;
-}
-
 /* ---- budgets ---- */
 
 static struct warden_window *window_of(struct warden *w, uint64_t pid)
@@ -132,15 +123,41 @@ static void judge_budget(struct warden *w, const struct warden_window *v, const 
              certain, (unsigned long long)(v->period_ns / 1000000), v->intensity);
 }
 
-/* Whether it may have run out of restarts: one is asked for, and so many may have been granted in the window before. */
-static bool is_spent(struct warden *w, const struct warden_actor *s)
+static uint32_t granted_within(const struct warden_window *v, uint64_t asked)
 {
     uint32_t possible = 0;
-    uint64_t asked = newest_death(w, s->pid);
-    const struct warden_window *v = window_of(w, s->pid);
-    for (uint32_t i = 0; v && asked && i < restarts_kept(v); i++)
+    for (uint32_t i = 0; i < restarts_kept(v); i++)
         possible += restart_at(v, i)->born + v->period_ns >= asked;
-    return v && asked && (possible >= v->intensity || w->starved);
+    return possible;
+}
+
+/* Whether it may have run out of restarts: one is asked for, and so many may have been granted in the window before. Which of the
+ * empty places it was isn't known: while it ends the others, some may die of something else. */
+static bool is_spent(struct warden *w, const struct warden_actor *s)
+{
+    const struct warden_window *v = window_of(w, s->pid);
+    for (uint32_t i = 0; v && i < w->places_count; i++)
+        if (w->places[i].parent == s->pid &&
+            (granted_within(v, w->places[i].died) >= v->intensity || w->starved))
+            return true;
+    return false;
+}
+
+/* Told to end for so long, by somebody above it that has no restart left or is an orphan, that whoever hasn't is killed. That takes a
+ * machine that stood still: each of the product's ends within its time. */
+static bool is_overdue(struct warden *w, uint64_t now, const struct warden_actor *a)
+{
+    const struct warden_actor *above = actor_of(w, a->parent);
+    for (uint32_t depth = 0; above && depth < WARDEN_SUPERVISORS;
+         depth++, above = actor_of(w, above->parent)) {
+        if (above->orphan && now >= above->orphan_since + WARDEN_SHUTDOWN_NS)
+            return true;
+        for (uint32_t i = 0; i < w->places_count; i++)
+            if (w->places[i].parent == above->pid && now >= w->places[i].died + WARDEN_SHUTDOWN_NS &&
+                is_spent(w, above))
+                return true;
+    }
+    return false;
 }
 
 /* ---- births ---- */
@@ -232,18 +249,39 @@ static void judge_shutdown(struct warden *w, struct warden_actor *a, struct ward
     judge_order(w, a, s);
 }
 
-static void judge_end(struct warden *w, struct warden_actor *a, enum warden_end end)
+/* Its supervisor lives, and nobody has struck either. */
+static void judge_kill(struct warden *w, uint64_t now, struct warden_actor *a, struct warden_actor *s)
+{
+    if (!is_overdue(w, now, a)) {
+        find(w, "%s was killed by nobody, and its supervisor lives (A6)", label(a));
+        return;
+    }
+    w->endings++;
+    s->ending = true;
+    judge_order(w, a, s);
+}
+
+static void judge_end(struct warden *w, uint64_t now, struct warden_actor *a, enum warden_end end)
 {
     struct warden_actor *s = actor_of(w, a->parent);
     bool supervised = s && s->supervisor;
     if (end == WARDEN_FAULT && !a->struck)
         find(w, "%s has crashed, and nobody has struck it", label(a));
     if (end == WARDEN_KILLED && supervised && !a->struck && !s->struck && !s->ending && !s->dynamic)
-        find(w, "%s was killed by nobody, and its supervisor lives (A6)", label(a));
+        judge_kill(w, now, a, s);
     if (end == WARDEN_SHUTDOWN && supervised)
         judge_shutdown(w, a, s);
     if (end == WARDEN_SHUTDOWN && a->supervisor && !a->parent && !is_spent(w, a))
         find(w, "%s has given up with restarts left (A6)", label(a));
+}
+
+static void leave_orphans(struct warden *w, uint64_t now, const struct warden_actor *parent)
+{
+    for (uint32_t i = 0; i < w->actors_count; i++)
+        if (w->actors[i].parent == parent->pid && !w->actors[i].orphan) {
+            w->actors[i].orphan = true;
+            w->actors[i].orphan_since = now;
+        }
 }
 
 void warden_died(struct warden *w, uint64_t now, uint64_t pid, enum warden_end end)
@@ -253,9 +291,10 @@ void warden_died(struct warden *w, uint64_t now, uint64_t pid, enum warden_end e
         find(w, "somebody has died who wasn't born (A2)");
         return;
     }
-    judge_end(w, a, end);
+    judge_end(w, now, a, end);
     struct warden_actor *s = actor_of(w, a->parent);
     if (a->supervisor) {
+        leave_orphans(w, now, a);
         places_forget(w, a->pid);
         window_close(w, a->pid);
     }

@@ -27,6 +27,7 @@
 #define WARDEN_SUPERVISORS 128u
 #define WARDEN_RESTARTS    64u /* of a supervisor, the newest; more than any intensity of the tree */
 #define WARDEN_NAME        48u
+#define WARDEN_SHUTDOWN_NS UINT64_C(1000000000) /* whoever is told to end has longer than that */
 
 struct warden_birth {
     uint64_t pid, parent;
@@ -42,9 +43,9 @@ enum warden_end { WARDEN_NORMAL, WARDEN_SHUTDOWN, WARDEN_KILLED, WARDEN_FAULT };
 struct warden {
     uint32_t actors_count, places_count, windows_count, born;
     struct warden_actor {
-        uint64_t pid, parent, born, struck_at;
+        uint64_t pid, parent, born, struck_at, orphan_since;
         uint32_t number; /* of its place, in the order in which places were first taken */
-        bool supervisor, dynamic, ending, struck;
+        bool supervisor, dynamic, ending, struck, orphan; /* orphan: its supervisor has died */
         bool
             doubtful; /* its name was still another's when it was born: then a second try follows within the same grant */
         char class[WARDEN_NAME], name[WARDEN_NAME];

@@ -156,6 +156,7 @@ static void draw_finish(struct workload *w, struct txn *txn, struct batch_item *
                            .steady_us = w->at_us,
                            .kept_us = KEPT_US,
                            .retry_max = 3,
+                           .queue_max = dice_chance(&w->dice, 100) ? 1 : 500,
                            .auto_retry = dice_chance(&w->dice, 300),
                            .backoff_us = SECOND_US,
                            .message = span_text(good ? "" : "it broke"),
@@ -172,7 +173,10 @@ static void draw_fire(struct workload *w, struct batch_item *item)
                          .queue_max = dice_chance(&w->dice, 100) ? 1 : 500,
                          .retry_max = 3,
                          .kept_us = KEPT_US,
-                         .most = (uint16_t)(1 + dice_below(&w->dice, 8))};
+                         .most = (uint16_t)(1 + dice_below(&w->dice, 8)),
+                         .auto_retry = dice_chance(&w->dice, 300),
+                         .base_us = SECOND_US,
+                         .most_us = 60 * SECOND_US};
     workload_encode(w, item, &job_fire_class, &c);
 }
 
@@ -183,7 +187,11 @@ static void draw_reap(struct workload *w, struct txn *txn, struct batch_item *it
                          .steady_us = w->at_us,
                          .start = some_start(w),
                          .retry_max = 3,
-                         .kept_us = KEPT_US};
+                         .kept_us = KEPT_US,
+                         .auto_retry = dice_chance(&w->dice, 300),
+                         .queue_max = dice_chance(&w->dice, 100) ? 1 : 500,
+                         .base_us = SECOND_US,
+                         .most_us = 60 * SECOND_US};
     workload_encode(w, item, &job_reap_class, &c);
 }
 

@@ -10,6 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "chaos/disk.h"
+#include "chaos/ground.h"
 #include "config/domains.h"
 #include "config/fronts.h"
 #include "config/notify.h"
@@ -19,6 +21,7 @@
 #include "config/sockets.h"
 #include "http/keyring.h"
 #include "http/otlp.h"
+#include "http/surface.h"
 #include "runtime/runtime.h"
 #include "runtime/groups.h"
 #include "runtime/names.h"
@@ -34,6 +37,7 @@ enum {
     CHOICES_MAX = 24,
     DEAD_MAX = 256,
     POLLERS_MAX = 8,
+    DEAF_MAX = 64,
 };
 
 struct axe_note {
@@ -82,6 +86,8 @@ struct world_faults world_faults;
 
 extern struct env *__real_env_real(void);
 extern struct contracts *__real_contracts_create(char *ret_text, size_t text_size);
+extern struct routes *__real_surface_routes(enum listening listening, const struct contracts *contracts,
+                                            char *ret_text, size_t text_size);
 extern ssize_t __real_send(int fd, const void *bytes, size_t size, int flags);
 extern ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
 extern void __real_sim_trace_add(struct scheduler *s, uint32_t what, uint64_t a, uint64_t b);
@@ -89,11 +95,17 @@ void __wrap_sim_trace_add(struct scheduler *s, uint32_t what, uint64_t a, uint64
 extern void *__real_pool_take_slow(struct pool *p);
 void *__wrap_pool_take_slow(struct pool *p);
 extern int __real_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+extern int __real_shutdown(int fd, int how);
+extern pid_t __real_getpid(void);
 struct env *__wrap_env_real(void);
+int __wrap_shutdown(int fd, int how);
+pid_t __wrap_getpid(void);
 ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
 int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
 struct contracts *__wrap_contracts_create(char *ret_text, size_t text_size);
+struct routes *__wrap_surface_routes(enum listening listening, const struct contracts *contracts,
+                                     char *ret_text, size_t text_size);
 enum error __wrap_fetch_begin(const struct fetch_request *request, uint64_t *ret_ref, uint64_t deadline);
 
 struct env *__wrap_env_real(void)
@@ -104,9 +116,10 @@ struct env *__wrap_env_real(void)
 /* ---- what the server hears of its descriptors ----
  *
  * All who are at the other ends are in this process. So nothing has come since a poller said so unless one of them has done something, or
- * the server has armed or woken one; and most looks need no call of the system. */
+ * the server has armed one; and most looks need no call of the system. */
 
-static uint64_t stirs = 1; /* by those outside, and by arming and waking */
+static uint64_t stirs = 1; /* by those outside, and by arming */
+static uint64_t deeds;     /* sends and shuts of the server */
 static struct quiet {
     const struct poller *poller;
     uint64_t since; /* had nothing to say then */
@@ -139,10 +152,10 @@ static int stirring_arm(struct poller *poller, int fd, uint32_t events, bool onc
     return __real_env_real()->poller_arm(poller, fd, events, once, token);
 }
 
-static void stirring_wake(struct poller *poller)
+/* Nobody sleeps who could be woken. */
+static void idle_wake(struct poller *poller)
 {
-    stirs++;
-    __real_env_real()->poller_wake(poller);
+    (void)poller;
 }
 
 static struct env *descriptors(void)
@@ -151,13 +164,30 @@ static struct env *descriptors(void)
     env = *__real_env_real();
     env.poller_wait = quiet_wait;
     env.poller_arm = stirring_arm;
-    env.poller_wake = stirring_wake;
+    env.poller_wake = idle_wake;
     return &env;
+}
+
+/* What the server has done to its connections: it has sent, shut or closed. Before that nobody outside hears anything new. */
+static uint64_t server_deeds(void)
+{
+    return deeds + disk_closes();
 }
 
 ssize_t world_receive(int fd, void *room, size_t size)
 {
+    static struct deaf {
+        int fd;
+        uint64_t since; /* there was nothing to hear then */
+    } deaf[DEAF_MAX];
+    struct deaf *d = &deaf[fd % DEAF_MAX];
+    uint64_t now = server_deeds() + 1;
+    if (d->fd == fd && d->since == now) {
+        errno = EAGAIN;
+        return -1;
+    }
     ssize_t n = recv(fd, room, size, 0);
+    *d = (struct deaf){.fd = fd, .since = n < 0 && errno == EAGAIN ? now : 0};
     stirs += n >= 0;
     return n;
 }
@@ -187,6 +217,7 @@ static size_t let_go(size_t size)
 ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags)
 {
     size_t some = let_go(size);
+    deeds++;
     if (some == 0 && size > 0) {
         errno = EAGAIN;
         return -1;
@@ -200,6 +231,7 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
     for (size_t i = 0; i < message->msg_iovlen; i++)
         size += message->msg_iov[i].iov_len;
     size_t some = let_go(size);
+    deeds++;
     if (some == size)
         return __real_sendmsg(fd, message, flags);
     for (size_t i = 0; some && i < message->msg_iovlen; i++) /* a beginning of the first piece that has any */
@@ -209,6 +241,21 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
                                flags);
     errno = EAGAIN;
     return -1;
+}
+
+int __wrap_shutdown(int fd, int how)
+{
+    deeds++;
+    return __real_shutdown(fd, how);
+}
+
+/* Asked at each batch, and a call of the system: one process is one life. */
+pid_t __wrap_getpid(void)
+{
+    static pid_t own;
+    if (!here)
+        return __real_getpid();
+    return own ? own : (own = __real_getpid());
 }
 
 /* Messages, states, chunks of arenas: what a scheduler takes once it has used up those that it had at hand. */
@@ -318,17 +365,33 @@ struct warden *world_warden(struct world *w)
     return &w->warden;
 }
 
-static struct contracts *prepared;
+static struct {
+    struct contracts *contracts;
+    struct routes *routes[LISTENING_COUNT];
+} prepared;
 
 bool world_prepare(char *why, size_t size)
 {
-    prepared = __real_contracts_create(why, size);
-    return prepared != NULL;
+    ground_lay();
+    prepared.contracts = __real_contracts_create(why, size);
+    for (uint32_t i = 0; i < LISTENING_COUNT; i++)
+        if (!prepared.contracts ||
+            !(prepared.routes[i] = __real_surface_routes(i, prepared.contracts, why, size)))
+            return false;
+    return true;
 }
 
 struct contracts *__wrap_contracts_create(char *ret_text, size_t text_size)
 {
-    return prepared ? prepared : __real_contracts_create(ret_text, text_size);
+    return prepared.contracts ? prepared.contracts : __real_contracts_create(ret_text, text_size);
+}
+
+struct routes *__wrap_surface_routes(enum listening listening, const struct contracts *contracts,
+                                     char *ret_text, size_t text_size)
+{
+    return contracts == prepared.contracts && prepared.routes[listening]
+               ? prepared.routes[listening]
+               : __real_surface_routes(listening, contracts, ret_text, text_size);
 }
 
 void world_on_fetch(world_depart *depart)
@@ -679,9 +742,8 @@ bool world_configure(const struct world_options *options, char *why, size_t size
 
 struct world *world_open(const struct world_options *options, char *why, size_t size)
 {
-    here = calloc(1, sizeof(*here));
-    if (!here)
-        return NULL;
+    static struct world only; /* never cleared: most of it is never used */
+    here = &only;
     here->options = *options;
     snprintf(why, size, "it can't be made");
     return make(here, why, size) ? here : NULL;

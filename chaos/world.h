@@ -5,7 +5,7 @@
  * service manager. What is beneath is simulated: the environment (runtime/sim.h), the disk (chaos/disk.h), and, as the program is
  * linked, some calls of the system and of the product, which go through here (WORLD_CALLS in the Makefile): env_real, so that
  * nobody has another clock; sim_trace_add, for births and deaths, of which the warden is told; fetch_begin, which is where requests to webhooks leave; contracts_create, which takes longer than all
- * the rest of a start; send, sendmsg and accept4, which fail or do half of
+ * the rest of a start, and surface_routes; send, sendmsg and accept4, which fail or do half of
  * what was asked when the faults say so.
  *
  * One world in a process: whoever wants another one forks before the first. Everything blocks on nothing.
@@ -50,7 +50,7 @@ struct world_faults {
 };
 extern struct world_faults world_faults;
 
-/* Before the fork: what each world needs and none changes, the compiled contracts. Worlds do without. */
+/* Before the fork: what each world needs and none changes, the compiled contracts and routes. Worlds do without. */
 bool world_prepare(char *ret_why, size_t why_size);
 /* Before the fork, too: what depends on the command line alone, settings and the tree's declaration, for all worlds that are opened with
  * the same folders, schedulers and arguments. The one before is forgotten. */

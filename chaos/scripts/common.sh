@@ -7,7 +7,10 @@
 # what else happened (note), that the fault is over (over), or that it can't be tried there (unable).
 set -u
 : "${CHAOS_OPERATOR:=http://127.0.0.1:7070}" "${CHAOS_CLIENTS:=http://127.0.0.1:8080}" "${CHAOS_SEED:=1}" "${CHAOS_FULL:=}"
-: "${CHAOS_DIR:=.}"
+[ -n "${CHAOS_DIR:-}" ] || { # by hand: what a script notes goes with it
+    CHAOS_DIR=$(mktemp -d)
+    trap 'rm -rf "$CHAOS_DIR"' EXIT
+}
 { true >&3; } 2>/dev/null || exec 3>&1
 say() { echo "$*" >&3; }
 command -v curl >/dev/null || {

@@ -63,8 +63,10 @@ struct board {
     _Atomic uint64_t wrong; /* answers of such actors that were not what they must be */
     /* by metronomes, one on each scheduler: how late a turn began, in ns; the most since somebody wrote 0 */
     _Atomic uint64_t late[2], turns;
-    /* calls of the store that change files: counted, and at the one of this number (from 1) the process ends: before the call, or behind it */
+    /* calls of the store that change files: counted, and at the one of this number (from 1) the process ends: before the call, or behind it.
+     * BOARD_ENDS: it does */
     _Atomic uint64_t calls, end_at, end_behind;
 };
+#define BOARD_ENDS UINT64_MAX
 
 #endif

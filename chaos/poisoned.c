@@ -380,9 +380,11 @@ bool __wrap_front_serve(struct front *front, struct request *q, struct front_pla
     X(int, fallocate, (int fd, int mode, off_t at, off_t size), (fd, mode, at, size))                     \
     X(int, posix_fallocate, (int fd, off_t at, off_t size), (fd, at, size))
 
+/* Who takes the number away ends: the campaign that takes it back meanwhile knows by that which of the two it was. */
 static void end_if(uint64_t call, uint64_t behind)
 {
-    if (call == atomic_load(&board->end_at) && behind == atomic_load(&board->end_behind))
+    if (behind == atomic_load(&board->end_behind) &&
+        atomic_compare_exchange_strong(&board->end_at, &call, BOARD_ENDS))
         kill(getpid(), SIGKILL);
 }
 

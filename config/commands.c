@@ -11,7 +11,7 @@
 #include "runtime/telemetry.h"
 #include "store/uuid.h"
 
-enum { NODES_MAX = JSON_TEXT_NODES_MAX, BODY_MAX = 2048 };
+enum { NODES_MAX = JSON_TEXT_NODES_MAX, BODY_MAX = 2048, WATCH_LEAST = 100000000 /* ns */ };
 
 int command_failed(const struct client *c, int status, const char *why)
 {
@@ -94,7 +94,8 @@ static void print(const struct options *o, struct json_sink *out, const struct j
 int command_again(const struct options *o, int (*once)(const struct options *o))
 {
     int status = once(o);
-    while (status == 0 && o->watch && output_pause(o->watch))
+    uint64_t pause = o->watch > WATCH_LEAST ? o->watch : WATCH_LEAST;
+    while (status == 0 && o->watch && output_pause(pause))
         status = once(o);
     return status;
 }

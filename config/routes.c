@@ -64,8 +64,7 @@ static void serve_reload(const struct request *q, struct response *r)
     }
     audit(q, "config.reload", "settings", report->done ? "reloaded" : "refused");
     if (!report->done) {
-        response_error(r, catalogue_code(SURFACE_OPERATOR, ERROR_KIND_CONFLICT),
-                       "everything stays as it was: %s", report->why);
+        response_error(r, ERROR_RFA_CONFIG_INVALID, "everything stays as it was: %s", report->why);
         return;
     }
     response_begin(r, 200, RESPONSE_JSON);

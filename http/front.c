@@ -751,7 +751,7 @@ static void serve_options(const struct front *front, const struct request *q, co
                         "Authorization, Content-Type, Idempotency-Key, Prefer, X-Request-Id, traceparent");
         response_header(r, "Access-Control-Max-Age", "3600");
     }
-    response_begin(r, 204, NULL);
+    response_begin(r, 200, NULL); /* JOB-373: nobody answers 204 */
 }
 
 /* Whatever was answered, by a handler or before it came to one. */

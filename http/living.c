@@ -487,7 +487,7 @@ static bool fits(const struct living_filter *f, const struct living_node *n)
 {
     return (!f->name[0] || strstr(n->name, f->name)) &&
            (!f->class_name[0] || strcmp(n->class_name, f->class_name) == 0) &&
-           (!f->state[0] || strcasecmp(n->state, f->state) == 0);
+           (!f->state[0] || strcmp(n->state, f->state) == 0);
 }
 
 static uint64_t key_of(enum living_order order, const struct living_node *n)

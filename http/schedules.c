@@ -364,13 +364,19 @@ static void serve_one(const struct request *q, struct response *r)
 static void serve_remove(const struct request *q, struct response *r)
 {
     struct schedule_remove c = {.client = q->identity.client};
+    struct json json;
     if (!take_id(q, r, &c.id))
         return;
     enum error e = submit(q, &schedule_remove_class, &c);
-    if (e)
+    if (e) {
         refuse(r, e);
-    else
-        response_begin(r, 204, NULL);
+        return;
+    }
+    response_begin(r, 200, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "deleted", bool, true);
+    json_object_end(&json);
 }
 
 static void turn(const struct request *q, struct response *r, uint8_t paused)

@@ -302,11 +302,20 @@ void stats_serve(const struct request *q, struct response *r)
 enum format { FORMAT_JSON, FORMAT_TEXT, FORMAT_DOT };
 
 struct tree_query {
-    size_t format, order;
+    size_t format, order, state;
     uint64_t children, limit;
     bool filtered;
-    char name[96], class_name[64], state[32];
+    char name[96], class_name[64];
 };
+
+/* As living.h says them of an actor; the first one is said of none. */
+static const char *const states[] = {
+    "any",
+#define X(id, text) text,
+    CHILD_STATES(X)
+#undef X
+        "suspended"};
+enum { STATES = sizeof(states) / sizeof(*states) };
 
 static bool tree_query_read(const struct request *q, struct response *r, struct tree_query *t)
 {
@@ -324,9 +333,9 @@ static bool tree_query_read(const struct request *q, struct response *r, struct 
         !parameter_number(q, r, "limit", 0, LIVING_LIST_MAX, &limit) ||
         !parameter_text(q, r, "name", t->name, sizeof(t->name)) ||
         !parameter_text(q, r, "class", t->class_name, sizeof(t->class_name)) ||
-        !parameter_text(q, r, "state", t->state, sizeof(t->state)))
+        !parameter_word(q, r, "state", states, STATES, &t->state))
         return false;
-    t->filtered = t->order || n || limit || t->name[0] || t->class_name[0] || t->state[0];
+    t->filtered = t->order || n || limit || t->name[0] || t->class_name[0] || t->state;
     t->limit = n ? n : limit ? limit : t->order ? 10 : LIVING_LIST_DEFAULT;
     if (t->filtered && t->format == FORMAT_DOT) {
         response_error(r, ERROR_OPS_400_INVALID,
@@ -347,7 +356,7 @@ void stats_serve_tree(const struct request *q, struct response *r)
         return;
     const struct living_filter filter = {.name = t.name,
                                          .class_name = t.class_name,
-                                         .state = t.state,
+                                         .state = t.state ? states[t.state] : "",
                                          .order = (enum living_order)t.order,
                                          .limit = (uint32_t)t.limit};
     response_begin(r, 200, types[t.format]);

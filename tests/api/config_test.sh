@@ -198,6 +198,9 @@ check "SIGHUP with a file that isn't there" reload
 check "everything stays as it was then, too" has "$line" 'everything stays as it was'
 check "and it says where" has "$line" "$file:2: auth.master_key: '$tmp/typo' isn't there"
 check "which is so" has "$(running)" '{"key":"http.idle","value":"5s","source":"file",'
+check "JOB-360 a reload that is asked for is refused with the code" runs 1 reload --reason 'a typo' --operator-listen "$at" --store-dir "$tmp/store"
+check "JOB-360 which says what is wrong" err "auth.master_key: '$tmp/typo' isn't there"
+check "JOB-360 with 503" has "$(curl -sS -m 120 -X POST -H "$bearer" -H 'Content-Type: application/json' -d '{"reason":"a typo"}' "http://$at/config:reload")" '"status":503,"detail":"everything stays as it was'
 echo '{"log": {"level": "info"}, "http.idle": "3s"}' >"$file"
 check "coppice reload" runs 0 reload --reason 'a new idle time' --json --operator-listen "$at" --store-dir "$tmp/store"
 check "it says the same" out '"applied":"http.idle","needs_restart":""'
@@ -205,7 +208,7 @@ check "coppice log level" runs 0 log level debug --reason 'to see more' --operat
 check "it counts at once" await '"level":"debug"'
 check "a level that there is none of" runs 1 log level loud --operator-listen "$at" --store-dir "$tmp/store"
 check "is refused with what is right" err "must be one of debug, info, warn, error"
-check "both are audited" sh -c '"$1" audit list --operator-listen "$2" --store-dir "$3" | grep "  operator  " | grep -c -e config.reload -e log.level | grep -qx 2' sh "$COPPICE" "$at" "$tmp/store"
+check "each is audited" sh -c '"$1" audit list --operator-listen "$2" --store-dir "$3" | grep "  operator  " | grep -c -e config.reload -e log.level | grep -qx 4' sh "$COPPICE" "$at" "$tmp/store"
 check "a signal is audited as one" sh -c '"$1" audit list --operator-listen "$2" --store-dir "$3" | grep -q "  signal  *config.reload  *settings  *SIGHUP  *refused"' sh "$COPPICE" "$at" "$tmp/store"
 check "with their reasons" sh -c '"$1" audit list --json --operator-listen "$2" --store-dir "$3" | grep "\"reason\":\"a new idle time\"" | grep -q "\"reason\":\"to see more\""' sh "$COPPICE" "$at" "$tmp/store"
 check "SIGTERM ends it with 0" stop

@@ -215,6 +215,7 @@ static void test_suspend(void)
     TEST_CHECK(operated_post("/test/mail/one/7", NULL) == 204);
     TEST_CHECK(operated_get("/stats/actors/one") == 200);
     TEST_CHECK(operated_has("\"status\":\"SUSPENDED\"") && operated_has("\"depth\":7"));
+    TEST_CHECK(operated_get("/stats/tree?state=bogus") == 400 && operated_has("quarantined"));
     TEST_CHECK(operated_get("/stats/tree?state=suspended") == 200);
     TEST_CHECK(operated_has("\"name\":\"one\"") && operated_has("\"matched\":1"));
     TEST_CHECK(operated_get("/stats/tree?top=mailbox&n=1") == 200);

@@ -2176,7 +2176,7 @@ export interface operations {
                 /** @description A list instead, of this class of actor. */
                 class?: string;
                 /** @description A list instead, of those in this state. */
-                state?: string;
+                state?: "any" | "stopped" | "starting" | "running" | "restarting" | "backing_off" | "stopping" | "quarantined" | "suspended";
                 /** @description Of a list, how many are shown. */
                 limit?: number;
                 /** @description A list instead, of those with the most. */
@@ -2521,7 +2521,7 @@ export interface operations {
                     "application/json": components["schemas"]["Reloaded"];
                 };
             };
-            409: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };
     };

@@ -830,6 +830,10 @@ export interface components {
             /** @description What became of the last times, newest first. */
             history?: components["schemas"]["ScheduleRun"][];
         };
+        ScheduleDeleted: {
+            /** @constant */
+            deleted: true;
+        };
         ScheduleList: {
             items: components["schemas"]["Schedule"][];
         };
@@ -1605,12 +1609,14 @@ export interface operations {
         requestBody?: never;
         responses: {
             /** @description It is gone. */
-            204: {
+            200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["ScheduleDeleted"];
+                };
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];

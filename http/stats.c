@@ -309,12 +309,12 @@ struct tree_query {
 };
 
 /* As living.h says them of an actor; the first one is said of none. */
+#define TREE_STATES(X) X(ANY, "any") CHILD_STATES(X) X(SUSPENDED, "suspended")
 static const char *const states[] = {
-    "any",
-#define X(id, text) text,
-    CHILD_STATES(X)
+#define X(id, name) name,
+    TREE_STATES(X)
 #undef X
-        "suspended"};
+};
 enum { STATES = sizeof(states) / sizeof(*states) };
 
 static bool tree_query_read(const struct request *q, struct response *r, struct tree_query *t)

@@ -27,7 +27,7 @@
 #include "chaos/volley.h"
 
 enum {
-    WAIT_MS = 10000,
+    WAIT_MS = 60000,
     CONTROL_MS = 300,
     RATE = 20000,
     ID = 37,

@@ -54,7 +54,7 @@ enum {
     SIDES = 2,           /* halves of a long campaign, at the same time */
     CHILD_IMAGES = 4000, /* of one child */
     BEAT = 16,           /* images between two signs of life */
-    HANG_MS = 20000,     /* for those */
+    HANG_MS = 120000,    /* for those */
 };
 
 static const struct {

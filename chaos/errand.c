@@ -148,7 +148,9 @@ bool errand_submit(struct errand *e)
     write_body(e);
     e->submitted = strand_now();
     int status = send_submit(e, e->body, &answer);
+    e->late = e->brink && status == 400 && strand_now() - e->submitted > ERRAND_BRINK_MS * MS;
     bool good =
+        !e->late &&
         VERDICT(ACCEPTED, status == 202, "%s: %d %.300s", e->body, status, answer.body ? answer.body : "") &&
         errand_adopt(e, &answer);
     letter_free(&answer);

@@ -22,6 +22,8 @@ struct errand {
     enum job_type type;
     uint64_t execution_ms;  /* 0: at once */
     bool near;              /* it may be due as soon as it is accepted */
+    bool brink;             /* and is so long ago that it is accepted for ERRAND_BRINK_MS alone; */
+    bool late;              /* which were over before it was answered: nothing is known by its refusal */
     struct inbox *callback; /* NULL: none */
     char key[80];           /* "": none */
     bool key_in_body;
@@ -41,6 +43,7 @@ struct errand {
 
 const char *type_name(enum job_type type);
 
+#define ERRAND_BRINK_MS 400u
 /* Writes the body, and submits it. False: there is no job. */
 bool errand_submit(struct errand *e);
 /* Takes over the job of a 202. */

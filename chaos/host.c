@@ -132,10 +132,18 @@ static void read_token(struct host *h)
 
 static _Noreturn void become(const struct host *h, int log, const char *const *options)
 {
-    static const char *const common[] = {"serve",       "--http-listen",
-                                         "127.0.0.1:0", "--operator-listen",
-                                         "127.0.0.1:0", "--limits-requests-per-minute",
-                                         "1000000",     "--http-access-log=false",
+    static const char *const common[] = {"serve",
+                                         "--http-listen",
+                                         "127.0.0.1:0",
+                                         "--operator-listen",
+                                         "127.0.0.1:0",
+                                         "--limits-requests-per-minute",
+                                         "1000000",
+                                         "--http-access-log=false",
+                                         "--store-op-timeout",
+                                         "1m",
+                                         "--http-request-timeout",
+                                         "1m",
                                          "--store-dir"};
     char *argv[HOST_OPTIONS_MAX] = {(char *)(uintptr_t)h->program}, board[340];
     size_t count = 1;

@@ -13,7 +13,7 @@
 
 #include "chaos/board.h"
 
-#define HOST_WAIT_MS     20000u
+#define HOST_WAIT_MS     120000u
 #define HOST_ANSWER_MAX  (1u << 20)
 #define HOST_OPTIONS_MAX 64u
 

@@ -32,7 +32,7 @@ enum {
     WAYS = POISON_FORBIDDEN_END - POISON_CONTAINED_COUNT,
     SUBMITS = 4, /* before it */
     BEHIND = 64, /* meanwhile, at most */
-    WAIT_MS = 10000,
+    WAIT_MS = 60000,
     CONTROL_MS = 300,
     STRAY_ANSWERS = 4, /* of a connection: it is noticed when nothing more is to be done, or somebody waits */
     EXIT_FATAL = 70,

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define MORTAL_WAIT_MS   20000u /* for anything: beyond that the server hangs */
+#define MORTAL_WAIT_MS   120000u /* for anything: beyond that the server hangs */
 #define MORTAL_WORDS_MAX 8192u
 
 enum mortal_end {

@@ -53,7 +53,7 @@ enum {
     MEMORY_KB =
         4096, /* its pools grow with the busiest moment; a leak of 170 bytes a request is more, in a minute */
     RECOVERY_US = 1000000,
-    WAIT_MS = 20000,
+    WAIT_MS = 60000,
     SAMPLES_MAX = 3600,
     ANSWER_MAX = 1 << 20,
 };
@@ -179,7 +179,7 @@ static void serve(uint64_t queue)
               "--operator-listen", "127.0.0.1:0", "--limits-requests-per-minute", "1000000",
               "--limits-max-queue-size", queued, "--limits-max-active-jobs", active, "--workers-count",
               workers, "--jobs-simulation-speed", speed, "--http-access-log=false", "--log-level", "info",
-              (char *)NULL);
+              "--store-op-timeout", "1m", "--http-request-timeout", "1m", (char *)NULL);
         _exit(127);
     }
     close(fd);

@@ -17,7 +17,7 @@
 
 #define MS UINT64_C(1000000)
 
-enum { CROWD_MAX = 50, RACERS = 6, CANCELERS = 20, RETRIERS = 10 };
+enum { CROWD_MAX = 50, RACERS = 6, CANCELERS = 20, RETRIERS = 10, SKEW_TRIES = 50 };
 
 /* ---- many at once ---- */
 
@@ -357,14 +357,17 @@ static void play_retry_storm(struct stage *stage, struct dice *dice)
 
 /* ---- schedules ---- */
 
-/* Half a second ago is within the skew: it is taken, and due at once. */
+/* Half a second ago is within the skew of a second: it is taken, and due at once, if the machine gets it to the store in time. */
 static void play_skew(struct stage *stage, struct dice *dice)
 {
     struct errand *e = play_errand(stage, KIND_SCHEDULED_ON_TIME, dice);
-    play_schedule(e, 0);
-    e->execution_ms -= 500;
-    e->near = true;
-    bool good = errand_submit(e);
+    bool good = false;
+    e->near = e->brink = e->late = true;
+    for (uint32_t i = 0; e->late && i < SKEW_TRIES; i++) {
+        play_schedule(e, 0);
+        e->execution_ms -= 500;
+        good = errand_submit(e);
+    }
     VERDICT_CASE("JOB-267 half a second ago", good, "it was refused");
     if (good)
         finish_and_judge(e);

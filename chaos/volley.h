@@ -12,7 +12,7 @@
 
 #define VOLLEY_CONNECTIONS 64u
 #define VOLLEY_ANSWER_MAX  4096u
-#define VOLLEY_PATIENCE_US UINT64_C(5000000)
+#define VOLLEY_PATIENCE_US UINT64_C(60000000) /* a machine may stand still for half of it */
 
 struct volley_answer {
     uint64_t number; /* of its request */

@@ -470,13 +470,17 @@ static bool look_at_all(struct witness *w, bool first, uint32_t *ret_waiting)
 
 static bool await_all(struct witness *w)
 {
-    uint32_t waiting = 1;
-    uint64_t began_us = mortal_now_us();
-    for (bool first = true; mortal_now_us() - began_us < REST_MAX_US; first = false) {
+    uint32_t waiting = 1, least = UINT32_MAX;
+    uint64_t moved_us = mortal_now_us();
+    for (bool first = true; mortal_now_us() - moved_us < REST_MAX_US; first = false) {
         if (!look_at_all(w, first, &waiting))
             return false;
         if (waiting == 0 || w->violations)
             return true;
+        if (waiting < least) {
+            least = waiting;
+            moved_us = mortal_now_us();
+        }
         nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
     }
     witness_complain(w, "%u jobs never came to an end", (unsigned)waiting);

@@ -309,7 +309,7 @@ struct tree_query {
 };
 
 /* As living.h says them of an actor; the first one is said of none. */
-#define TREE_STATES(X) X(ANY, "any") CHILD_STATES(X) X(SUSPENDED, "suspended")
+#define TREE_STATES(X) X(ANY, "any") CHILD_STATES(X) X(SUSPENDED, "suspended") X(SILENT, "silent")
 static const char *const states[] = {
 #define X(id, name) name,
     TREE_STATES(X)

@@ -21,7 +21,7 @@ submit() {
 }
 # ended URL KEY: asks until the operation has; each answer is a round trip, and it may take some steps
 ended() {
-    for _ in $(seq 2000); do
+    for _ in $(seq 20000); do
         ask 200 GET "$1" "$2" || return 1
         grep -q '"state":"running"' "$tmp/body" || return 0
     done
@@ -81,7 +81,7 @@ check "the end" stop_unharmed
 
 # runs: until the job does
 runs() {
-    for _ in $(seq 2000); do
+    for _ in $(seq 20000); do
         ask 200 GET "$client/v1/jobs/$1" "$mine" || return 1
         grep -q '"state":"RUNNING"' "$tmp/body" && return 0
     done

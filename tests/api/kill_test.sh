@@ -17,7 +17,7 @@ drive() {
     "$traffic" --url "http://$client" --speed 80 --clients 16 --retry-base-ms 400 --ahead-ms 6000 --webhook-timeout-ms 3000 --requests-per-minute 0 \
         --late-ms 60000 --refusals 0 --restarts --jobs "$1" --rate "$2" --seed "$seed" --json >"$tmp/report" 2>"$tmp/said" &
     driver=$!
-    for _ in $(seq 2000); do
+    for _ in $(seq 20000); do
         [ "$(metric jobs_succeeded_total)" -lt 5 ] || return 0
     done
     return 1
@@ -44,7 +44,7 @@ counted() {
 }
 # comes_back NAME: somebody of that name can be told to end, if it were for real.
 comes_back() {
-    for _ in $(seq 2000); do
+    for _ in $(seq 20000); do
         curl -sS -m 120 -H "$bearer" -H 'Content-Type: application/json' -d '{"dry_run":true}' "http://$at/chaos/actors/$1:kill" >"$tmp/again"
         ! grep -q '"predicted":{"ends":\[{"name":"'"$1"'"' "$tmp/again" || return 0
     done

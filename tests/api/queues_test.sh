@@ -54,7 +54,7 @@ check "nothing is left" none_listed
 check "a pause that ends by itself" post 200 /jobs:pause "{\"scope\":\"all\",\"until\":\"$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%SZ)\"}"
 check "the clock goes on" runs 0 clock advance 2h
 gone() {
-    for _ in $(seq 2000); do # each look is a round trip, and the actor was woken by the leap; its commit is the disk's matter
+    for _ in $(seq 20000); do # each look is a round trip, and the actor was woken by the leap; its commit is the disk's matter
         [ "$(get /jobs/pauses)" = '{"pauses":[],"next":null}' ] && return 0
     done
     none_listed

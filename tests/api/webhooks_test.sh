@@ -72,7 +72,7 @@ refuses() {
 }
 # becomes PATH TEXT: asked until the answer has it
 becomes() {
-    for _ in $(seq 4000); do
+    for _ in $(seq 20000); do
         ask GET "$1"
         ! grep -q -- "$2" "$tmp/body" || return 0
     done
@@ -81,7 +81,7 @@ becomes() {
 }
 # passes PATH TEXT: asked until the answer has it no more
 passes() {
-    for _ in $(seq 4000); do
+    for _ in $(seq 20000); do
         ask GET "$1"
         grep -q -- "$2" "$tmp/body" || return 0
     done
@@ -135,7 +135,11 @@ statuses() {
         grep -o "'[0-9]*':" | tr -d "':" | tr '\n' ' '
 }
 nothing='{"url":"http://127.0.0.1/","events":["*"]}'
-receive
+# A port that no outgoing connection is given while the receiver is down.
+try=$((20000 + $$ % 10000))
+until receive "$try" && [ -n "$port" ]; do
+    try=$((try + 1))
+done
 check "a server" patient
 check "a client" newcomer
 first=$key mine=$id

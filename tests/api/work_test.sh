@@ -27,7 +27,7 @@ submit() { # submit KIND: job
 }
 becomes() { await "\"event\":\"$1\",\"job_id\":\"$job\""; } # the log's line of that transition of $job
 is_in() { # is_in STATE: asked until it is, for what may have been logged before anybody listened
-    for _ in $(seq 2000); do
+    for _ in $(seq 20000); do
         ask GET "/v1/jobs/$job"
         ! grep -q "\"state\":\"$1\"" "$tmp/body" || return 0
         sleep 0.05 # each is a line of the log, which holds no more than 64 KiB until it is awaited
@@ -161,7 +161,7 @@ check 'so nobody gets anything' has '"jobs":\[\]'
 check 'something is offered' offer '{"n":1}'
 check 'another kind gets nothing' claim '{"kinds":["x.other"]}'
 check 'another kind gets nothing' has '"jobs":\[\]'
-check 'it is claimed' claim '{"kinds":["x.echo"],"worker":"test","lease_ms":5000}'
+check 'it is claimed' claim '{"kinds":["x.echo"],"worker":"test","lease_ms":60000}'
 check 'with what was given' has '"payload":{"n":1}'
 check 'it is RUNNING' is_status 200 GET "/v1/jobs/$job"
 check 'it is RUNNING' has '"state":"RUNNING"'
@@ -169,7 +169,7 @@ check 'nobody else gets it' claim '{}'
 check 'nobody else gets it' has '"jobs":\[\]'
 check 'a token that is none' is_status 400 POST /v1/work:heartbeat "{\"job_id\":\"$job\",\"lease_token\":\"zz\"}"
 check 'an older lease is refused' is_status 409 POST /v1/work:complete "{\"job_id\":\"$job\",\"lease_token\":\"1\"}"
-check 'the lease is over' advance 6s
+check 'the lease is over' advance 61s
 check 'so it failed: its runner is lost' becomes job.failed
 check 'and the line has its kind (JOB-030)' expr "$line" : '.*"scenario":"x.echo"'
 
@@ -225,7 +225,7 @@ key=$mykey
 # ---- a key that is ended while its claim waits ----
 
 waits() { # until a connection does: only a claim waits for that long
-    for _ in $(seq 2000); do
+    for _ in $(seq 20000); do
         for pid in $(get '/stats/tree?class=connection' | grep -o '"pid":"[^"]*"' | cut -d '"' -f 4); do
             ! get "/stats/actors/$pid" | grep -q '"status":"WAITING","waiting_for":"receive"' || return 0
         done

@@ -2176,7 +2176,7 @@ export interface operations {
                 /** @description A list instead, of this class of actor. */
                 class?: string;
                 /** @description A list instead, of those in this state. */
-                state?: "any" | "stopped" | "starting" | "running" | "restarting" | "backing_off" | "stopping" | "quarantined" | "suspended";
+                state?: "any" | "stopped" | "starting" | "running" | "restarting" | "backing_off" | "stopping" | "quarantined" | "suspended" | "silent";
                 /** @description Of a list, how many are shown. */
                 limit?: number;
                 /** @description A list instead, of those with the most. */

@@ -186,7 +186,7 @@ static uint32_t body_allowed(const struct front *front, const struct route *rout
 static void plan_route(const struct front *front, struct request *q, struct front_plan *plan)
 {
     routes_match(front->routes, q->method, q->path, &plan->match);
-    const struct route *route = plan->match.route;
+    const struct route *route = q->listed = plan->match.route;
     if (route && route->token_twin && has_token_form(bearer(q))) {
         route = plan->match.route = route->token_twin;
         plan->match.operation = plan->match.twin_operation;
@@ -235,7 +235,7 @@ static void plan_body(struct front *front, struct request *q, struct front_plan 
 static void request_clear(struct front *front, struct request *q)
 {
     q->front = front;
-    q->route = NULL;
+    q->route = q->listed = NULL;
     q->json = NULL;
     q->prepared = NULL;
     q->path = q->query = span_of(NULL, 0);
@@ -778,7 +778,7 @@ static void observe(const struct front *front, const struct request *q, const st
     const char *method = method_name(q->method);
     if (!telemetry_count(TELEMETRY_HTTP_REQUEST, (int64_t)took, (uint32_t)r->status / 100 - 1))
         TELEMETRY(HTTP_REQUEST, (int64_t)took, DIM(ROUTE, path), DIM(METHOD, method), DIM(STATUS, class));
-    metrics_request(q->route, r->status, took);
+    metrics_request(q->listed, r->status, took);
     if (trace_exporting())
         trace_record(&(struct trace_span){.trace = &q->trace,
                                           .kind = TRACE_SERVER,

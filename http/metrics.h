@@ -19,7 +19,8 @@
 #define METRICS_PROMETHEUS  "text/plain; version=0.0.4; charset=utf-8"
 #define METRICS_OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-/* By the front, after each answer; route NULL: there was none. From an actor, or what is released
+/* By the front, after each answer; route, as it is listed: two of one method and path would be the same series twice; NULL: there
+ * was none. From an actor, or what is released
  * with one; doesn't block. */
 void metrics_request(const struct route *route, int status, uint64_t took_ns);
 /* How many requests of the routes of version 1 were answered: those below /v1, and the control contract's without it. */

@@ -83,9 +83,10 @@ struct request {
     struct span
         address; /* 4 or 8 bytes of the client's address, by which it is counted; none for a unix socket */
     const struct front *front;
-    const struct route *route;              /* NULL: none fits */
-    struct span path;                       /* decoded once; the object that was routed and authorised */
-    struct span query;                      /* behind the '?', as sent */
+    const struct route *route;  /* NULL: none fits */
+    const struct route *listed; /* what the table has: route, or that which route is the token_twin of */
+    struct span path;           /* decoded once; the object that was routed and authorised */
+    struct span query;          /* behind the '?', as sent */
     struct span params[REQUEST_PARAMS_MAX]; /* by position in the route's path; decoded */
     const struct json_text *json; /* the body, when the route takes JSON: sound, and valid by its schema */
     const void *prepared;         /* what the route's precheck has made of it; or NULL */

@@ -303,6 +303,11 @@ check "CTL-015 not a UUID" refused 400 REQ_400_INVALID_SCHEMA GET /jobs/not-a-uu
 check "AMB-02 a token means control" refused 404 JOB_404_NOT_FOUND GET "/v1/jobs/$none" -H "$(bearer "$owner")"
 check "AMB-02 a key means jobs" refused 404 RFA_JOB_NOT_FOUND GET "/v1/jobs/$none" -H "$auth"
 check "AMB-02 nothing means jobs" refused 401 RFA_AUTH_INVALID_CREDENTIALS GET "/v1/jobs/$none"
+series() {
+    get /metrics | grep -v '^#' | sed 's/ [^ ]*$//' | sort
+}
+check "both are the one route's in metrics" is "$(series | grep -c '^http_request_duration_seconds_count{method="GET",route="/v1/jobs/{job_id}"}')" 1
+check "no series of metrics is there twice" is "$(series | uniq -d)" ''
 check "CTL-003 cancel" is "$(command_as "/jobs/$none:cancel" "$cancel" "$owner")" 404
 check "AMB-23 who may not cancel" is "$(command_as "/jobs/$none:cancel" "$cancel" "$viewer")" 403
 check "in its code" code AUTH_403_ROLE

@@ -217,7 +217,7 @@ static int config_show(const struct options *o)
             source = (enum source_kind)i;
     if (o->json) {
         json_init(&json, &sink);
-        settings_write_json(&json, o, &settings.file, source);
+        settings_write_json(&json, o, &settings.file, &settings.file, source);
         json_end_line(&json);
     } else {
         settings_write_text(&sink, o, &settings.file, source);

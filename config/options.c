@@ -463,6 +463,17 @@ bool option_same(const struct option *o, const struct options *a, const struct o
     return false;
 }
 
+void option_copy(const struct option *o, struct options *to, const struct options *from)
+{
+    static const size_t sizes_of[] = {
+#define X(name, type) [KIND_##name] = sizeof(type),
+        OPTION_KINDS(X)
+#undef X
+    };
+    memcpy((char *)to + o->offset, field_of(o, from), sizes_of[o->kind]);
+    to->sources[o - option_table] = from->sources[o - option_table];
+}
+
 static bool take(struct options *options, const struct option *o, const char *value)
 {
     void *field = (char *)options + o->offset;

@@ -669,6 +669,9 @@ extern const struct option_family_row option_families[FAMILY_COUNT];
 /* Both hold the same value. */
 bool option_same(const struct option *o, const struct options *a, const struct options *b);
 
+/* The value, and where it comes from. */
+void option_copy(const struct option *o, struct options *to, const struct options *from);
+
 const char *command_name(enum command command);
 const char *command_argument(enum command command);
 const char *command_prose(enum command command);

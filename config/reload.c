@@ -48,6 +48,11 @@ const struct settings *reload_settings(void)
     return atomic_load(&current);
 }
 
+const struct settings *reload_started(void)
+{
+    return state.started;
+}
+
 /* ---- what has changed ---- */
 
 static void note(char *keys, size_t size, const char *key)
@@ -63,11 +68,12 @@ static bool tls_switched(const struct options *a, const struct options *b)
     return !*a->tls_certificate != !*b->tls_certificate;
 }
 
-static bool needs_restart(const struct option *o, const struct options *next)
+/* switched: TLS is to be there from the next start on, or is to be no more. */
+static bool needs_restart(const struct option *o, bool switched)
 {
     bool tls = o->offset == offsetof(struct options, tls_certificate) ||
                o->offset == offsetof(struct options, tls_key);
-    return !(o->marks & MARK_RELOAD) || (tls && tls_switched(&state.started->options, next));
+    return !(o->marks & MARK_RELOAD) || (tls && switched);
 }
 
 static bool overrides_same(const struct settings *a, const struct settings *b)
@@ -95,11 +101,12 @@ static void note_certificate(const struct tls_context *tls, struct reload_report
 
 static void compare(const struct settings *before, const struct settings *next, struct reload_report *r)
 {
+    bool switched = tls_switched(&state.started->options, &next->options);
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const struct option *o = &option_table[i];
         if (!option_is_setting(o) || o->marks & MARK_CLIENT)
             continue;
-        if (needs_restart(o, &next->options)) {
+        if (needs_restart(o, switched)) {
             if (option_same(o, &state.started->options, &next->options))
                 continue;
             r->restart++;
@@ -117,6 +124,18 @@ static void compare(const struct settings *before, const struct settings *next, 
         r->restart++;
         note(r->restart_keys, sizeof(r->restart_keys), "agent_templates");
     }
+}
+
+/* What isn't in force isn't what the server runs with: whoever asks for its settings is told those that are. */
+static void keep_started(struct settings *next)
+{
+    const struct settings *started = state.started;
+    bool switched = tls_switched(&started->options, &next->options);
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if (option_is_setting(&option_table[i]) && needs_restart(&option_table[i], switched))
+            option_copy(&option_table[i], &next->options, &started->options);
+    next->templates_count = started->templates_count;
+    memcpy(next->templates, started->templates, started->templates_count * sizeof(started->templates[0]));
 }
 
 /* ---- all or nothing ---- */
@@ -167,6 +186,7 @@ void reload_now(struct reload_report *ret)
     compare(before, next, ret);
     if (tls && tls_context_differs(tls))
         note_certificate(tls, ret);
+    keep_started(next);
     apply(before, next, tls);
     state.next = (state.next + 1) % SLOTS;
     ret->done = true;

@@ -26,9 +26,11 @@ struct reload_report {
 
 /* All borrowed for the process's life. `settings` is what the server starts with; a new start forgets the last one's. */
 void reload_install(const struct settings *settings, int argc, char *const argv[], char *const environment[]);
-/* What was loaded last; what needs a restart may differ from what is in force. NULL before reload_install. Any thread;
- * good until the next reload but one. */
+/* What is in force: what was loaded last, but for what needs a restart, which is as the server was started with; the file alone is
+ * whole. NULL before reload_install. Any thread; good until the next reload but one. */
 const struct settings *reload_settings(void);
+/* What the server was started with. */
+const struct settings *reload_started(void);
 
 /* Who applies what of the settings concerns the fronts: limits and quotas (fronts_reload of config/fronts.h). Boot. */
 void reload_on_apply(void (*apply)(void *context, const struct settings *settings), void *context);

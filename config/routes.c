@@ -21,7 +21,7 @@ static void serve_config(const struct request *q, struct response *r)
     (void)q;
     response_begin(r, 200, RESPONSE_JSON);
     json_init(&json, &r->sink);
-    settings_write_json(&json, &settings->options, &settings->file, SOURCE_COUNT);
+    settings_write_json(&json, &settings->options, &settings->file, &reload_started()->file, SOURCE_COUNT);
     json_sink_text(&r->sink, "\n");
 }
 

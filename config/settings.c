@@ -183,13 +183,15 @@ static const struct option_family_row *family_of(const struct file *file, uint32
     return &option_families[named.family];
 }
 
-static void write_families_json(struct json *json, const struct file *file, enum source_kind source)
+/* Those that a reload applies, or those that it doesn't. */
+static void write_families_json(struct json *json, const struct file *file, bool reloadable,
+                                enum source_kind source)
 {
     char place[640];
     for (uint32_t i = 0; i < file->count; i++) {
         const struct file_entry *e = &file->entries[i];
         const struct option_family_row *row = family_of(file, i, source);
-        if (!row)
+        if (!row || ((row->marks & MARK_RELOAD) != 0) != reloadable)
             continue;
         snprintf(place, sizeof(place), "%s:%u", e->path, e->line);
         json_object_begin(json);
@@ -204,7 +206,7 @@ static void write_families_json(struct json *json, const struct file *file, enum
 }
 
 void settings_write_json(struct json *json, const struct options *options, const struct file *file,
-                         enum source_kind source)
+                         const struct file *started, enum source_kind source)
 {
     char place[640];
     json_object_begin(json);
@@ -223,7 +225,8 @@ void settings_write_json(struct json *json, const struct options *options, const
         JSON_MEMBER(json, "reloadable", bool, o->marks &MARK_RELOAD);
         json_object_end(json);
     }
-    write_families_json(json, file, source);
+    write_families_json(json, file, true, source);
+    write_families_json(json, started, false, source);
     json_array_end(json);
     json_object_end(json);
 }

@@ -39,9 +39,10 @@ int settings_load(struct settings *ret, int argc, char *const argv[], char *cons
 void settings_limiter(const struct settings *settings, struct limiter_options *ret);
 
 /* Each setting of the server with its value and where that comes from, and those of the file of which there is one per name.
- * source: SOURCE_COUNT for all. */
+ * source: SOURCE_COUNT for all. started: the file from which come those that need a restart; of a server that was started with
+ * it, else `file` itself. */
 void settings_write_json(struct json *json, const struct options *options, const struct file *file,
-                         enum source_kind source);
+                         const struct file *started, enum source_kind source);
 void settings_write_text(struct json_sink *sink, const struct options *options, const struct file *file,
                          enum source_kind source);
 /* JSON Schema of the file. */

@@ -166,16 +166,30 @@ check "tracing that is off isn't looked at" runs 0 config check --no-trace
 unset OTEL_EXPORTER_OTLP_ENDPOINT
 
 # --- a reload ---
-echo '{"log": {"level": "info"}, "http.idle": "60s"}' >"$file"
+template='"agent_templates.builder.max_token_seconds.C"'
+echo "{\"log\": {\"level\": \"info\"}, \"http.idle\": \"60s\", $template: 1800}" >"$file"
 check "a server" start --config "$file"
+running() { curl -sS -m 120 -H "$bearer" "http://$at/config"; }
 reload() {
     kill -HUP "$server"
     await "\"logger\":\"reload\""
 }
-echo '{"log": {"level": "info"}, "http.idle": "5s", "store.map": "2GiB"}' >"$file"
+echo "{\"log\": {\"level\": \"info\"}, \"http.idle\": \"5s\", \"store.map\": \"2GiB\", $template: 1800}" >"$file"
 check "SIGHUP" reload
 check "it says what was applied" has "$line" '"applied":"http.idle"'
 check "and what needs a restart" has "$line" '"needs_restart":"store.map"'
+check "the server shows what was applied" has "$(running)" '{"key":"http.idle","value":"5s","source":"file",'
+check "of what needs a restart it shows what it runs with" has "$(running)" '{"key":"store.map","value":"1GiB","source":"default","at":null,'
+check "SIGHUP with the same file" reload
+check "says again what needs a restart, and that alone" has "$line" '"applied":"","needs_restart":"store.map"'
+echo "{\"log\": {\"level\": \"info\"}, \"http.idle\": \"5s\", $template: 1800}" >"$file"
+check "SIGHUP with what it was started with" reload
+check "nothing needs a restart any more" lacks "$line" '"needs_restart"'
+echo '{"log": {"level": "info"}, "http.idle": "5s", "tls.certificate": "/nowhere/c", "tls.key": "/nowhere/k", '"$template: 1800}" >"$file"
+check "SIGHUP with TLS" reload
+check "which needs a restart" has "$line" '"needs_restart":"tls.certificate, tls.key"'
+check "the server shows that it has none" has "$(running)" '{"key":"tls.certificate","value":"","source":"default","at":null,'
+check "and no key either" has "$(running)" '{"key":"tls.key","value":"","source":"default","at":null,'
 echo '{"log": {"level": "info"}, "http.idle": "5s", "agent_templates.builder.max_token_seconds.C": 3600,
   "limits.clients.018f5c8e-0000-7000-8000-000000000001.requests_per_minute": 7}' >"$file"
 check "SIGHUP with keys that have a name in them" reload
@@ -184,14 +198,14 @@ check "CTL-162 config show has it" runs 0 config show --config "$file" --source 
 check "CTL-162 with its place" out "limits.clients.018f5c8e-0000-7000-8000-000000000001.requests_per_minute 7                      file $file:2"
 check "CTL-162 the server shows it" has "$(curl -sS -m 120 -H "$bearer" "http://$at/config")" '{"key":"limits.clients.018f5c8e-0000-7000-8000-000000000001.requests_per_minute","value":7,"source":"file"'
 check "CTL-081 an agent's template from the next start on" has "$line" '"needs_restart":"agent_templates"'
-check "CTL-081 the server shows it" has "$(curl -sS -m 120 -H "$bearer" "http://$at/config")" '{"key":"agent_templates.builder.max_token_seconds.C","value":3600,"source":"file"'
-echo '{"log": {"level": "info"}, "http.idle": "5s"}' >"$file"
+check "CTL-081 until then the server shows the one that it has" has "$(running)" '{"key":"agent_templates.builder.max_token_seconds.C","value":1800,"source":"file"'
+check "CTL-081 and that alone" lacks "$(running)" '"value":3600,'
+echo "{\"log\": {\"level\": \"info\"}, \"http.idle\": \"5s\", $template: 1800}" >"$file"
 check "SIGHUP without them" reload
 echo '{"log": {"level": "info"}, "http.idle": "4s", "store.mp": "2GiB"}' >"$file"
 check "SIGHUP with a mistake" reload
 check "everything stays as it was" has "$line" 'everything stays as it was'
 check "and it says why" has "$line" "did you mean store.map?"
-running() { curl -sS -m 120 -H "$bearer" "http://$at/config"; }
 echo "{\"log\": {\"level\": \"info\"}, \"http.idle\": \"4s\",
   \"auth\": {\"master_key\": \"$tmp/typo\"}}" >"$file"
 check "SIGHUP with a file that isn't there" reload
@@ -201,7 +215,7 @@ check "which is so" has "$(running)" '{"key":"http.idle","value":"5s","source":"
 check "JOB-360 a reload that is asked for is refused with the code" runs 1 reload --reason 'a typo' --operator-listen "$at" --store-dir "$tmp/store"
 check "JOB-360 which says what is wrong" err "auth.master_key: '$tmp/typo' isn't there"
 check "JOB-360 with 503" has "$(curl -sS -m 120 -X POST -H "$bearer" -H 'Content-Type: application/json' -d '{"reason":"a typo"}' "http://$at/config:reload")" '"status":503,"detail":"everything stays as it was'
-echo '{"log": {"level": "info"}, "http.idle": "3s"}' >"$file"
+echo "{\"log\": {\"level\": \"info\"}, \"http.idle\": \"3s\", $template: 1800}" >"$file"
 check "coppice reload" runs 0 reload --reason 'a new idle time' --json --operator-listen "$at" --store-dir "$tmp/store"
 check "it says the same" out '"applied":"http.idle","needs_restart":""'
 check "coppice log level" runs 0 log level debug --reason 'to see more' --operator-listen "$at" --store-dir "$tmp/store"

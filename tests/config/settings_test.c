@@ -443,7 +443,7 @@ static const char *shown(enum source_kind source, bool json)
     json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
     json_init(&writer, &sink);
     if (json)
-        settings_write_json(&writer, &options, &file, source);
+        settings_write_json(&writer, &options, &file, &file, source);
     else
         settings_write_text(&sink, &options, &file, source);
     TEST_CHECK(sink.status == JSON_OK);

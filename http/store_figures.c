@@ -60,6 +60,7 @@ void store_figures_write(const struct store_figures *f, struct json *json)
     JSON_MEMBER(json, "commits", uint, commits);
     JSON_MEMBER(json, "commands", uint, atomic_load(&store->commands));
     JSON_MEMBER(json, "refused", uint, atomic_load(&store->refused));
+    JSON_MEMBER(json, "found_nothing", uint, atomic_load(&store->found_nothing));
     JSON_MEMBER(json, "commit_mean_us", uint,
                 commits ? atomic_load(&store->commit_ns) / commits / NS_PER_US : 0);
     JSON_MEMBER(json, "views", uint, views_count(store));

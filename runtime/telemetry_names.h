@@ -145,7 +145,7 @@
       SUPERVISOR, "", HAS(SUPERVISOR) | HAS(CHILD) | HAS(REASON),                                            \
       "Restarts that failed in the child's init.")                                                           \
     X(STORE_COMMIT, "store.commit", "commit_ms", NS, "store_commits", OUTCOME, "ok", HAS(OUTCOME),           \
-      "Batches of commands that the writer brought to an end.")                                              \
+      "Batches of commands that were committed, or failed.")                                                 \
     X(STORE_STATE, "store.state", "count", COUNT, "store_states", REASON, "open|tight|failed",               \
       HAS(COMPONENT) | HAS(REASON), "Changes of the store's state, by the state reached.")                   \
     X(STORE_DAMAGED, "store.damaged", "count", COUNT, "store_damaged", REASON, "",                           \

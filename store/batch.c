@@ -263,14 +263,24 @@ static uint64_t bytes_of(const struct batch_item *items, size_t count)
     return bytes;
 }
 
+/* It came for something, and there was none: it stands for that, or whoever has sent it comes again. */
+static bool found_nothing(const struct batch_item *item)
+{
+    return item->class->topic && item->answer.error == ERR_NOT_FOUND;
+}
+
 static void note(const struct run *run, uint64_t began)
 {
     struct store *store = run->store;
-    uint64_t refused = 0;
-    for (size_t i = 0; i < run->count; i++)
-        refused += run->items[i].answer.error != OK;
+    uint64_t refused = 0, nothing = 0;
+    for (size_t i = 0; i < run->count; i++) {
+        bool idle = found_nothing(&run->items[i]);
+        nothing += idle;
+        refused += run->items[i].answer.error != OK && !idle;
+    }
     atomic_fetch_add_explicit(&store->commands, run->count, memory_order_relaxed);
     atomic_fetch_add_explicit(&store->refused, refused, memory_order_relaxed);
+    atomic_fetch_add_explicit(&store->found_nothing, nothing, memory_order_relaxed);
     if (!run->wrote)
         return;
     atomic_fetch_add_explicit(&store->commits, 1, memory_order_relaxed);

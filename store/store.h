@@ -71,6 +71,7 @@ struct store {
     uint8_t *answers;        /* BATCH_ANSWER_BYTES */
     _Atomic uint32_t state;  /* enum store_state */
     _Atomic uint64_t commits, commands, refused, grown, commit_ns;
+    _Atomic uint64_t found_nothing; /* commands that came for something that wasn't there: not refused */
     _Atomic uint32_t standing;    /* commands that stand in the writer */
     struct calendar calendar;     /* the keeper's */
     _Atomic uint64_t retained_us; /* its time at the keeper's last look; 0: there was none yet */

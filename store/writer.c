@@ -454,10 +454,16 @@ static void owe(struct writer *w, uint32_t more_offered)
         (void)actor_cast(actor_self(), WRITER_SERVE, NULL, 0);
 }
 
+static uint64_t commits(const struct writer *w)
+{
+    return atomic_load_explicit(&w->store->commits, memory_order_relaxed);
+}
+
 static enum actor_step run(struct writer *w)
 {
     struct turn *turn = &w->turn;
     struct txn *txn = &w->store->txn;
+    const uint64_t before = commits(w);
     expect(w);
     w->lingers = lingers(w);
     enum error e = batch_gather(w->store, turn->items, &turn->count, more, w);
@@ -470,8 +476,9 @@ static enum actor_step run(struct writer *w)
     (void)actor_listen(0); /* they have their answers; the rest can wait */
     wake(txn);
     owe(w, e ? 0 : txn->few.count);
-    (void)actor_listen(0); /* and who waits for what has changed needn't wait for the next commit */
-    TELEMETRY(STORE_COMMIT, (int64_t)w->commit_ns, DIM(OUTCOME, error_name(e)));
+    (void)actor_listen(0);         /* and who waits for what has changed needn't wait for the next commit */
+    if (e || commits(w) != before) /* one that wrote nothing has no commit, and took no time for one */
+        TELEMETRY(STORE_COMMIT, (int64_t)w->commit_ns, DIM(OUTCOME, error_name(e)));
     if (!e)
         batch_rest(w->store);
     if (store_state(w->store) == STORE_FAILED) /* these commands have their commit, the next ones won't */

@@ -374,9 +374,9 @@ static size_t waiting(void)
     return atomic_load(&stage_store->standing);
 }
 
-static uint64_t refused(void)
+static uint64_t found_nothing(void)
 {
-    return atomic_load(&stage_store->refused);
+    return atomic_load(&stage_store->found_nothing);
 }
 
 /* One is taken up for one job, and claims once more when it is done and finds none. */
@@ -384,11 +384,12 @@ static void woken_body(void)
 {
     serve(IDLE);
     actor_sleep(actor_deadline_ms(100));
-    uint64_t before = refused();
+    uint64_t before = found_nothing(), refused = atomic_load(&stage_store->refused);
     submit(1, WORK_KIND_FAIL_IMMEDIATE);
     actor_sleep(actor_deadline_ms(700)); /* nobody comes by himself meanwhile */
     EXPECT(job_of(1).state == JOB_FAILED);
-    EXPECT(refused() - before == 1);
+    EXPECT(found_nothing() - before == 1);
+    EXPECT(atomic_load(&stage_store->refused) == refused);
     end_serving();
 }
 

@@ -7,8 +7,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "runtime/histogram.h"
 #include "runtime/scheduler.h"
 #include "runtime/sim.h"
+#include "runtime/telemetry.h"
 #include "store/counter.h"
 #include "store/job_lease.h"
 #include "store/job_queue.h"
@@ -311,6 +313,42 @@ static void test_D1_a_claim_that_comes_too_late_takes_nothing_JOB_337_JOB_338(vo
 {
     for (uint64_t seed = 1; seed <= 5; seed++)
         TEST_CHECK(stage_run(&(struct stage){.seed = seed}, late_claim_body) == 0);
+}
+
+/* ---- what is counted ---- */
+
+static uint64_t commits_told(void)
+{
+    return telemetry_counter_sum(runtime_telemetry(runtime_self()), TELEMETRY_STORE_COMMIT);
+}
+
+static uint64_t commits_timed(void)
+{
+    static struct histogram timed;
+    histogram_clear(&timed);
+    EXPECT(telemetry_histogram_merge(runtime_telemetry(runtime_self()), TELEMETRY_STORE_COMMIT, &timed));
+    return histogram_count(&timed);
+}
+
+/* A server that has nothing to do looks for work again and again: that is no commit, and nothing that was refused. */
+static void idle_body(void)
+{
+    actor_pid writer = stage_writer();
+    const struct uuid nobody = stage_id(2);
+    EXPECT(stage_send(1, 10) == OK && commits_told() == 1 && commits_timed() == 1);
+    for (uint32_t i = 0; i < 5; i++)
+        EXPECT(claim_until(writer, &nobody, 0) == ERR_NOT_FOUND);
+    EXPECT(commits_told() == 1 && commits_timed() == 1 && stage_store->commits == 1);
+    EXPECT(stage_store->found_nothing == 5 && stage_store->refused == 0);
+    EXPECT(stage_send(1, 10) == ERR_EXISTS && commits_told() == 1 && stage_store->refused == 1);
+    EXPECT(stage_send(2, 10) == OK && commits_told() == 2 && commits_timed() == 2);
+    EXPECT(stage_store->commands == 8 && stage_store->found_nothing == 5 && stage_store->refused == 1);
+}
+
+static void test_idle(void)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        TEST_CHECK(stage_run(&(struct stage){.seed = seed}, idle_body) == 0);
 }
 
 /* Nothing is sent that the writer would have to refuse, and nobody waits for a writer that isn't there. */
@@ -847,6 +885,7 @@ TEST_LIST
     {"D1 what comes too late isn't begun", test_D1_what_comes_too_late_is_not_begun},
     {"D1 a claim that comes too late takes nothing (JOB-337, JOB-338)",
      test_D1_a_claim_that_comes_too_late_takes_nothing_JOB_337_JOB_338},
+    {"what committed nothing is no commit, and who found nothing wasn't refused", test_idle},
     {"submitting: refused here, unavailable, answers too large", test_submitting},
     {"standing: what can't stand is refused", test_standing_refused},
     {"S1_answers_come_in_the_order_of_the_commands", test_S1_answers_come_in_the_order_of_the_commands},

@@ -100,6 +100,9 @@ static enum chaos_check control_of(const char *name)
 
 /* ---- where ---- */
 
+#define PLAIN_ALONE \
+    "which this command can't; --client-url takes a unix: address of http.listen, or one without TLS"
+
 static struct chaos_answer answer;
 
 /* The settings as the server has them; without nodes: it doesn't tell. */
@@ -133,15 +136,31 @@ static const struct json_node *setting_of_server(const char *key)
     return NULL;
 }
 
-/* The first address of http.listen. False: it can't be known. */
-static bool listen_of_server(char *url, size_t size)
+/* Its clients connect by TLS, but for those at unix sockets. */
+static bool tls_of_server(void)
 {
-    char value[256];
+    char value[4096];
+    const struct json_node *certificate = setting_of_server("tls.certificate");
+    return certificate && (!chaos_json_text(&settings, certificate, value, sizeof(value)) || *value);
+}
+
+/* The first address of http.listen that is spoken to without TLS. False: there is none, or it can't be known, and why. */
+static bool listen_of_server(char *url, size_t size, char *why, size_t why_size)
+{
+    char value[256], *at = value;
+    bool tls = tls_of_server();
+    snprintf(why, why_size, "where clients connect isn't known; --client-url says it");
     if (!chaos_json_text(&settings, setting_of_server("http.listen"), value, sizeof(value)))
         return false;
-    value[strcspn(value, ",")] = 0;
-    bool any = value[0] == '*', local = strncmp(value, "unix:", 5) == 0;
-    snprintf(url, size, "%s%s%s", local ? "" : "http://", any ? "127.0.0.1" : "", value + any);
+    while (tls && *at && strncmp(at, "unix:", 5) != 0)
+        at += strcspn(at, ",") + (at[strcspn(at, ",")] == ',');
+    if (!*at) {
+        snprintf(why, why_size, "clients connect by TLS at %.200s, " PLAIN_ALONE, value);
+        return false;
+    }
+    at[strcspn(at, ",")] = 0;
+    bool any = at[0] == '*', local = strncmp(at, "unix:", 5) == 0;
+    snprintf(url, size, "%s%s%s", local ? "" : "http://", any ? "127.0.0.1" : "", at + any);
     return strcmp(url + strlen(url) - (strlen(url) > 1 ? 2 : 0), ":0") != 0;
 }
 
@@ -164,14 +183,15 @@ static uint64_t rate_within_limits(uint64_t rate)
     return most;
 }
 
-static bool clients_open(struct client *ret, const struct options *o, const char *url, char *why,
-                         size_t why_size)
+/* named: who says the URL. */
+static bool clients_open(struct client *ret, const struct options *o, const char *url, const char *named,
+                         char *why, size_t why_size)
 {
     struct options options = *o;
     options.url = url;
     options.token_file = options.operator_token = "";
     options.store_dir = "/nowhere"; /* the operator's token is none of theirs */
-    return client_open(ret, &options, why, why_size) == 0;
+    return client_open_url(ret, &options, named, why, why_size) == 0;
 }
 
 /* A client of its own, with a key that the operator gives it. */
@@ -182,8 +202,11 @@ static bool key_get(struct chaos_order *order, char *why, size_t why_size)
         &order->clients, &(struct client_request){.method = "POST", .target = "/v1/clients"}, &answer);
     if (status / 100 != 2 ||
         !chaos_answer_text(&answer, "client_id", order->client_id, sizeof(order->client_id))) {
+        bool tls = !order->clients.address.local_file && tls_of_server();
         snprintf(why, why_size, "%s: no client can be made there: %s%s", order->client_url, answer.why,
-                 status ? "" : "; --client-url says where clients connect");
+                 status ? ""
+                 : tls  ? "; the server's clients connect by TLS, " PLAIN_ALONE
+                        : "; --client-url says where clients connect");
         return false;
     }
     snprintf(path, sizeof(path), "/clients/%s/keys:issue", order->client_id);
@@ -229,12 +252,11 @@ static bool order_make(struct chaos_order *order, const struct options *o, char 
     }
     settings_ask(&order->operators);
     snprintf(url, sizeof(url), "%s", o->client_url);
-    if (!*url && !listen_of_server(url, sizeof(url))) {
-        snprintf(why, why_size, "where clients connect isn't known; --client-url says it");
+    if (!*url && !listen_of_server(url, sizeof(url), why, why_size))
         return false;
-    }
     order->client_url = url;
-    if (!clients_open(&order->clients, o, url, why, why_size))
+    if (!clients_open(&order->clients, o, url, *o->client_url ? "--client-url" : "the server's http.listen",
+                      why, why_size))
         return false;
     order->clients.timeout_s = order->operators.timeout_s = CHAOS_TIMEOUT_S;
     return true;

@@ -16,13 +16,14 @@
 
 /* ---- where, and with which token ---- */
 
-static bool parse_url(struct client *c, const char *url, char *why, size_t why_size)
+/* named: what says the URL. */
+static bool parse_url(struct client *c, const char *url, const char *named, char *why, size_t why_size)
 {
     static const char scheme[] = "http://";
     char host[256], port[8] = "80";
     const char *at = url + sizeof(scheme) - 1;
     if (strncmp(url, scheme, sizeof(scheme) - 1) != 0) {
-        snprintf(why, why_size, "--url is '%.100s'; it must be http://HOST:PORT or unix:/PATH", url);
+        snprintf(why, why_size, "%s is '%.100s'; it must be http://HOST:PORT or unix:/PATH", named, url);
         return false;
     }
     size_t length = strcspn(at, "/?#");
@@ -35,13 +36,13 @@ static bool parse_url(struct client *c, const char *url, char *why, size_t why_s
     snprintf(host, sizeof(host), "%.*s", (int)(six ? name - 2 : name), at + six);
     if (name == 0 || name >= sizeof(host) || path[strcspn(path, "?# \r\n")] ||
         strlen(path) >= sizeof(c->prefix)) {
-        snprintf(why, why_size, "--url is '%.100s'; it must be http://HOST:PORT or unix:/PATH", url);
+        snprintf(why, why_size, "%s is '%.100s'; it must be http://HOST:PORT or unix:/PATH", named, url);
         return false;
     }
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
     int e = getaddrinfo(host, port, &hints, &found);
     if (e != 0) {
-        snprintf(why, why_size, "--url is '%.100s': %s", url, gai_strerror(e));
+        snprintf(why, why_size, "%s is '%.100s': %s", named, url, gai_strerror(e));
         return false;
     }
     memcpy(&c->address.storage, found->ai_addr, found->ai_addrlen);
@@ -87,24 +88,31 @@ static int read_token(struct client *c, const char *path, bool named, char *why,
 
 int client_open(struct client *ret, const struct options *o, char *why, size_t why_size)
 {
+    char place[OPTION_PLACE_SIZE];
+    option_place(*o->url ? OPTION_url : OPTION_operator_listen, o, place);
+    return client_open_url(ret, o, place, why, why_size);
+}
+
+int client_open_url(struct client *ret, const struct options *o, const char *named, char *why,
+                    size_t why_size)
+{
     struct client c = {.host = "localhost"};
-    char text[256], path[1100], place[OPTION_PLACE_SIZE];
+    char text[256], path[1100];
     bool local = strncmp(o->url, "unix:", 5) == 0;
     const char *where = *o->url ? o->url : o->operator_listen;
     snprintf(c.named, sizeof(c.named), "%s", where);
     if (*o->url && !local) {
-        if (!parse_url(&c, o->url, why, why_size))
+        if (!parse_url(&c, o->url, named, why, why_size))
             return EXIT_CONFIG;
     } else if (!address_parse(where, &c.address, text, sizeof(text))) {
-        option_place(local ? OPTION_url : OPTION_operator_listen, o, place);
-        snprintf(why, why_size, "%s is %s", place, text);
+        snprintf(why, why_size, "%s is %s", named, text);
         return EXIT_CONFIG;
     }
-    const char *named = *o->token_file ? o->token_file : o->operator_token;
-    if (!*named)
+    const char *token = *o->token_file ? o->token_file : o->operator_token;
+    if (!*token)
         snprintf(path, sizeof(path), "%.1000s/operator.token", o->store_dir);
     int status =
-        *named || !c.address.local_file ? read_token(&c, *named ? named : path, *named, why, why_size) : 0;
+        *token || !c.address.local_file ? read_token(&c, *token ? token : path, *token, why, why_size) : 0;
     if (status == 0)
         *ret = c;
     return status;

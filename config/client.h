@@ -30,6 +30,10 @@ struct client {
 /* 0, or the exit status and a sentence that says what can't be meant or read. No connection is made. */
 int client_open(struct client *ret, const struct options *o, char *ret_why, size_t why_size);
 
+/* The same, with o->url from elsewhere than --url: `named` is what says it. */
+int client_open_url(struct client *ret, const struct options *o, const char *named, char *ret_why,
+                    size_t why_size);
+
 struct client_request {
     const char *method, *target; /* the target is escaped already: client_escape */
     const char *body;            /* JSON, or NULL */

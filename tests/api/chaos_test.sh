@@ -45,6 +45,11 @@ check "nobody is asked, so yes must be said" runs 64 "$COPPICE" chaos run kill-w
     --token-file "$tmp/store/operator.token" --client-url "http://$client"
 check "clients that aren't there" runs 64 "$COPPICE" chaos run kill-writer --url "http://$at" --token-file "$tmp/store/operator.token" \
     --client-url http://127.0.0.1:1 --yes
+check "a wrong URL of clients" runs 64 "$COPPICE" chaos run kill-writer --url "http://$at" --token-file "$tmp/store/operator.token" --client-url foo --yes
+check "is told by the option that has it" has "$(cat "$tmp/ran")" "--client-url is 'foo'; it must be http://HOST:PORT or unix:/PATH"
+check "no other one" lacks "$(cat "$tmp/ran")" ' --url'
+check "one of a socket, too" runs 64 "$COPPICE" chaos run kill-writer --url "http://$at" --token-file "$tmp/store/operator.token" --client-url unix: --yes
+check "is told by the same" has "$(cat "$tmp/ran")" "--client-url is 'unix:'"
 clients_of() { get '/stats/audits?limit=100' | grep -o '"verb":"[a-z_.]*"' | sort | uniq -c | tr -s '\n ' ' '; }
 before=$(clients_of)
 touch "$tmp/file"

@@ -241,6 +241,20 @@ check "a reload of other settings isn't held up by it" await 'settings reloaded'
 check "it stops" stop
 check "the start says so, too" has "$(timeout 60 "$COPPICE" serve --operator-listen 127.0.0.1:0 --http-listen 127.0.0.1:0 --store-dir "$tmp/server.crt" $(late_pair expired) 2>&1)" 'expired on 2021-01-01T00:00:00.000Z'
 
+# --- coppice chaos run speaks no TLS ---
+chaos() {
+    "$COPPICE" chaos run kill-writer --url "http://$at" --token-file "$tmp/store/operator.token" --yes "$@" >"$tmp/stdout" 2>"$tmp/said"
+    is $? 64
+}
+rm -rf "$tmp/store"
+use first
+check "a server of chaos" start --tls-certificate "$tmp/server.crt" --tls-key "$tmp/server.key"
+check "clients' port by TLS is none for chaos run" chaos
+check "which says so, of an address that it can't know" has "$(cat "$tmp/said")" "clients connect by TLS at 127.0.0.1:0, which this command can't; --client-url takes a unix: address"
+check "nor is it when it is named" chaos --client-url "http://$client"
+check "which says so, too" has "$(cat "$tmp/said")" "the server's clients connect by TLS, which this command can't; --client-url takes a unix: address"
+check "it stops" stop
+
 # --- stage and prod ---
 for env in stage prod; do
     rm -rf "$tmp/store"

@@ -238,6 +238,28 @@ static bool copy_shares(struct socket_set *set, uint32_t shares)
     return true;
 }
 
+/* A unix socket, with errno and what is said of it. */
+static int fail_local(const struct address *a, const char *what, char *why, size_t why_size)
+{
+    int status = errno == EACCES ? EXIT_NOPERM : EXIT_UNAVAILABLE;
+    snprintf(why, why_size, "unix:%s: %s", a->local.sun_path, what);
+    return status;
+}
+
+/* A port, with errno. */
+static int fail_port(const struct address *a, char *why, size_t why_size)
+{
+    int error = errno;
+    char host[INET6_ADDRSTRLEN] = "?", what[192];
+    bool six = a->base.sa_family == AF_INET6;
+    const struct sockaddr_in *v4 = (const void *)&a->storage;
+    const struct sockaddr_in6 *v6 = (const void *)&a->storage;
+    inet_ntop(a->base.sa_family, six ? (const void *)&v6->sin6_addr : (const void *)&v4->sin_addr, host,
+              sizeof(host));
+    snprintf(what, sizeof(what), six ? "[%s]:%u" : "%s:%u", host, ntohs(six ? v6->sin6_port : v4->sin_port));
+    return fail(why, why_size, what, error);
+}
+
 static int open_set(struct socket_set *set, const struct socket_address *a, uint32_t shares, char *why,
                     size_t why_size)
 {
@@ -246,27 +268,13 @@ static int open_set(struct socket_set *set, const struct socket_address *a, uint
     set->exposed = a->exposed;
     if (a->address.local_file) {
         int fd = address_listen(&a->address, what, sizeof(what));
-        if (fd < 0) {
-            int status = errno == EACCES ? EXIT_NOPERM : EXIT_UNAVAILABLE;
-            snprintf(why, why_size, "unix:%s: %s", a->address.local.sun_path, what);
-            return status;
-        }
+        if (fd < 0)
+            return fail_local(&a->address, what, why, why_size);
         set->fds[set->fds_count++] = fd;
-    }
-    bool good = a->address.local_file ? copy_shares(set, shares) : open_shares(set, shares);
-    if (!good) {
-        int error = errno;
-        struct sockaddr_storage here = a->address.storage;
-        char host[INET6_ADDRSTRLEN] = "?";
-        bool six = here.ss_family == AF_INET6;
-        const struct sockaddr_in *v4 = (void *)&here;
-        const struct sockaddr_in6 *v6 = (void *)&here;
-        if (!a->address.local_file)
-            inet_ntop(here.ss_family, six ? (const void *)&v6->sin6_addr : (const void *)&v4->sin_addr, host,
-                      sizeof(host));
-        snprintf(what, sizeof(what), six ? "[%s]:%u" : "%s:%u", host,
-                 ntohs(six ? v6->sin6_port : v4->sin_port));
-        return fail(why, why_size, what, error);
+        if (!copy_shares(set, shares))
+            return fail_local(&a->address, strerror(errno), why, why_size);
+    } else if (!open_shares(set, shares)) {
+        return fail_port(&a->address, why, why_size);
     }
     address_text(set->fds[0], set->text);
     return 0;
@@ -389,6 +397,14 @@ static int open_clients(struct sockets *s, const char *list, uint32_t shares, ch
     return 0;
 }
 
+/* With errno and what is said of it. */
+static int fail_operator(const char *listen, const char *what, char *why, size_t why_size)
+{
+    int status = errno == EACCES ? EXIT_NOPERM : EXIT_UNAVAILABLE;
+    snprintf(why, why_size, "--operator-listen is '%s': %s", listen, what);
+    return status;
+}
+
 static int open_operator(struct sockets *s, const char *listen, char *why, size_t why_size)
 {
     struct address address;
@@ -398,11 +414,8 @@ static int open_operator(struct sockets *s, const char *listen, char *why, size_
         return EXIT_CONFIG;
     }
     int fd = address_listen(&address, text, sizeof(text));
-    if (fd < 0) {
-        int status = errno == EACCES ? EXIT_NOPERM : EXIT_UNAVAILABLE;
-        snprintf(why, why_size, "--operator-listen is '%s': %s", listen, text);
-        return status;
-    }
+    if (fd < 0)
+        return fail_operator(listen, text, why, why_size);
     s->operator_set = (struct socket_set){.address = address, .fds = {fd}, .fds_count = 1};
     address_text(fd, s->operator_set.text);
     return 0;
@@ -424,6 +437,36 @@ int sockets_open(struct sockets *ret, const char *http_listen, const char *opera
     if (status)
         sockets_close(ret);
     return status;
+}
+
+/* One of the clients'. */
+static int look_at(const struct address *a, char *why, size_t why_size)
+{
+    char what[192];
+    if (a->local_file)
+        return address_look(a, what, sizeof(what)) ? 0 : fail_local(a, what, why, why_size);
+    return is_free(a) || errno == EADDRINUSE ? 0 : fail_port(a, why, why_size);
+}
+
+int sockets_look(const char *http_listen, const char *operator_listen, char *ret_why, size_t why_size)
+{
+    struct socket_address addresses[SOCKETS_ADDRESSES_MAX];
+    struct address address;
+    char text[512];
+    size_t count;
+    if (!address_parse(operator_listen, &address, text, sizeof(text)) ||
+        !sockets_parse(http_listen, addresses, &count, text, sizeof(text)))
+        return 0; /* which options say */
+    if (!address_look(&address, text, sizeof(text)))
+        return fail_operator(operator_listen, text, ret_why, why_size);
+    for (size_t i = 0; i < count; i++) {
+        int status = look_at(&addresses[i].address, text, sizeof(text));
+        if (status) {
+            snprintf(ret_why, why_size, "--http-listen: %s", text);
+            return status;
+        }
+    }
+    return 0;
 }
 
 static void close_set(struct socket_set *set)

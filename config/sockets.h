@@ -55,6 +55,9 @@ struct sockets {
  * 71: the system refused) and why; then nothing is left open. LISTEN_* are gone from the environment afterwards. */
 int sockets_open(struct sockets *ret, const char *http_listen, const char *operator_listen,
                  uint32_t schedulers, char *ret_why, size_t why_size);
+/* Whether sockets_open could, of addresses that can be meant: nothing is listened at, nor connected to, and an address that is taken
+ * is none that can't be had. 0, or what sockets_open would return and say. */
+int sockets_look(const char *http_listen, const char *operator_listen, char *ret_why, size_t why_size);
 /* Closes all and removes the files of unix sockets that are ours. */
 void sockets_close(struct sockets *sockets);
 

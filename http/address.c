@@ -144,17 +144,57 @@ const char *address_advice(int error, bool local_file)
     }
 }
 
+/* Closes what there is of it, and says why it can't be listened at. */
+static void complain(const struct address *a, int fd, char *why, size_t why_size)
+{
+    int error = errno;
+    snprintf(why, why_size, "%s%s", strerror(error), address_advice(error, a->local_file));
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+}
+
 int address_listen(const struct address *address, char *ret_why, size_t why_size)
 {
     int fd = socket(address->base.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind_to(fd, address) && listen(fd, ADDRESS_BACKLOG) == 0)
         return fd;
-    int error = errno;
-    snprintf(ret_why, why_size, "%s%s", strerror(error), address_advice(error, address->local_file));
-    if (fd >= 0)
-        close(fd);
-    errno = error;
+    complain(address, fd, ret_why, why_size);
     return -1;
+}
+
+/* Nobody is asked: whoever listens there would be started by it, where that is the service manager. */
+static bool may_be_made(const char *path)
+{
+    struct stat s;
+    char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    const char *slash = strrchr(path, '/');
+    if (lstat(path, &s) == 0) {
+        errno = EEXIST;
+        return S_ISSOCK(s.st_mode);
+    }
+    if (errno != ENOENT)
+        return false;
+    snprintf(folder, sizeof(folder), "%.*s",
+             slash == path ? 1
+             : slash       ? (int)(slash - path)
+                           : 1,
+             slash ? path : ".");
+    return access(folder, W_OK | X_OK) == 0;
+}
+
+bool address_look(const struct address *address, char *ret_why, size_t why_size)
+{
+    int fd = -1;
+    bool good = address->local_file
+                    ? may_be_made(address->local.sun_path)
+                    : (fd = socket(address->base.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0 &&
+                          (bind_to(fd, address) || errno == EADDRINUSE);
+    if (!good)
+        complain(address, fd, ret_why, why_size);
+    else if (fd >= 0)
+        close(fd);
+    return good;
 }
 
 void address_text(int listening, char text[ADDRESS_TEXT_MAX])

@@ -31,6 +31,9 @@ struct address {
 bool address_parse(const char *text, struct address *ret_address, char *ret_why, size_t why_size);
 /* A non-blocking, close-on-exec listening socket, or -1 with errno and why. */
 int address_listen(const struct address *address, char *ret_why, size_t why_size);
+/* Whether it could be listened at: a port is bound and given back, of a socket's file the directory is looked at. One that is taken
+ * could: whoever has it may be the server that is to be replaced. False with errno, and why in the words of address_listen. */
+bool address_look(const struct address *address, char *ret_why, size_t why_size);
 /* A blocking, close-on-exec connection, or -1 with errno. */
 int address_connect(const struct address *address);
 /* What to do about an address that can't be listened at, to stand behind the errno's own words; "": nothing is known. */

@@ -165,6 +165,45 @@ OTEL_TRACES_SAMPLER=foo wrong "a sampler nobody knows" OTEL_TRACES_SAMPLER
 check "tracing that is off isn't looked at" runs 0 config check --no-trace
 unset OTEL_EXPORTER_OTLP_ENDPOINT
 
+# --- where it is to listen: what keeps a start from it keeps the check from saying yes ---
+# same STATUS TEXT ARGUMENT...: a start and the check end with this status and the same words
+same() {
+    wanted=$1 says=$2
+    shift 2
+    "$COPPICE" serve --store-dir "$tmp/never" "$@" >"$tmp/stdout" 2>"$tmp/served"
+    is $? "$wanted" && runs "$wanted" config check --store-dir "$tmp/never" "$@" && err "$says" &&
+        is "$(cat "$tmp/stderr")" "$(tail -1 "$tmp/served")" && [ ! -e "$tmp/never" ]
+}
+check "a socket where there is no directory" same 69 "the directory of the socket isn't there" --operator-listen "unix:$tmp/nope/x.sock" --http-listen 127.0.0.1:0
+check "one of clients" same 69 "the directory of the socket isn't there" --http-listen "127.0.0.1:0,unix:$tmp/nope/x.sock" --operator-listen 127.0.0.1:0
+check "a socket with a file's name" same 69 "something that is no socket has that name" --operator-listen "unix:$file" --http-listen 127.0.0.1:0
+check "an address that isn't this machine's" same 69 "no interface of this machine has that address" --http-listen 192.0.2.1:8080 --tls-terminated-by-proxy --operator-listen 127.0.0.1:0
+check "addresses that may be had" runs 0 config check --http-listen "127.0.0.1:0,unix:$tmp/x.sock" --operator-listen "unix:$tmp/y.sock"
+check "nothing was made for it" sh -c 'test ! -e "$1" && test ! -e "$2"' sh "$tmp/x.sock" "$tmp/y.sock"
+check "a server" start --http-listen "127.0.0.1:0,unix:$tmp/x.sock"
+check "an address that is taken is no reason" runs 0 config check --store-dir "$tmp/never" --http-listen "$client,unix:$tmp/x.sock" --operator-listen "$at"
+check "SIGTERM ends it with 0" stop
+if [ "$(id -u)" = 0 ] && have setpriv; then
+    nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all "$@"; }
+    mkdir -m 777 "$tmp/free"
+    mkdir -m 755 "$tmp/theirs"
+    chmod 755 "$tmp"
+    cp "$COPPICE" "$tmp/free/coppice"
+    # as_nobody STATUS TEXT ARGUMENT...: a start and the check
+    as_nobody() {
+        wanted=$1 says=$2
+        shift 2
+        for command in serve 'config check'; do
+            nobody "$tmp/free/coppice" $command --store-dir "$tmp/free/store" "$@" >"$tmp/stdout" 2>"$tmp/stderr"
+            is $? "$wanted" && err "$says" || return 1
+        done
+    }
+    check "a directory of somebody else" as_nobody 77 "this user may not make a socket in that directory" --operator-listen "unix:$tmp/theirs/x.sock" --http-listen 127.0.0.1:0
+    if [ "$(cat /proc/sys/net/ipv4/ip_unprivileged_port_start)" -gt 80 ]; then
+        check "a port for root alone" as_nobody 77 "a port below 1024 needs CAP_NET_BIND_SERVICE" --http-listen 127.0.0.1:80 --operator-listen 127.0.0.1:0
+    fi
+fi
+
 # --- a reload ---
 template='"agent_templates.builder.max_token_seconds.C"'
 echo "{\"log\": {\"level\": \"info\"}, \"http.idle\": \"60s\", $template: 1800}" >"$file"

@@ -87,25 +87,43 @@ static bool take_word(const struct request *q, const char *member_name, const ch
     return false;
 }
 
-static bool take_kind(const struct request *q, struct schedule_put *c)
+static bool invalid(struct response *r, const char *field, const char *what)
+{
+    response_error_field(r, ERROR_RFA_JOB_VALIDATION_FAILED, field, what);
+    return false;
+}
+
+/* False: answered. Without a name one of the catalogue is drawn for each job. */
+static bool take_kind(const struct request *q, struct response *r, struct schedule_put *c)
 {
     struct span name = request_text(q, "work_kind");
-    const struct json_node *payload = request_member(q, "payload");
-    c->kind = WORK_KIND_NONE;
-    if (name.bytes) {
-        c->kind = work_kind_of(name);
-        if (c->kind == WORK_KIND_PAYLOAD_INVALID)
-            return false;
-        if (c->kind == WORK_KIND_NONE) {
-            c->kind = WORK_KIND_USER;
-            c->kind_name = name;
-            if (!work_kind_user(name))
-                return false;
-        }
+    c->kind = name.bytes ? work_kind_of(name) : WORK_KIND_NONE;
+    if (!name.bytes)
+        return true;
+    if (c->kind == WORK_KIND_NONE && work_kind_user(name)) {
+        c->kind = WORK_KIND_USER;
+        c->kind_name = name;
     }
-    if (payload)
-        c->payload = json_raw_of(q->json, payload);
-    return !payload || c->kind == WORK_KIND_USER;
+    return (c->kind != WORK_KIND_NONE && c->kind != WORK_KIND_PAYLOAD_INVALID) ||
+           invalid(
+               r, "work_kind",
+               "must be one of the catalogue whose payload is valid, or one of your own that begins with x.");
+}
+
+/* False: answered. */
+static bool take_payload(const struct request *q, struct response *r, struct schedule_put *c)
+{
+    const struct json_node *payload = request_member(q, "payload");
+    char what[64];
+    if (!payload)
+        return true;
+    if (c->kind != WORK_KIND_USER)
+        return invalid(r, "payload", "is for kinds that begin with x.");
+    c->payload = json_raw_of(q->json, payload);
+    if (c->payload.size <= SCHEDULE_PAYLOAD_MAX)
+        return true;
+    snprintf(what, sizeof(what), "has %u bytes; %u may be sent here", c->payload.size, SCHEDULE_PAYLOAD_MAX);
+    return invalid(r, "payload", what);
 }
 
 /* False: answered. One that can be read and has no time at all would wait for ever, and nobody would hear of it. */
@@ -114,11 +132,8 @@ static bool take_cron(const struct request *q, struct response *r, struct span *
     char why[256] = "";
     struct cron cron;
     *ret = request_text(q, "cron");
-    if (!ret->bytes || ret->size > CRON_TEXT_MAX) {
-        response_error_field(r, ERROR_RFA_JOB_VALIDATION_FAILED, "cron",
-                             "must be an expression of five fields");
-        return false;
-    }
+    if (!ret->bytes || ret->size > CRON_TEXT_MAX)
+        return invalid(r, "cron", "must be an expression of five fields");
     bool good = cron_parse(*ret, &cron, why, sizeof(why));
     if (good && cron_next_us(&cron, store_time_us()) == 0) {
         snprintf(why, sizeof(why), "none of its months has such a day, so it would never come");
@@ -135,24 +150,14 @@ static bool take_wish(const struct request *q, struct response *r, struct schedu
     if (!take_cron(q, r, &c->cron))
         return false;
     c->name = request_text(q, "name");
-    if (c->name.size > SCHEDULE_NAME_MAX) {
-        response_error_field(r, ERROR_RFA_JOB_VALIDATION_FAILED, "name", "must have at most 64 bytes");
+    if (c->name.size > SCHEDULE_NAME_MAX)
+        return invalid(r, "name", "must have at most 64 bytes");
+    if (!take_kind(q, r, c) || !take_payload(q, r, c))
         return false;
-    }
-    if (!take_kind(q, c) || c->payload.size > SCHEDULE_PAYLOAD_MAX) {
-        response_error(
-            r, ERROR_RFA_JOB_VALIDATION_FAILED,
-            "work_kind must be one of the catalogue, or one that begins with x., which may have a payload of "
-            "up to %u bytes",
-            SCHEDULE_PAYLOAD_MAX);
-        return false;
-    }
-    if (!take_word(q, "overlap", schedule_overlap_name, &c->overlap) ||
-        !take_word(q, "missed", schedule_missed_name, &c->missed)) {
-        response_error(r, ERROR_RFA_JOB_VALIDATION_FAILED,
-                       "overlap must be skip, allow or cancel_old; missed must be skip, run_once or run_all");
-        return false;
-    }
+    if (!take_word(q, "overlap", schedule_overlap_name, &c->overlap))
+        return invalid(r, "overlap", "must be skip, allow or cancel_old");
+    if (!take_word(q, "missed", schedule_missed_name, &c->missed))
+        return invalid(r, "missed", "must be skip, run_once or run_all");
     c->grace_us = number_or(q, "grace_s", SCHEDULES_GRACE_US / 1000000) * 1000000;
     c->priority = 0;
     return true;

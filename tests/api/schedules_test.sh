@@ -89,9 +89,19 @@ check "says why" answer "none of its months has such a day"
 check "a day that comes in some years" ask 201 POST /v1/schedules "$mine" '{"cron":"0 0 29 2 *"}'
 check "too few fields" ask 400 POST /v1/schedules "$mine" '{"cron":"* * *"}'
 check "no expression" ask 400 POST /v1/schedules "$mine" '{}'
-check "no such kind" ask 400 POST /v1/schedules "$mine" '{"cron":"* * * * *","work_kind":"NOPE"}'
-check "a payload without a kind" ask 400 POST /v1/schedules "$mine" '{"cron":"* * * * *","payload":{}}'
-check "no such policy" ask 400 POST /v1/schedules "$mine" '{"cron":"* * * * *","overlap":"queue"}'
+# refuses FIELD TEXT MEMBERS: what is wrong is named, and what it is
+refuses() {
+    ask 400 POST /v1/schedules "$mine" "{\"cron\":\"* * * * *\",$3}" && is "$(member field "$(cat "$tmp/body")")" "$1" && answer "$2"
+}
+check "no such kind" refuses work_kind 'work_kind must be one of the catalogue' '"work_kind":"NOPE"'
+check "one that is refused always" refuses work_kind 'work_kind must be one of the catalogue' '"work_kind":"PAYLOAD_INVALID"'
+check "a name that is none" refuses work_kind 'or one of your own that begins with x.' '"work_kind":"x.A"'
+check "a payload without a kind" refuses payload 'payload is for kinds that begin with x.' '"payload":{}'
+check "a payload for one of the catalogue" refuses payload 'payload is for kinds that begin with x.' '"work_kind":"SUCCESS_FAST","payload":{}'
+check "a payload that is too large" refuses payload 'payload has 4097 bytes; 4096 may be sent here' "\"work_kind\":\"x.a\",\"payload\":\"$(head -c 4095 /dev/zero | tr '\0' a)\""
+check "no such policy" refuses overlap 'must be' '"overlap":"queue"'
+check "no such way to make up for it" refuses missed 'must be' '"missed":"all"'
+check "nobody's payload may have 4096 bytes" ask 201 POST /v1/schedules "$mine" "{\"cron\":\"5 5 5 5 *\",\"work_kind\":\"x.a\",\"payload\":\"$(head -c 4094 /dev/zero | tr '\0' a)\"}"
 check "nobody died" nobody_died
 check "the end" stop_unharmed
 finish

@@ -124,6 +124,8 @@ static bool take_kind(struct response *r, struct span name, const struct jobs_se
     if (!name.bytes)
         return true;
     c->kind = work_kind_of(name);
+    if (c->kind == WORK_KIND_NONE && name.size >= 2 && memcmp(name.bytes, "x.", 2) == 0)
+        return invalid(r, "work_kind", "is one of your own: such jobs go to POST /v1/work:submit");
     if (c->kind == WORK_KIND_NONE)
         return invalid(r, "work_kind", "must be one of the catalogue, which GET /v1/work-kinds shows");
     if (c->kind == WORK_KIND_PAYLOAD_INVALID)

@@ -101,7 +101,7 @@ static bool take_lease(const struct request *q, struct response *r, struct uuid 
     struct span text = text_or(q, "lease_token", "", token_room, sizeof(token_room));
     char *end = token;
     if (!uuid_parse(id.bytes, id.size, ret_id)) {
-        response_error(r, ERROR_RFA_REQUEST_MALFORMED, "job_id must be a UUID");
+        response_error_field(r, ERROR_RFA_REQUEST_MALFORMED, "job_id", "must be a UUID");
         return false;
     }
     if (text.size > 0 && text.size <= TOKEN_SIZE) {
@@ -110,7 +110,7 @@ static bool take_lease(const struct request *q, struct response *r, struct uuid 
         *ret_fence = strtoull(token, &end, 16);
     }
     if (end == token || *end) {
-        response_error(r, ERROR_RFA_REQUEST_MALFORMED, "lease_token must be one that a claim gave");
+        response_error_field(r, ERROR_RFA_REQUEST_MALFORMED, "lease_token", "must be one that a claim gave");
         return false;
     }
     return true;
@@ -142,22 +142,29 @@ struct wish {
     enum error_code refusal;
 };
 
+static bool wrong_kinds(struct response *r, const char *what)
+{
+    response_error_field(r, ERROR_RFA_JOB_VALIDATION_FAILED, "kinds", what);
+    return false;
+}
+
 static bool take_kinds(const struct request *q, struct response *r, struct wish *w)
 {
     const struct json_node *kinds = request_member(q, "kinds");
-    char room[NAME_ROOM];
+    char room[NAME_ROOM], what[64];
     struct span name;
     w->works_count = 0;
     if (!kinds)
         return true;
     for (const struct json_node *each = json_first(q->json, kinds); each;
          each = json_after(q->json, kinds, each)) {
-        if (!json_string_of(q->json, each, room, sizeof(room), &name) || !work_kind_user(name) ||
-            w->works_count == JOB_CLAIM_KINDS_MAX) {
-            response_error(r, ERROR_RFA_JOB_VALIDATION_FAILED,
-                           "kinds must be at most %u names of kinds, such as x.mail", JOB_CLAIM_KINDS_MAX);
-            return false;
+        if (w->works_count == JOB_CLAIM_KINDS_MAX) {
+            snprintf(what, sizeof(what), "has more than %u names", JOB_CLAIM_KINDS_MAX);
+            return wrong_kinds(r, what);
         }
+        if (!json_string_of(q->json, each, room, sizeof(room), &name) || !work_kind_user(name))
+            return wrong_kinds(r, "must be names of kinds that begin with x., such as x.mail: the others are "
+                                  "the server's to run");
         w->works[w->works_count++] = job_work_id(store_here(), WORK_KIND_USER, name);
     }
     return true;

@@ -83,6 +83,8 @@ mine=$(auth "$key")
 check "JOB-340 JOB-380 malformed" problem 400 RFA_REQUEST_MALFORMED POST /v1/jobs -H "$mine" -H "$json" -d '{'
 check "JOB-380 a 400 names the field" problem 400 RFA_REQUEST_MALFORMED POST "/v1/clients/$one/keys/revoke" -H "$mine" -H "$json" -d '{}'
 check "JOB-380 in its detail" has "$(value detail)" key_id
+check "JOB-380 a job of a kind of one's own" problem 400 RFA_JOB_VALIDATION_FAILED POST /v1/jobs -H "$mine" -H "$json" -d '{"type":"EXECUTE","work_kind":"x.foo"}'
+check "JOB-380 is told where it is taken" has "$(value detail)" 'work_kind is one of your own: such jobs go to POST /v1/work:submit'
 check "JOB-341 another type" problem 415 RFA_REQUEST_UNSUPPORTED_MEDIA_TYPE POST /v1/jobs -H "$mine" -H 'Content-Type: text/plain' -d x
 check "JOB-342 another method" problem 405 RFA_REQUEST_METHOD_NOT_ALLOWED PUT /v1/jobs -H "$mine"
 check "JOB-387 jobs aren't deleted" problem 405 RFA_REQUEST_METHOD_NOT_ALLOWED DELETE "/v1/jobs/$none" -H "$mine"

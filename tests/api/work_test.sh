@@ -248,6 +248,13 @@ check 'the new one gets it' has "\"job_id\":\"$job\""
 key=$mykey
 
 check 'no kind of a user' is_status 400 POST /v1/work:submit '{"work_kind":"x.","payload":1}'
+refuses() { # refuses PATH BODY FIELD TEXT
+    is_status 400 POST "$1" "$2" && has "\"field\":\"$3\"" && has "$4"
+}
+check 'a kind of the catalogue is no kind for workers outside' refuses /v1/work:claim '{"kinds":["SUCCESS_FAST"]}' kinds 'kinds must be names of kinds that begin with x\.'
+check 'more kinds than a claim takes' refuses /v1/work:claim "{\"kinds\":[$(seq -s, 17 | sed 's/[0-9]*/"x.&"/g')]}" kinds 16
+check 'a job that is none' refuses /v1/work:heartbeat '{"job_id":"7","lease_token":"1"}' job_id UUID
+check 'a token that is none' refuses /v1/work:heartbeat "{\"job_id\":\"$job\",\"lease_token\":\"zz\"}" lease_token 'lease_token '
 
 # ---- the examples ----
 

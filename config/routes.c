@@ -146,7 +146,6 @@ const struct route config_routes[] = {
      .auth = AUTH_OPERATOR,
      .body_max = BODY_MAX,
      .changes = true,
-     .undocumented = true,
      .serve = serve_advance},
     {.method = METHOD_GET,
      .path = "/config",

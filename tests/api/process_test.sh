@@ -148,6 +148,11 @@ across() {
         read -r first <&5 && "$@" && printf "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" >&5 &&
             grep -q "HTTP/1.1 200 OK" <&5' "$client" "$@"
 }
+moved() { curl -sS -m 120 -H "$bearer" -H 'Content-Type: application/json' -d "$1" "http://$at/clock:advance"; }
+check "AMB-78 the operator's document has it" has "$("$COPPICE" contract show ops)" '/clock:advance:'
+check "AMB-78 and what it takes: a time" has "$(moved '{}')" '"field":"by"'
+check "AMB-78 one that is a duration" has "$(moved '{"by":"soon"}')" 'by must be a duration, such as 24h'
+check "AMB-78 and nothing else" has "$(moved '{"by":"1s","to":"x"}')" '"field":"to"'
 check "AMB-78 a jump of the clock leaves idle connections open" across "$COPPICE" clock advance 2d --operator-listen "$at" --store-dir "$tmp/store"
 cp "$tmp/out" "$tmp/stdout"
 check "AMB-78 it moves" has "$(cat "$tmp/stdout")" "ahead seconds  2764800"

@@ -113,6 +113,7 @@ export const opsOperations = {
     suspendActor: { method: "POST", path: "/chaos/actors/{target}:suspend" },
     resumeActor: { method: "POST", path: "/chaos/actors/{target}:resume" },
     crashActor: { method: "POST", path: "/chaos/actors/{target}:crash" },
+    advanceClock: { method: "POST", path: "/clock:advance" },
     getSettings: { method: "GET", path: "/config" },
     reloadSettings: { method: "POST", path: "/config:reload" },
     getLog: { method: "GET", path: "/log" },

@@ -375,6 +375,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/clock:advance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Move the wall clock of a server in dev forward
+         * @description For trying what takes days: keys, tokens, windows, retention, leases and schedules see it at once, time-outs of requests don't. It
+         *     can't be moved back; the machine's own clock stays as it is.
+         */
+        post: operations["advanceClock"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/config": {
         parameters: {
             query?: never;
@@ -1399,6 +1420,16 @@ export interface components {
             /** @enum {string} */
             level: "debug" | "info" | "warn" | "error";
             dropped: number;
+        };
+        ClockAdvance: {
+            /** @description A duration, such as `24h` or `1d12h`. */
+            by: string;
+            /** @description For the audit entry. */
+            reason?: string;
+        };
+        Clock: {
+            /** @description How far it is ahead of the machine's. */
+            ahead_seconds: number;
         };
         LogLevel: {
             /** @enum {string} */
@@ -2481,6 +2512,34 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    advanceClock: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ClockAdvance"];
+            };
+        };
+        responses: {
+            /** @description From now on. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Clock"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            403: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
     getSettings: {
         parameters: {
             query?: never;
@@ -2490,7 +2549,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The settings as they are now. */
+            /** @description The settings that are in force; what a restart would bring isn't among them. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -792,7 +792,8 @@ export interface components {
              */
             overlap: "skip" | "allow" | "cancel_old";
             /**
-             * @description When it comes more than `grace_s` late; `run_all` makes up for the last day.
+             * @description When it comes more than `grace_s` late; `run_all` makes up for the last day. `overlap` holds for what is made up for, too, so that
+             *     `run_all` needs `overlap` to be `allow`; with `skip` it submits the first and leaves out those that come before it has ended.
              * @default skip
              * @enum {string}
              */

@@ -599,10 +599,11 @@ static int parse_option(struct parse *p, int argc, char *const argv[], int *at)
 {
     const char *argument = argv[*at], *value;
     char name[OPTION_NAME_SIZE], negated[OPTION_NAME_SIZE + 3];
-    size_t length = strcspn(argument, "=");
+    const size_t typed = strcspn(argument, "=");
+    size_t length = typed;
     value = argument[length] ? argument + length + 1 : NULL;
     for (size_t i = 0; i < sizeof(aliases) / sizeof(*aliases); i++)
-        if (strlen(aliases[i].alias) == length && memcmp(aliases[i].alias, argument, length) == 0) {
+        if (strlen(aliases[i].alias) == typed && memcmp(aliases[i].alias, argv[*at], typed) == 0) {
             argument = aliases[i].flag;
             length = strlen(argument);
         }
@@ -627,7 +628,7 @@ static int parse_option(struct parse *p, int argc, char *const argv[], int *at)
     }
     const struct option_other *other = other_named(argument, length, flag_of);
     if (!other || !taken_by(other->option, p->options->command))
-        return unknown_option(p, argument, length);
+        return unknown_option(p, argv[*at], typed); /* by the name that was typed */
     flag_of(other->key, name);
     if (!value && *at + 1 == argc)
         return refuse(p, EXIT_USAGE, "%s needs a value, a whole number", name);

@@ -157,6 +157,11 @@ static void test_command_lines_that_cannot_be_meant(void)
     CHECK_REFUSED(EXIT_USAGE, ARGS("serve", "more"), NO_ENVIRONMENT, "serve takes no argument 'more'");
     CHECK_REFUSED(EXIT_USAGE, ARGS("version", "--slice=1ms"), NO_ENVIRONMENT,
                   "version has no option '--slice'");
+    /* A short one is told by the name that was typed. */
+    CHECK_REFUSED(EXIT_USAGE, ARGS("tree", "-n"), NO_ENVIRONMENT,
+                  "tree has no option '-n'; 'coppice help tree'");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("tree", "-n=3"), NO_ENVIRONMENT, "tree has no option '-n'");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("version", "-z"), NO_ENVIRONMENT, "version has no option '-z'");
     CHECK_REFUSED(EXIT_USAGE, ARGS("help", "sreve"), NO_ENVIRONMENT, "did you mean serve?");
 }
 

@@ -464,7 +464,7 @@ enum error check_directory(const char *dir, const struct schema *schema, check_t
         if (apart->report.findings < apart->told)
             apart->report.findings = apart->told;
         add_finding(apart, why);
-        if (damaged)
+        if (damaged && !strstr(why, wrong)) /* what kept it from being opened may be just that */
             add_finding(apart, wrong);
         e = OK;
     }

@@ -172,6 +172,11 @@ truncate -s 5000 "$tmp/bad/data.mdb"
 check "check of a cut store" runs 65 check --store-dir "$tmp/bad"
 check "stat of a cut store" runs 65 stat --store-dir "$tmp/bad"
 
+: >"$tmp/bad/data.mdb"
+check "check of an emptied store" runs 65 check --store-dir "$tmp/bad"
+check "finds that and nothing else" out ", 1 finding"
+check "says it once" is "$(cat "$tmp/stderr")" "coppice: '$tmp/bad' holds no store that could be read: the file is empty"
+
 # --- journals ---------------------------------------------------------------------------------------------------------
 
 check "replay of nothing" runs 66 replay "$tmp/none" --store-dir "$tmp/r"

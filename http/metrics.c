@@ -384,8 +384,9 @@ static void histogram(const struct exposition *t, const char *method, const char
 static void write_durations(const struct exposition *t)
 {
     struct sums sums;
-    exposition_family(t, "http_request_duration_seconds", "histogram",
-                      "From the request's first byte to the end of its answer.");
+    exposition_family(
+        t, "http_request_duration_seconds", "histogram",
+        "From when the request had come to the end of its answer, waits that it asked for included.");
     for (uint32_t place = 0; place < METRICS_ROUTES; place++) {
         const struct route *route = route_in(place);
         if (!route && place)

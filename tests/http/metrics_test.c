@@ -91,6 +91,8 @@ static void test_requests(void)
     TEST_CHECK(operated_get("/nowhere") == 404);
     scrape();
     TEST_CHECK(value("http_request_duration_seconds_count" OF_HEALTHZ) == 5);
+    TEST_CHECK(
+        operated_has("# HELP http_request_duration_seconds From when the request had come to the end "));
     TEST_CHECK(value("http_request_duration_seconds_bucket{method=\"GET\",route=\"/healthz\",le=\"+Inf\"}") ==
                5);
     TEST_CHECK(value("http_request_duration_seconds_bucket{method=\"GET\",route=\"/healthz\",le=\"10\"}") ==

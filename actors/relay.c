@@ -1,6 +1,7 @@
 #include "actors/relay.h"
 
 #include "actors/webhooks.h"
+#include "runtime/telemetry.h"
 #include "store/delivery_relay.h"
 #include "store/view.h"
 
@@ -10,6 +11,7 @@ struct relay {
     uint32_t partition;
     uint64_t fence;        /* 0: not claimed */
     uint64_t after;        /* where it has been: the number of a row */
+    uint64_t told;         /* up to which row it has told of those that can't be read */
     uint64_t again;        /* when it begins at the front */
     uint64_t timer, alarm; /* of the next look, and when that is */
 };
@@ -19,7 +21,9 @@ struct relay {
 struct found {
     uint64_t rows[DELIVERY_RELAY_ROWS_MAX];
     uint32_t count;
-    uint64_t behind; /* all up to here is found, or somebody else's */
+    uint64_t behind;  /* all up to here is found, or somebody else's, or can't be read */
+    uint32_t damaged; /* rows that can't be read and haven't been told of */
+    uint64_t damaged_last;
     bool more;
 };
 
@@ -27,7 +31,10 @@ struct found {
 static bool look_through(const struct outbox_row *rows, uint32_t count, struct found *f)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (delivery_relays(rows[i].row.topic)) {
+        if (rows[i].error) {
+            f->damaged += rows[i].seq > f->damaged_last;
+            f->damaged_last = rows[i].seq > f->damaged_last ? rows[i].seq : f->damaged_last;
+        } else if (delivery_relays(rows[i].row.topic)) {
             if (f->count == DELIVERY_RELAY_ROWS_MAX) {
                 f->more = true;
                 return false;
@@ -39,10 +46,11 @@ static bool look_through(const struct outbox_row *rows, uint32_t count, struct f
     return count == PAGE;
 }
 
+/* An error: nothing was found, and there is no way past it. */
 static enum error find(const struct relay *r, struct found *f)
 {
     struct outbox_row *rows = actor_alloc(PAGE * sizeof(*rows));
-    *f = (struct found){.behind = r->after};
+    *f = (struct found){.behind = r->after, .damaged_last = r->told};
     struct view *view = view_open(store_here());
     if (!view)
         return ERR_UNAVAILABLE;
@@ -51,12 +59,20 @@ static enum error find(const struct relay *r, struct found *f)
     bool on = true;
     while (!e && on && looked < RELAY_SCAN_MAX) {
         e = outbox_scan(&view->txn, (uint16_t)r->partition, f->behind, rows, PAGE, &count);
-        on = !e && look_through(rows, count, f);
+        on = look_through(rows, count, f) && !e;
         looked += PAGE;
     }
     view_close(view);
-    f->more = f->more || on;
-    return e;
+    f->more = f->more || on || e;
+    return f->behind > r->after ? OK : e; /* what stands before it is handed on first */
+}
+
+/* A row that can't be read says of nobody whose it is: it stays, once told of, and holds up nobody who stands behind it. */
+static void tell_damaged(struct relay *r, const struct found *f)
+{
+    if (f->damaged > 0)
+        TELEMETRY(STORE_DAMAGED, f->damaged, DIM(COMPONENT, "relay"), DIM(REASON, "outbox"));
+    r->told = f->damaged_last;
 }
 
 /* ---- what is done ---- */
@@ -110,6 +126,8 @@ static void look(struct relay *r)
     enum error e = r->fence ? OK : claim(r);
     for (uint32_t round = 0; !e && f.more && round < RELAY_ROUNDS_MAX; round++) {
         e = find(r, &f);
+        if (!e)
+            tell_damaged(r, &f);
         if (!e && f.count > 0)
             e = hand_on(r, &f);
         if (!e)

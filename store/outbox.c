@@ -239,27 +239,46 @@ enum error outbox_forget(struct txn *txn, uint16_t partition, uint64_t seq)
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
+/* From this row on, until one can't be read, which is found by its key: OK, and *from is the key behind that one. ERR_NOT_FOUND: there
+ * are no more. */
+static enum error scan_rows(struct txn *txn, uint16_t partition, struct key *from, struct outbox_row *rows,
+                            uint32_t most, uint32_t *count)
+{
+    struct scan scan = txn_scan(txn, TABLE_OUTBOX, key_span(from), PARTITION_SIZE, SCAN_UP);
+    const void *last = NULL;
+    enum error e = OK, sound = OK;
+    while (!e && !sound && *count < most) {
+        struct outbox_row *row = &rows[*count];
+        sound = scan_next(&scan) ? OK : scan.error;
+        if (scan.key.bytes == last) /* the end, or pages that LMDB can't make sense of */
+            e = sound ? sound : ERR_NOT_FOUND;
+        else if (scan.key.size != KEY_SIZE)
+            e = ERR_DAMAGED;
+        if (e)
+            break;
+        last = scan.key.bytes;
+        *row = (struct outbox_row){.partition = partition,
+                                   .seq = key_u64((const uint8_t *)last + PARTITION_SIZE)};
+        row->error = sound = sound ? sound : scan_read(&scan, &row->row);
+        ++*count;
+    }
+    (void)scan_end(&scan);
+    if (!e && sound) {
+        *from = outbox_key(partition, rows[*count - 1].seq);
+        key_add_u8(from, 0);
+    }
+    return e;
+}
+
 enum error outbox_scan(struct txn *txn, uint16_t partition, uint64_t after, struct outbox_row *rows,
                        uint32_t most, uint32_t *ret_count)
 {
     struct key from = outbox_key(partition, after + (after < UINT64_MAX));
-    struct scan scan = txn_scan(txn, TABLE_OUTBOX, key_span(&from), PARTITION_SIZE, SCAN_UP);
-    enum error e = OK, end;
-    uint32_t found = 0;
-    while (!e && found < most && scan_next(&scan)) {
-        struct outbox_row *row = &rows[found];
-        e = scan.key.size == KEY_SIZE ? scan_read(&scan, &row->row) : ERR_DAMAGED;
-        if (!e) {
-            row->partition = partition;
-            row->seq = key_u64((const uint8_t *)scan.key.bytes + PARTITION_SIZE);
-            found++;
-        }
-    }
-    end = scan_end(&scan);
-    e = e ? e : end;
-    if (!e)
-        *ret_count = found;
-    return e;
+    enum error e = OK;
+    *ret_count = 0;
+    while (!e && *ret_count < most)
+        e = scan_rows(txn, partition, &from, rows, most, ret_count);
+    return e == ERR_NOT_FOUND ? OK : e;
 }
 
 /* ---- commands ---- */

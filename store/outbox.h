@@ -85,9 +85,11 @@ enum error outbox_forget(struct txn *txn, uint16_t partition, uint64_t seq);
 struct outbox_row {
     uint16_t partition;
     uint64_t seq;
+    enum error error; /* the row can't be read: `row` is empty */
     struct outbox row;
 };
-/* Up to `most` rows after `after`, in order. */
+/* Up to `most` rows after `after`, in order. One that can't be read is found all the same, by its key, and those behind it are. An
+ * error, such as a key that is none, ends the scan: *ret_count rows stand before it. */
 enum error outbox_scan(struct txn *txn, uint16_t partition, uint64_t after, struct outbox_row *rows,
                        uint32_t most, uint32_t *ret_count);
 

@@ -2,12 +2,14 @@
 #include "acutest.h"
 
 #include "actors/relay.h"
+#include "runtime/telemetry.h"
 #include "store/audit.h"
 #include "store/counter.h"
 #include "store/batch.h"
 #include "store/delivery_relay.h"
 #include "store/job.h"
 #include "tests/actors/hooks.h"
+#include "tests/support/spoil.h"
 
 static const struct stage simulated = {.real = false};
 
@@ -204,6 +206,56 @@ static void test_a_row_that_cant_be_read_holds_nobody_up_O2(void)
     TEST_CHECK(stage_run(&stage, poison_body) == 0);
 }
 
+static uint16_t spoilt_partition;
+
+/* The first row of that partition, and again: as it was. */
+static enum error spoil_first(struct txn *txn)
+{
+    struct outbox_row row;
+    uint32_t count = 0;
+    EXPECT(outbox_scan(txn, spoilt_partition, 0, &row, 1, &count) == OK && count == 1);
+    struct key key = outbox_key(spoilt_partition, row.seq);
+    spoil_value(txn, TABLE_OUTBOX, key_span(&key));
+    return OK;
+}
+
+static uint64_t damage_told(void)
+{
+    return telemetry_counter_label(runtime_telemetry(runtime_self()), TELEMETRY_STORE_DAMAGED, "outbox");
+}
+
+static void spoilt_body(void)
+{
+    struct delivery d;
+    hooks_start(&webhooks_defaults, never);
+    uint64_t before = damage_told();
+    struct uuid client = hooks_client();
+    for (uint32_t p = 0; p < OUTBOX_PARTITIONS; p++)
+        actor_suspend(hooks_relay(p));
+    struct uuid job = hooks_job(&client, "https://b.example/");
+    hooks_cancel(&job);
+    struct view *view = view_open(stage_store);
+    spoilt_partition = outbox_partition(&view->txn, &job);
+    view_close(view);
+    EXPECT(spoil(spoil_first) == OK);
+    for (uint32_t p = 0; p < OUTBOX_PARTITIONS; p++)
+        actor_resume(hooks_relay(p));
+    hooks_settle(100);
+    EXPECT(hooks_delivery(&job, NULL, 1, &d) == ERR_NOT_FOUND);
+    EXPECT(hooks_delivery(&job, NULL, 2, &d) == OK && hooks_delivery(&job, NULL, 3, &d) == OK);
+    hooks_settle(3 * RELAY_AGAIN_MS); /* it begins at the front again and again, and tells of it once */
+    EXPECT(damage_told() == before + 1);
+    EXPECT(spoil(spoil_first) == OK); /* it can be read again */
+    hooks_settle(2 * RELAY_AGAIN_MS);
+    EXPECT(hooks_delivery(&job, NULL, 1, &d) == OK && waiting() == 0);
+}
+
+static void test_a_damaged_row_of_the_outbox_holds_nobody_up_O2(void)
+{
+    const struct stage stage = {.schema = spoil_schema()};
+    TEST_CHECK(stage_run(&stage, spoilt_body) == 0);
+}
+
 TEST_LIST
 = {
     {"events become deliveries (JOB-080, JOB-184, O1)", test_events_become_deliveries_JOB_080_JOB_184_O1},
@@ -212,5 +264,6 @@ TEST_LIST
     {"two relays at once (O5)", test_two_relays_at_once_O5},
     {"rows of others stay", test_rows_of_others_stay},
     {"a row that can't be read holds nobody up (O2)", test_a_row_that_cant_be_read_holds_nobody_up_O2},
+    {"a damaged row of the outbox holds nobody up (O2)", test_a_damaged_row_of_the_outbox_holds_nobody_up_O2},
     {NULL, NULL},
 };

@@ -150,29 +150,51 @@ static void test_event_that_is_none(void)
 
 /* ---- the outbox ---- */
 
-static enum error scan(struct fresh *fresh, uint16_t partition, uint32_t *ret_count)
+static enum error scan(struct fresh *fresh, uint16_t partition, struct outbox_row rows[4],
+                       uint32_t *ret_count)
 {
-    struct outbox_row rows[4];
     struct view *view = look(fresh);
     enum error e = outbox_scan(&view->txn, partition, 0, rows, 4, ret_count);
     view_close(view);
     return e;
 }
 
+static void put_outbox(struct fresh *fresh, uint64_t seq)
+{
+    struct outbox row = {.at_us = AT_US, .topic = 7, .event = seq};
+    fresh_put(fresh, TABLE_OUTBOX, outbox_key(1, seq), &row);
+}
+
+/* One whose key says where it stands is in nobody's way: not those before it, nor those behind it. */
 static void test_outbox_row_that_is_none(void)
 {
     struct fresh fresh;
+    struct outbox_row rows[4];
     uint32_t count = 99;
     fresh_open(&fresh);
-    struct strange strange[] = {cut(TABLE_OUTBOX, outbox_key(1, 5), 10),
-                                cut(TABLE_OUTBOX, outbox_key(1, 5), 11),
+    struct strange other = cut(TABLE_OUTBOX, outbox_key(1, 5), 10),
+                   strange[] = {cut(TABLE_OUTBOX, outbox_key(1, 5), 11),
                                 cut(TABLE_OUTBOX, outbox_key(1, UINT64_MAX), 3)};
-    for (size_t i = 0; i < 3; i++) {
+    put(&fresh, &other);
+    TEST_CHECK(scan(&fresh, 1, rows, &count) == OK && count == 1);
+    TEST_CHECK(rows[0].seq == 5 && rows[0].error == ERR_DAMAGED);
+    put_outbox(&fresh, 4);
+    put_outbox(&fresh, 6);
+    fresh_flip(&fresh, TABLE_OUTBOX, other.key);
+    TEST_CHECK(scan(&fresh, 1, rows, &count) == OK && count == 3);
+    TEST_CHECK(rows[0].seq == 4 && !rows[0].error && rows[0].row.event == 4);
+    TEST_CHECK(rows[1].seq == 5 && rows[1].error == ERR_DAMAGED && rows[1].row.event == 0);
+    TEST_CHECK(rows[2].seq == 6 && !rows[2].error && rows[2].row.event == 6);
+    fresh_flip(&fresh, TABLE_OUTBOX, other.key);
+    take(&fresh, &other);
+    for (size_t i = 0; i < 2; i++) {
         put(&fresh, &strange[i]);
-        TEST_CHECK(scan(&fresh, 1, &count) == ERR_DAMAGED && count == 99);
+        TEST_CHECK(scan(&fresh, 1, rows, &count) == ERR_DAMAGED && count == (i == 0 ? 1 : 2));
         take(&fresh, &strange[i]);
     }
-    TEST_CHECK(scan(&fresh, 1, &count) == OK && count == 0);
+    fresh_take(&fresh, TABLE_OUTBOX, outbox_key(1, 4));
+    fresh_take(&fresh, TABLE_OUTBOX, outbox_key(1, 6));
+    TEST_CHECK(scan(&fresh, 1, rows, &count) == OK && count == 0);
     fresh_close(&fresh);
 }
 

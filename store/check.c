@@ -205,9 +205,9 @@ void check_count_least(struct check *check, uint16_t counter, struct span label,
 /* These say how far numbers were given away, or retention went, whatever became of the rows. */
 static bool never_goes_back(uint16_t counter)
 {
-    return counter == COUNTER_OUTBOX_NEXT || counter == COUNTER_LEDGER_NEXT || counter == COUNTER_RETAINED ||
-           counter == COUNTER_STEADY || counter == COUNTER_JOB_SEQ || counter == COUNTER_JOB_NEWEST ||
-           counter == COUNTER_JOB_FENCE;
+    return counter == COUNTER_OUTBOX_NEXT || counter == COUNTER_LEDGER_NEXT ||
+           counter == COUNTER_LEDGER_PASSED || counter == COUNTER_RETAINED || counter == COUNTER_STEADY ||
+           counter == COUNTER_JOB_SEQ || counter == COUNTER_JOB_NEWEST || counter == COUNTER_JOB_FENCE;
 }
 
 static void counter_compare(struct check *check, const struct sum *sum, int64_t value)

@@ -22,6 +22,7 @@
     X(COUNTER_LEDGER_NEXT, 7, "ledger_next", "the last row number given, by lifetime; never goes back")    \
     X(COUNTER_RETAINED, 8, "retained", "wall time, us, up to which retention has been; never goes back")   \
     X(COUNTER_STEADY, 9, "steady", "steady time, us, up to which it has been; never goes back")            \
+    X(COUNTER_LEDGER_PASSED, 10, "ledger_passed", "the row behind which cleaning up goes on, by lifetime") \
     X(COUNTER_CLIENTS, 100, "clients", "clients")                                                          \
     X(COUNTER_API_KEYS, 101, "api_keys", "API keys kept, by client (16 bytes)")                            \
     X(COUNTER_JOBS, 200, "jobs", "jobs, by state (1 byte)")                                                \

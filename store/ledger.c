@@ -381,44 +381,77 @@ static enum error slot_of(struct scan *scan, const struct ledger_index *index, s
     return OK;
 }
 
-/* The rows of one lifetime whose time is over, from its first to the first that isn't. */
-static enum error expired(struct txn *txn, uint8_t lifetime, uint64_t now_us, struct slot *slots,
-                          uint32_t room, uint32_t *ret_count)
+/* Written by a clock that was ahead: it isn't over for longer than a row lives that is written now. */
+static bool is_ahead(const struct ledger *row, uint8_t lifetime, uint64_t now_us)
 {
-    struct key from;
-    from.size = 0;
+    uint64_t latest = ledger_expiry(now_us, (enum ledger_lifetime)lifetime);
+    return row->expires_us > latest && row->expires_us - latest > LEDGER_AHEAD_US;
+}
+
+/* What a look through one lifetime finds. */
+struct over {
+    struct slot *slots; /* of rows whose time is over */
+    uint32_t room, count;
+    int64_t behind; /* where the next look begins: behind this row; 0: at the front */
+};
+
+/* From where the last look ended to the first row that isn't over, or until there is no room; rows that are ahead are passed by, so
+ * many at a time. */
+static enum error expired(struct txn *txn, uint8_t lifetime, uint64_t now_us, struct over *over)
+{
+    struct key from = key_of((uint64_t)lifetime << ROW_BITS | (uint64_t)(over->behind + 1));
+    from.size = over->behind ? from.size : 1; /* at the front may stand what is no row */
+    uint32_t passed = 0;
     enum error e = OK;
-    uint32_t count = 0;
-    key_add_u8(&from, lifetime);
     struct scan scan = txn_scan(txn, TABLE_LEDGER, key_span(&from), 1, SCAN_UP);
-    while (count < room && scan_next(&scan)) {
+    while (over->count < over->room && passed < LEDGER_PASS_MAX) {
+        struct slot *slot = &over->slots[over->count];
         struct ledger row;
-        e = slot_of(&scan, txn->store->ledger, &slots[count], &row);
-        if (e || now_us < row.expires_us)
+        bool there = scan_next(&scan);
+        e = there ? slot_of(&scan, txn->store->ledger, slot, &row) : OK;
+        bool is_over = there && !e && now_us >= row.expires_us;
+        if (!is_over && (!there || e || !is_ahead(&row, lifetime, now_us))) {
+            over->behind = 0;
             break;
-        count++;
+        }
+        over->count += is_over;
+        passed += !is_over;
+        if (!is_over)
+            over->behind = (int64_t)(slot->place & ((UINT64_C(1) << ROW_BITS) - 1));
     }
     enum error ended = scan_end(&scan);
-    *ret_count = count;
     return e ? e : ended;
+}
+
+/* What the last look left is noted, so that rows that are ahead, however many, use up no more than one look each. */
+static enum error expire_one(struct txn *txn, uint8_t lifetime, uint64_t now_us, struct over *over)
+{
+    int64_t before = 0;
+    enum error e = counter_read(txn, COUNTER_LEDGER_PASSED, span_of(&lifetime, 1), &before);
+    over->behind = e || before < 0 ? 0 : before;
+    over->count = 0;
+    enum error found = expired(txn, lifetime, now_us, over);
+    for (uint32_t i = 0; i < over->count; i++)
+        row_remove(txn, over->slots[i]);
+    if (!e && !found && over->behind != before)
+        counter_add(txn, COUNTER_LEDGER_PASSED, span_of(&lifetime, 1), over->behind - before);
+    return found ? found : e;
 }
 
 enum error ledger_expire(struct txn *txn, uint64_t now_us, uint32_t limit, uint32_t *ret_removed)
 {
     struct slot slots[LEDGER_EXPIRE_MAX];
-    uint32_t room = limit < LEDGER_EXPIRE_MAX ? limit : LEDGER_EXPIRE_MAX, removed = 0;
+    uint32_t room = limit < LEDGER_EXPIRE_MAX ? limit : LEDGER_EXPIRE_MAX, removed = 0, writes = txn->writes;
     enum error first = OK;
     for (unsigned lifetime = 0; lifetime < LEDGER_LIFETIME_COUNT; lifetime++) {
-        uint32_t count;
-        enum error e = expired(txn, (uint8_t)lifetime, now_us, slots + removed, room - removed, &count);
+        struct over over = {.slots = slots, .room = room - removed};
+        enum error e = expire_one(txn, (uint8_t)lifetime, now_us, &over);
         if (e && !first)
             first = e;
-        removed += count;
+        removed += over.count;
     }
-    if (first && removed == 0)
+    if (first && txn->writes == writes)
         return first;
-    for (uint32_t i = 0; i < removed; i++)
-        row_remove(txn, slots[i]);
     *ret_removed = removed;
     return OK;
 }

@@ -9,8 +9,8 @@
  * keyed hash to a row number, made from the rows at start. It says nothing that the rows don't say: a hit is
  * checked against the row, and what an aborted transaction put is taken out again (docs/decisions).
  *
- * Lifetimes are few, so within one the oldest row expires first and cleaning up is reading from the front. A row
- * is over at expires_us, not after it. One (scope, key) has at most one row: when its time is over and it comes
+ * Lifetimes are few, so within one the oldest row expires first and cleaning up is reading from the front, past rows
+ * that a clock wrote which was ahead. A row is over at expires_us, not after it. One (scope, key) has at most one row: when its time is over and it comes
  * again before it was cleaned up, the new row takes its place.
  *
  * Memory of the index: 16 bytes a slot, and at least two slots a row, doubling as rows come; so up to 32 bytes,
@@ -28,6 +28,10 @@
 #define LEDGER_PUTS_MAX   4u   /* by one command */
 #define LEDGER_EXPIRE_MAX 256u /* rows of one ledger_expire; a command calls it once */
 #define LEDGER_FORGET_MAX 256u /* by one command */
+#define LEDGER_AHEAD_US \
+    UINT64_C(3600000000) /* a clock that was ahead by no more delays those behind by no more */
+#define LEDGER_PASS_MAX \
+    1024u /* rows of a clock that was ahead by more that one ledger_expire passes by, of each lifetime: 1 ms or so */
 
 /* X(ID, "name", seconds). Numbers are stored. */
 #define LEDGER_LIFETIMES(X)               \
@@ -67,7 +71,8 @@ uint64_t ledger_put(struct txn *txn, enum ledger_lifetime lifetime, uint64_t now
 uint64_t ledger_expiry(uint64_t now_us, enum ledger_lifetime lifetime);
 /* Takes a row away before its time; one that has gone is fine. */
 void ledger_forget(struct txn *txn, enum ledger_lifetime lifetime, uint64_t row);
-/* Removes rows whose time is over, at most `limit` and LEDGER_EXPIRE_MAX; *ret_removed. A damaged row is
+/* Removes rows whose time is over, at most `limit` and LEDGER_EXPIRE_MAX; *ret_removed. Rows that a clock wrote which was ahead
+ * hold up nobody: they are passed by, and where there are many the next call goes on behind them. A damaged row is
  * ERR_DAMAGED once nothing else can be removed before it. */
 enum error ledger_expire(struct txn *txn, uint64_t now_us, uint32_t limit, uint32_t *ret_removed);
 

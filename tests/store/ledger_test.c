@@ -450,6 +450,68 @@ static void test_expire(void)
     end();
 }
 
+/* A clock that was ahead by a year: what comes after it goes in its time, and so do its own. */
+static void test_rows_that_are_ahead_hold_up_nobody(void)
+{
+    struct outcome out;
+    uint32_t removed = 99;
+    begin(0);
+    TEST_CHECK(ask_for(LEDGER_DAY, "before", T0 - S, &out) == OK);
+    TEST_CHECK(ask_for(LEDGER_DAY, "ahead", T0 + 365 * DAY, &out) == OK);
+    TEST_CHECK(ask_for(LEDGER_DAY, "behind", T0, &out) == OK);
+    TEST_CHECK(ask_for(LEDGER_DAY, "last", T0 + 2 * DAY, &out) == OK);
+    TEST_CHECK(expire(T0 + DAY, 1, &removed) == OK && removed == 1);
+    TEST_CHECK(expire(T0 + 2 * DAY, 100, &removed) == OK && removed == 1);
+    rows_are(2);
+    TEST_CHECK(ask_for(LEDGER_DAY, "ahead", T0 + 2 * DAY, &out) == OK && out.repeated && out.execution == 2);
+    TEST_CHECK(ask_for(LEDGER_DAY, "behind", T0 + 2 * DAY, &out) == OK && !out.repeated);
+    reopen(0);
+    TEST_CHECK(expire(T0 + 3 * DAY, 100, &removed) == OK && removed == 2);
+    TEST_CHECK(expire(T0 + 366 * DAY, 100, &removed) == OK && removed == 1);
+    rows_are(0);
+    end();
+}
+
+/* Less than LEDGER_AHEAD_US isn't passed by: those behind it wait for as long. */
+static void test_rows_a_little_ahead_keep_their_order(void)
+{
+    struct outcome out;
+    uint32_t removed = 99;
+    begin(0);
+    TEST_CHECK(ask_for(LEDGER_DAY, "ahead", T0 + LEDGER_AHEAD_US, &out) == OK);
+    TEST_CHECK(ask_for(LEDGER_DAY, "behind", T0 - DAY, &out) == OK);
+    TEST_CHECK(expire(T0, 100, &removed) == OK && removed == 0);
+    TEST_CHECK(expire(T0 + DAY + LEDGER_AHEAD_US, 100, &removed) == OK && removed == 2);
+    end();
+}
+
+/* Many of them take several looks, and those behind them go all the same; then it begins at the front again. */
+static void test_many_rows_that_are_ahead(void)
+{
+    enum { MANY = 2 * LEDGER_PASS_MAX + 10 };
+    struct outcome out;
+    uint32_t removed = 0;
+    begin(0);
+    for (uint32_t i = 0; i < MANY + 3; i++) {
+        char key[12];
+        snprintf(key, sizeof(key), "%u", i);
+        TEST_CHECK(ask_for(LEDGER_DAY, key, i < MANY ? T0 + 365 * DAY : T0, &out) == OK);
+    }
+    for (uint32_t look_again = 0; look_again < 2; look_again++)
+        TEST_CHECK(expire(T0 + DAY, 100, &removed) == OK && removed == 0);
+    reopen(0);
+    TEST_CHECK(expire(T0 + DAY, 2, &removed) == OK && removed == 2);
+    TEST_CHECK(expire(T0 + DAY, 2, &removed) == OK && removed == 1);
+    rows_are(MANY);
+    for (uint32_t left = MANY; left > 0; left -= removed) {
+        TEST_CHECK(expire(T0 + 366 * DAY, LEDGER_EXPIRE_MAX, &removed) == OK);
+        if (!TEST_CHECK(removed == (left < LEDGER_EXPIRE_MAX ? left : LEDGER_EXPIRE_MAX)))
+            break;
+    }
+    rows_are(0);
+    end();
+}
+
 static void test_aborted_expire_comes_back(void)
 {
     static const uint64_t at_us[] = {T0 + 30 * DAY, T0 + 30 * DAY, T0 + 30 * DAY};
@@ -1053,6 +1115,9 @@ TEST_LIST
     {"times in the row", test_times_in_the_row},
     {"a replaced row comes back with the abort", test_replaced_row_comes_back},
     {"expiry from the front of each lifetime", test_expire},
+    {"rows that are ahead hold up nobody", test_rows_that_are_ahead_hold_up_nobody},
+    {"rows a little ahead keep their order", test_rows_a_little_ahead_keep_their_order},
+    {"many rows that are ahead", test_many_rows_that_are_ahead},
     {"aborted expiry comes back", test_aborted_expire_comes_back},
     {"limit", test_limit},
     {"limit within a batch", test_limit_within_a_batch},

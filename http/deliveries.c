@@ -87,7 +87,7 @@ static void write_members(struct json *json, const struct delivery *d, const cha
     JSON_MEMBER(json, "attempts", uint, d->attempts);
     write_error(json, d->error);
     job_json_write_time(json, "created_at", d->at_us);
-    job_json_write_time(json, "next_attempt_at", d->not_before_us);
+    job_json_write_time(json, "next_attempt_at", store_wall_of(store_here(), d->not_before_us));
     JSON_MEMBER(json, "waits_for_earlier", bool, pending && d->not_before_us == 0);
     job_json_write_time(json, "finished_at", d->finished_us);
     job_json_write_time(json, "expires_at", d->gone_us);

@@ -47,13 +47,6 @@ const char *job_reason_name(enum job_reason reason)
 
 /* ---- what is so ---- */
 
-/* What is due by steady time, as the wall clock will show it. */
-static uint64_t wall_of(uint64_t steady_us)
-{
-    uint64_t now_us = store_steady_us(store_here());
-    return store_time_us() + (steady_us > now_us ? steady_us - now_us : 0);
-}
-
 static struct span copied(struct span text, char *room)
 {
     if (text.size > 0)
@@ -115,7 +108,7 @@ static enum error explain_queued(struct txn *txn, struct explained *x)
         return e;
     if (x->job.lane == LANE_NONE) {
         x->reason = JOB_REASON_BACKOFF;
-        x->until_us = wall_of(x->job.due_us);
+        x->until_us = store_wall_of(store_here(), x->job.due_us);
         return OK;
     }
     e = job_queue_ahead(txn, &x->job, JOB_AHEAD_MAX, &x->ahead);
@@ -155,7 +148,7 @@ static enum error explain(struct txn *txn, struct explained *x)
     case JOB_ASSIGNED:
     case JOB_RUNNING:
         x->reason = x->job.state == JOB_RUNNING ? JOB_REASON_RUNNING : JOB_REASON_ASSIGNED;
-        x->lease_us = wall_of(x->job.lease_us);
+        x->lease_us = store_wall_of(store_here(), x->job.lease_us);
         return OK;
     default:
         x->reason = JOB_REASON_FINAL;

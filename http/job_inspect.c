@@ -28,12 +28,6 @@ static void write_text(struct json *json, const char *name, struct span text)
 
 /* ---- one job ---- */
 
-/* By the wall clock, as people read it; it is kept by steady time. */
-static uint64_t wall_of(uint64_t steady_us)
-{
-    return store_time_us() + steady_us - store_steady_us(store_here());
-}
-
 static void write_lease(struct json *json, const struct job *job)
 {
     json_key(json, "lease");
@@ -43,7 +37,7 @@ static void write_lease(struct json *json, const struct job *job)
     }
     json_object_begin(json);
     write_text(json, "owner", job->worker);
-    job_json_write_time(json, "expires_at", wall_of(job->lease_us));
+    job_json_write_time(json, "expires_at", store_wall_of(store_here(), job->lease_us));
     JSON_MEMBER(json, "fence", uint, job->fence);
     json_key(json, "progress");
     json_decimal(json, job->progress, 3);

@@ -311,7 +311,7 @@ static void write_claimed(struct json *json, struct txn *txn, const struct job_c
     json_object_begin(json);
     write_id(json, "job_id", &c->id);
     JSON_MEMBER(json, "lease_token", string, token);
-    write_time(json, "lease_expires_at", c->lease_us);
+    write_time(json, "lease_expires_at", store_wall_of(store_here(), c->lease_us));
     JSON_MEMBER(json, "attempt", uint, c->attempt);
     json_key(json, "work_kind");
     json_string_n(json, known ? d.kind_name.bytes : "", known ? d.kind_name.size : 0);
@@ -434,7 +434,7 @@ static void write_beat(struct response *r, uint64_t until_us, bool cancelled)
     response_begin(r, 200, RESPONSE_JSON);
     json_init(&json, &r->sink);
     json_object_begin(&json);
-    write_time(&json, "lease_expires_at", until_us);
+    write_time(&json, "lease_expires_at", store_wall_of(store_here(), until_us));
     JSON_MEMBER(&json, "cancel_requested", bool, cancelled);
     json_object_end(&json);
 }

@@ -257,6 +257,15 @@ uint64_t store_steady_us(const struct store *store)
     return store->opened_us + env->elapsed(env) / NS_PER_US - store->opened_elapsed_us;
 }
 
+uint64_t store_wall_of(const struct store *store, uint64_t steady_us)
+{
+    uint64_t wall_us = store_time_us(), now_us = store_steady_us(store);
+    if (steady_us >= now_us)
+        return steady_us ? wall_us + (steady_us - now_us) : 0;
+    uint64_t ago_us = now_us - steady_us;
+    return !steady_us ? 0 : wall_us > ago_us ? wall_us - ago_us : 1;
+}
+
 /* For each topic of a commit, and there is one for each stream of events; with snprintf it was a fortieth of a submit's
  * instructions in the writer, and the one below a fourteenth. */
 void store_group(uint32_t topic, char name[STORE_GROUP_SIZE])

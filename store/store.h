@@ -127,6 +127,8 @@ uint64_t store_time_us(void); /* the wall clock as commands want it */
 /* Steady time: the wall clock when the store was opened, or where steady time had come to if that is later (store/steady.h), and what
  * has elapsed since. A wall clock that leaps changes nothing in it, so durable deadlines that are a duration from now go by it. */
 uint64_t store_steady_us(const struct store *store);
+/* What is due by steady time, as the wall clock shows it when it comes, which is what people read; 0 stays 0. */
+uint64_t store_wall_of(const struct store *store, uint64_t steady_us);
 
 /* Actors that want to know of a topic join its group: a cast of STORE_WAKE (payload: u32 topic) follows each
  * commit that touched it. A topic is a domain's number and a shard or partition. A writer that is killed after its commit

@@ -1,6 +1,7 @@
 /* Jobs over HTTP while the store fails: what it can't write or read is answered so, nothing is half done, and nothing of it turns
  * up later. Damage is done by a command of the test's own, through the real writer; what only a writer can say is said by a false
  * one. */
+#define _GNU_SOURCE /* memmem */
 #include "acutest.h"
 
 #include <stdio.h>
@@ -498,6 +499,39 @@ static void test_a_worker_outside_has_a_lease_from_the_start_on_J5(void)
     run(grace_body);
 }
 
+/* A lease goes by steady time, and is shown by the wall clock. */
+static bool shows_lease(const struct exchange *x)
+{
+    char text[TIME_TEXT_SIZE], member[80];
+    struct job job = {.lease_us = 0};
+    struct view *view = view_open(stage_store);
+    EXPECT(job_read(&view->txn, &the_job, &job) == OK);
+    view_close(view);
+    EXPECT(job.lease_us > store_steady_us(stage_store));
+    job_time_format(store_time_us() + job.lease_us - store_steady_us(stage_store), text);
+    snprintf(member, sizeof(member), "\"lease_expires_at\":\"%s\"", text);
+    return x->r.status == 200 && memmem(x->r.body, x->r.sink.length, member, strlen(member)) != NULL;
+}
+
+static void wall_body(void)
+{
+    char body[256], id[UUID_TEXT_SIZE];
+    (void)stage_writer();
+    (void)actor_sleep(actor_deadline_ms(120000));
+    stage_clock_jump(-3600 * (int64_t)NS_PER_S);
+    submit_outside("x.wall");
+    EXPECT(shows_lease(work("/v1/work:claim", "{\"lease_ms\":60000}")));
+    uuid_format(&the_job, id);
+    snprintf(body, sizeof(body), "{\"job_id\":\"%s\",\"lease_token\":\"1\"}", id);
+    (void)actor_sleep(actor_deadline_ms(10000));
+    EXPECT(shows_lease(work("/v1/work:heartbeat", body)));
+}
+
+static void test_a_lease_is_shown_by_the_wall_clock(void)
+{
+    run(wall_body);
+}
+
 TEST_LIST
 = {
     {"faults: what can't be read (JOB-308, JOB-435)", test_what_cannot_be_read_JOB_308_JOB_435},
@@ -511,6 +545,7 @@ TEST_LIST
      test_half_a_job_is_given_to_no_worker_outside_AMB_J_12},
     {"faults: a worker outside has a lease from the start on (J5)",
      test_a_worker_outside_has_a_lease_from_the_start_on_J5},
+    {"faults: a lease is shown by the wall clock", test_a_lease_is_shown_by_the_wall_clock},
     {"faults: a refused change is told of (JOB-324)", test_a_refused_change_is_told_of_JOB_324},
     {NULL, NULL},
 };

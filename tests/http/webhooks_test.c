@@ -430,6 +430,25 @@ static void test_deliveries_are_listed_JOB_359(void)
     run(deliveries_body);
 }
 
+static void wall_body(void)
+{
+    char text[TIME_TEXT_SIZE], member[80];
+    begin();
+    struct uuid job = stage_id(77);
+    (void)put("{\"url\":\"https://a.example/\",\"events\":[\"job.emitted\"]}");
+    spread(&clients[0], &job, 1, 1);
+    settle_first(&job, DELIVERY_RETRY);
+    stage_clock_jump(-3600 * (int64_t)NS_PER_S);
+    job_time_format(store_time_us() + 60000000, text);
+    snprintf(member, sizeof(member), "\"next_attempt_at\":\"%s\"", text);
+    EXPECT(says(list(""), member));
+}
+
+static void test_the_next_attempt_is_shown_by_the_wall_clock(void)
+{
+    run(wall_body);
+}
+
 static void paged_body(void)
 {
     char query[400], cursor[256] = "";
@@ -515,6 +534,7 @@ TEST_LIST
      test_without_a_writer_nothing_is_done_JOB_191_JOB_199},
     {"deliveries: are listed (JOB-359)", test_deliveries_are_listed_JOB_359},
     {"deliveries: page by page", test_deliveries_page_by_page},
+    {"the next attempt is shown by the wall clock", test_the_next_attempt_is_shown_by_the_wall_clock},
     {"deliveries: are shown, and sent again", test_deliveries_are_shown_and_sent_again},
     {NULL, NULL},
 };

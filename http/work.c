@@ -498,14 +498,13 @@ static void finish(const struct request *q, struct response *r, struct job_finis
         tell_finished(c, &done);
     else
         response_header(r, "Idempotent-Replayed", "true");
-    bool retries = done.made ? done.retried : c->auto_retry && c->retryable && !done.attempt_last;
     response_begin(r, 200, RESPONSE_JSON);
     json_init(&json, &r->sink);
     json_object_begin(&json);
     write_id(&json, "job_id", &c->id);
     JSON_MEMBER(&json, "state", string, job_state_name(done.state));
     JSON_MEMBER(&json, "attempt", uint, done.attempt);
-    JSON_MEMBER(&json, "will_retry", bool, retries);
+    JSON_MEMBER(&json, "will_retry", bool, done.retried);
     json_object_end(&json);
 }
 

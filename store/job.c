@@ -19,7 +19,7 @@ RECORD_CLASS(job, JOB_FIELDS, 1);
 #define job_definition_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_definition, name, TYPE, limit, since)
 RECORD_CLASS(job_definition, JOB_DEFINITION_FIELDS, 1);
 #define report_FIELD(name, TYPE, limit, since) RECORD_FIELD(report, name, TYPE, limit, since)
-RECORD_CLASS(report, REPORT_FIELDS, 1);
+RECORD_CLASS(report, REPORT_FIELDS, 2);
 #define client_job_FIELD(name, TYPE, limit, since) RECORD_FIELD(client_job, name, TYPE, limit, since)
 RECORD_CLASS(client_job, CLIENT_JOB_FIELDS, 1);
 
@@ -554,7 +554,8 @@ void job_end(struct txn *txn, struct job *job, const struct job_end *end)
                             .fence = job->fence,
                             .digest = end->digest,
                             .message = end->message,
-                            .result = end->result};
+                            .result = end->result,
+                            .retried = end->retried};
     txn_write(txn, TABLE_REPORTS, key_span(&key), &report);
     job->retire_us = job_later(job->finished_us, end->kept_us);
     retention_set(txn, RETENTION_JOB, job->retire_us, &job->id, 0);

@@ -177,7 +177,8 @@ RECORD_STRUCT(job_definition, JOB_DEFINITION_FIELDS);
     X(fence, U64, 0, 1)                                                    \
     X(digest, DIGEST, 0, 1) /* of what the worker said */                  \
     X(message, TEXT, 512, 1)                                               \
-    X(result, JSON, JOB_RESULT_MAX, 1)
+    X(result, JSON, JOB_RESULT_MAX, 1)                                     \
+    X(retried, U8, 0, 2) /* by itself, right away */
 RECORD_STRUCT(report, REPORT_FIELDS);
 struct key report_key(const struct uuid *id, uint16_t attempt);
 
@@ -268,6 +269,7 @@ struct job_end {
     struct digest digest;
     struct span message, result;
     uint64_t kept_us;
+    bool retried; /* it is QUEUED again by this very command */
 };
 void job_end(struct txn *txn, struct job *job, const struct job_end *end);
 

@@ -616,7 +616,8 @@ static enum error repeated(struct txn *txn, const struct job *job, const struct 
                                          .state = report.outcome,
                                          .kind = job->kind,
                                          .attempt_last = attempt > c->retry_max,
-                                         .attempt = (uint16_t)attempt};
+                                         .attempt = (uint16_t)attempt,
+                                         .retried = report.retried};
             return OK;
         }
         if (report.outcome == JOB_CANCELED)
@@ -625,14 +626,30 @@ static enum error repeated(struct txn *txn, const struct job *job, const struct 
     return refusal;
 }
 
-/* One that can't be retried stays FAILED. */
-static bool retry_now(struct txn *txn, struct job *job, uint64_t at_us, const struct job_finish *c)
+/* Whether it is queued again by itself. One that can't be retried stays FAILED. */
+static bool goes_on(struct txn *txn, const struct job *job, const struct job_finish *c)
+{
+    return c->event != JOB_SUCCEED && c->auto_retry && c->retryable &&
+           job_retriable(txn, job, c->retry_max, c->queue_max) == OK;
+}
+
+static enum error retry_now(struct txn *txn, struct job *job, uint64_t at_us, const struct job_finish *c)
 {
     uint64_t backoff_us = c->backoff_us;
     if (c->base_us)
         backoff_us = job_backoff_us((uint16_t)(job->attempt + 1), c->base_us, c->most_us, c->chance);
-    return job_retriable(txn, job, c->retry_max, c->queue_max) == OK &&
-           job_retry_now(txn, job, at_us, c->steady_us, backoff_us) == OK;
+    return job_retry_now(txn, job, at_us, c->steady_us, backoff_us);
+}
+
+/* The event of that retry could not be written: the job stays FAILED, and its report says so. */
+static void report_stays(struct txn *txn, const struct job *job)
+{
+    struct key key = report_key(&job->id, job->attempt);
+    struct report report;
+    if (txn_read(txn, TABLE_REPORTS, key_span(&key), &report) != OK)
+        return;
+    report.retried = 0;
+    txn_write(txn, TABLE_REPORTS, key_span(&key), &report);
 }
 
 static enum error finish(struct txn *txn, struct job *job, uint64_t at_us, const struct job_finish *c,
@@ -646,8 +663,11 @@ static enum error finish(struct txn *txn, struct job *job, uint64_t at_us, const
                          .progress = c->progress,
                          .outputs = c->outputs,
                          .outputs_bytes = c->outputs_bytes};
-    struct job_end report = {
-        .digest = said(c), .message = c->message, .result = c->result, .kept_us = c->kept_us};
+    struct job_end report = {.digest = said(c),
+                             .message = c->message,
+                             .result = c->result,
+                             .kept_us = c->kept_us,
+                             .retried = goes_on(txn, job, c)};
     enum error e = conclude(txn, job, at_us, &end, &report);
     if (e)
         return e;
@@ -658,9 +678,12 @@ static enum error finish(struct txn *txn, struct job *job, uint64_t at_us, const
                                     .made = 1,
                                     .kind = job->kind,
                                     .attempt_last = last_attempt(job, c->retry_max),
-                                    .attempt = job->attempt};
-    if (bad && c->auto_retry && c->retryable)
-        finished.retried = retry_now(txn, job, at_us, c);
+                                    .attempt = job->attempt,
+                                    .retried = report.retried};
+    if (report.retried && retry_now(txn, job, at_us, c) != OK) {
+        finished.retried = 0;
+        report_stays(txn, job);
+    }
     answer_add(answer, &finished, sizeof(finished));
     job_write(txn, job);
     return OK;

@@ -101,7 +101,7 @@ struct job_finished {
     uint8_t state, made;        /* made 0: it was finished so before */
     uint8_t kind, attempt_last; /* no retry is left */
     uint16_t attempt;
-    uint8_t retried; /* made, and it was retried by itself right away: QUEUED again, as the next attempt */
+    uint8_t retried; /* it was retried by itself right away: QUEUED again, as the next attempt */
     uint8_t unused;
 };
 

@@ -206,6 +206,8 @@ check 'is claimed' claim '{"worker":"test"}'
 lease="\"job_id\":\"$job\",\"lease_token\":\"$token\""
 check 'fails' is_status 200 POST /v1/work:fail "{$lease,\"retryable\":true,\"retry_after_ms\":60000,\"message\":\"busy\"}"
 check 'and will be retried' has '"will_retry":true'
+check 'said again' is_status 200 POST /v1/work:fail "{$lease,\"retryable\":true,\"retry_after_ms\":60000,\"message\":\"busy\"}"
+check 'it hears the same' has '"will_retry":true'
 check 'not yet' claim '{}'
 check 'not yet' has '"jobs":\[\]'
 check 'a minute later' advance 61s

@@ -483,7 +483,6 @@ static void test_finish_said_again_after_a_retry_J3(void)
             uint64_t sum = jobs_sum(&j);
             refused(&j, jobs_finish(&j, &c, &again), OK, sum);
             again.made = 1;
-            again.retried = (uint8_t)automatic; /* told of when it was */
             TEST_CHECK_(memcmp(&first, &again, sizeof(first)) == 0, "step %u", step);
             refused(&j, jobs_finish(&j, &other, NULL), ERR_FENCED, sum);
             switch (step) {
@@ -600,7 +599,10 @@ static void test_finish_retries_nothing_into_a_full_queue_AMB_J_14(void)
     TEST_CHECK(jobs_finish(&j, &c, &finished) == OK && finished.retried);
     TEST_CHECK(jobs_finish(&j, &d, &finished) == OK && !finished.retried);
     TEST_CHECK(jobs_count(&j, JOB_QUEUED) == 1 && jobs_look(&j, &other.id).state == JOB_FAILED);
+    TEST_CHECK(jobs_finish(&j, &c, &finished) == OK && !finished.made && finished.retried);
+    TEST_CHECK(jobs_finish(&j, &d, &finished) == OK && !finished.made && !finished.retried);
     TEST_CHECK(jobs_retry(&j, &j.client, &other.id, NULL) == OK); /* its client may, when there is room */
+    TEST_CHECK(jobs_finish(&j, &d, &finished) == OK && !finished.made && !finished.retried);
     jobs_close(&j);
 }
 

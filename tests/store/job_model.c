@@ -347,7 +347,7 @@ static enum error again(const struct model_job *job, const struct job_finish *c,
         if (!report->there || report->fence != c->fence)
             continue;
         if (report->outcome != JOB_CANCELED && report->said.fence && same_word(report, c)) {
-            say_finished(answer, job, report, attempt, c->retry_max, false, false);
+            say_finished(answer, job, report, attempt, c->retry_max, false, report->retried);
             return OK;
         }
         if (report->outcome == JOB_CANCELED)
@@ -374,6 +374,7 @@ static void finish(struct model *m, const struct job_finish *c, uint64_t at_us, 
         end(job, c->kept_us, c);
         bool goes_on = c->event != JOB_SUCCEED && c->auto_retry && c->retryable &&
                        job->attempt <= c->retry_max && model_count(m, JOB_QUEUED) < c->queue_max;
+        job->reports[job->attempt].retried = goes_on;
         say_finished(answer, job, &job->reports[job->attempt], job->attempt, c->retry_max, true, goes_on);
         uint64_t backoff_us = c->backoff_us;
         if (c->base_us)

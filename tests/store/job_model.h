@@ -25,6 +25,7 @@ struct model_report {
     uint64_t fence, started_us, finished_us;
     struct job_finish said; /* its texts are the test's own; fence 0: nobody said anything */
     uint64_t texts;
+    bool retried;
 };
 
 struct model_job {

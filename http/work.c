@@ -301,12 +301,16 @@ static void tell(const struct job_claimed *c)
     jobs_tell(&told);
 }
 
-static void write_claimed(struct json *json, struct txn *txn, const struct job_claimed *c)
+/* What isn't there any more can't be given to anybody: nothing is written then. */
+static enum error write_claimed(struct json *json, struct txn *txn, const struct job_claimed *c)
 {
     char token[TOKEN_SIZE];
     struct job_definition d;
-    struct job job;
-    bool known = job_read_definition(txn, &c->id, &d) == OK && job_read(txn, &c->id, &job) == OK;
+    struct job job = {.created_us = 0};
+    enum error e = job_read_definition(txn, &c->id, &d);
+    if (e)
+        return e;
+    (void)job_read(txn, &c->id, &job);
     snprintf(token, sizeof(token), "%" PRIx64, c->fence);
     json_object_begin(json);
     write_id(json, "job_id", &c->id);
@@ -314,38 +318,52 @@ static void write_claimed(struct json *json, struct txn *txn, const struct job_c
     write_time(json, "lease_expires_at", store_wall_of(store_here(), c->lease_us));
     JSON_MEMBER(json, "attempt", uint, c->attempt);
     json_key(json, "work_kind");
-    json_string_n(json, known ? d.kind_name.bytes : "", known ? d.kind_name.size : 0);
-    write_time(json, "created_at", known ? job.created_us : 0);
+    json_string_n(json, d.kind_name.bytes, d.kind_name.size);
+    write_time(json, "created_at", job.created_us);
     json_key(json, "traceparent");
-    if (known && d.trace.size > 0)
+    if (d.trace.size > 0)
         json_string_n(json, d.trace.bytes, d.trace.size);
     else
         json_null(json);
     json_key(json, "payload");
-    if (known && d.payload.size > 0)
+    if (d.payload.size > 0)
         json_raw(json, d.payload.bytes, d.payload.size);
     else
         json_null(json);
     json_object_end(json);
+    return OK;
 }
 
-/* One view a job: a payload may be long, and a client that takes it slowly must not hold a view. */
-static bool write_one(struct response *r, struct json *json, const struct job_claimed *c)
+/* As long as a claim may take: of a scheduler's views each is open for microseconds. NULL: none came free. */
+static struct view *view_in_time(const struct request *q, const struct wish *w)
+{
+    struct view *view;
+    while ((view = view_open(store_here())) == NULL && actor_now() < commit_deadline(q) + w->wait_ns)
+        (void)actor_sleep(actor_deadline_ms(1));
+    return view;
+}
+
+/* One view a job: a payload may be long, and a client that takes it slowly must not hold a view. ERR_UNAVAILABLE: it can't be told
+ * now, and comes back when its lease is over; any other error: it has no definition. */
+static enum error write_one(const struct request *q, const struct wish *w, struct json *json,
+                            const struct job_claimed *c)
 {
     char *text = actor_alloc(JOB_PAYLOAD_MAX + 1024);
     struct json_sink sink;
     struct json one;
     json_sink_init(&sink, text, JOB_PAYLOAD_MAX + 1024, NULL, NULL);
     json_init(&one, &sink);
-    struct view *view = view_open(store_here());
+    struct view *view = view_in_time(q, w);
     if (!view)
-        return false;
-    write_claimed(&one, &view->txn, c);
+        return ERR_UNAVAILABLE;
+    enum error e = write_claimed(&one, &view->txn, c);
     view_close(view);
-    (void)r;
-    if (sink.status == JSON_OK)
-        json_raw(json, text, sink.length);
-    return sink.status == JSON_OK;
+    if (e)
+        return e;
+    if (sink.status != JSON_OK)
+        return ERR_UNAVAILABLE;
+    json_raw(json, text, sink.length);
+    return OK;
 }
 
 static void tell_finished(const struct job_finish *c, const struct job_finished *done)
@@ -365,17 +383,19 @@ static void tell_finished(const struct job_finish *c, const struct job_finished 
         jobs_tell_retried(&told);
 }
 
-/* Half of a job isn't for anybody: it was claimed, and fails (AMB-J-12). What doesn't succeed now the end of its lease does. There is as much
- * time for it as for the claim, which may have waited for longer than other requests take. */
-static void fail_incomplete(const struct request *q, const struct wish *w, const struct job_claimed *claimed)
+/* Half of a job isn't for anybody: it was claimed, and fails (AMB-J-12); as one does whose definition isn't there (JOB-317). What doesn't
+ * succeed now the end of its lease does. There is as much time for it as for the claim, which may have waited for longer than other requests
+ * take. */
+static void fail_claimed(const struct request *q, const struct wish *w, const struct job_claimed *claimed,
+                         enum job_failure failure)
 {
     const struct jobs_settings settings = jobs_settings();
     const struct job_finish c = {.id = claimed->id,
                                  .client = claimed->client,
                                  .fence = claimed->fence,
                                  .event = JOB_FAIL,
-                                 .failure = JOB_RECOVERY_INCOMPLETE,
-                                 .retryable = job_failure_retryable(JOB_RECOVERY_INCOMPLETE),
+                                 .failure = (uint8_t)failure,
+                                 .retryable = job_failure_retryable((uint8_t)failure),
                                  .steady_us = store_steady_us(store_here()),
                                  .kept_us = settings.kept_us,
                                  .retry_max = settings.retry_max};
@@ -385,6 +405,17 @@ static void fail_incomplete(const struct request *q, const struct wish *w, const
         commit_submit(q, &job_finish_class, &c, &done, sizeof(done), &size, commit_deadline(q) + w->wait_ns);
     if (!e && size == sizeof(done))
         tell_finished(&c, &done);
+}
+
+static void give(const struct request *q, const struct wish *w, struct json *json,
+                 const struct job_claimed *claimed)
+{
+    tell(claimed);
+    enum error e = claimed->incomplete ? OK : write_one(q, w, json, claimed);
+    if (claimed->incomplete)
+        fail_claimed(q, w, claimed, JOB_RECOVERY_INCOMPLETE);
+    else if (e && e != ERR_UNAVAILABLE)
+        fail_claimed(q, w, claimed, JOB_DEFINITION_MISSING);
 }
 
 static void serve_claim(const struct request *q, struct response *r)
@@ -414,12 +445,7 @@ static void serve_claim(const struct request *q, struct response *r)
     json_array_begin(&json);
     for (size_t i = 0; !e && i < count; i++) {
         struct arena_mark mark = actor_arena_mark();
-        tell(&claimed[i]);
-        if (claimed[i].incomplete)
-            fail_incomplete(q, w, &claimed[i]);
-        else
-            (void)write_one(r, &json,
-                            &claimed[i]); /* what can't be told now comes back when its lease is over */
+        give(q, w, &json, &claimed[i]);
         actor_arena_reset(mark);
     }
     json_array_end(&json);

@@ -473,6 +473,93 @@ static void test_half_a_job_is_given_to_no_worker_outside_AMB_J_12(void)
     run(half_job_body);
 }
 
+static enum error lose_definition(struct txn *txn)
+{
+    struct key key = key_of_uuid(&the_job);
+    spoil_remove(txn, TABLE_JOB_DEFINITIONS, key_span(&key));
+    return OK;
+}
+
+static struct job_definition lost_definition;
+static uint8_t lost_texts[4096];
+
+static enum error read_lost(struct txn *txn)
+{
+    struct job_definition d;
+    enum error e = job_read_definition(txn, &the_job, &d);
+    EXPECT(d.kind_name.size + d.payload.size <= sizeof(lost_texts));
+    memcpy(lost_texts, d.kind_name.bytes, d.kind_name.size);
+    memcpy(lost_texts + d.kind_name.size, d.payload.bytes, d.payload.size);
+    lost_definition =
+        (struct job_definition){.kind = d.kind,
+                                .payload_size = d.payload_size,
+                                .kind_name = span_of(lost_texts, d.kind_name.size),
+                                .payload = span_of(lost_texts + d.kind_name.size, d.payload.size)};
+    return e;
+}
+
+static enum error bring_definition(struct txn *txn)
+{
+    struct key key = key_of_uuid(&the_job);
+    txn_write(txn, TABLE_JOB_DEFINITIONS, key_span(&key), &lost_definition);
+    return OK;
+}
+
+static void undefined_body(void)
+{
+    struct job job = {.state = JOB_STATE_COUNT};
+    (void)stage_writer();
+    submit_outside("x.undefined");
+    struct view *view = view_open(stage_store);
+    EXPECT(read_lost(&view->txn) == OK);
+    view_close(view);
+    EXPECT(spoil(lose_definition) == OK);
+    struct exchange *x = work("/v1/work:claim", "{}");
+    EXPECT(x->r.status == 200 && strcmp(exchange_member(x, "jobs"), "[]") == 0);
+    view = view_open(stage_store);
+    EXPECT(job_read(&view->txn, &the_job, &job) == OK);
+    EXPECT(job.state == JOB_FAILED && job.failure == JOB_DEFINITION_MISSING && !job.retryable);
+    view_close(view);
+    EXPECT(spoil(bring_definition) == OK);
+}
+
+static void test_a_job_without_its_definition_is_given_to_no_worker_outside_JOB_317(void)
+{
+    run(undefined_body);
+}
+
+/* All views of the scheduler are open for a second. */
+static void crowd(void *arg)
+{
+    struct view *views[VIEWS_PER_LANE];
+    uint32_t count = 0;
+    (void)arg;
+    while (count < VIEWS_PER_LANE && (views[count] = view_open(stage_store)) != NULL)
+        count++;
+    (void)actor_sleep(actor_deadline_ms(1000));
+    while (count > 0)
+        view_close(views[--count]);
+}
+
+/* The job is RUNNING by then: whoever has claimed it gets it, and not only the end of his lease. */
+static void crowded_body(void)
+{
+    (void)stage_writer();
+    submit_outside("x.crowded");
+    actor_pid dolls[] = {stage_doll(0, crowd, NULL), stage_doll(1, crowd, NULL)};
+    (void)actor_sleep(actor_deadline_ms(10));
+    EXPECT(view_open(stage_store) == NULL);
+    struct exchange *x = work("/v1/work:claim", "{}");
+    EXPECT(x->r.status == 200 && memmem(x->r.body, x->r.sink.length, "\"x.crowded\"", 11) != NULL);
+    for (size_t i = 0; i < 2; i++)
+        (void)stage_ended(dolls[i]);
+}
+
+static void test_a_claimed_job_waits_for_a_view(void)
+{
+    run(crowded_body);
+}
+
 /* The store was opened a moment ago: whoever had a job before has it for a usual lease at least. */
 static void grace_body(void)
 {
@@ -543,6 +630,9 @@ TEST_LIST
     {"faults: a late store (JOB-337)", test_a_late_store_JOB_337},
     {"faults: half a job is given to no worker outside (AMB-J-12)",
      test_half_a_job_is_given_to_no_worker_outside_AMB_J_12},
+    {"faults: a job without its definition is given to no worker outside (JOB-317)",
+     test_a_job_without_its_definition_is_given_to_no_worker_outside_JOB_317},
+    {"faults: a claimed job waits for a view", test_a_claimed_job_waits_for_a_view},
     {"faults: a worker outside has a lease from the start on (J5)",
      test_a_worker_outside_has_a_lease_from_the_start_on_J5},
     {"faults: a lease is shown by the wall clock", test_a_lease_is_shown_by_the_wall_clock},

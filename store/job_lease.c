@@ -93,6 +93,59 @@ static bool before(const struct candidate *a, const struct candidate *b)
     return memcmp(&one, &other, sizeof(one)) < 0;
 }
 
+/* The kinds that a claim of all kinds chooses from, each with the turn of its first row; when that has gone, or is passed by, a later one is
+ * its first. */
+struct kinds {
+    bool known;
+    uint32_t count;
+    struct kind_turn {
+        struct uuid work;
+        struct job_turn turn;
+    } kinds[JOB_CLAIM_WORKS_MAX];
+};
+
+static enum error find_kinds(struct txn *txn, const struct uuid *client, uint64_t fence, struct kinds *kinds)
+{
+    struct job_works works;
+    enum error e = OK;
+    job_works_begin(&works, fence);
+    kinds->count = 0;
+    kinds->known = true;
+    while (kinds->count < JOB_CLAIM_WORKS_MAX && (e = job_works_next(txn, client, &works)) == OK)
+        kinds->kinds[kinds->count++] = (struct kind_turn){.work = works.work, .turn = works.turn};
+    return e == ERR_NOT_FOUND || kinds->count > 0 ? OK : e;
+}
+
+static struct kind_turn *first_kind(struct kinds *kinds)
+{
+    struct kind_turn *first = &kinds->kinds[0];
+    for (uint32_t i = 1; i < kinds->count; i++)
+        if (memcmp(&kinds->kinds[i].turn, &first->turn, sizeof(first->turn)) < 0)
+            first = &kinds->kinds[i];
+    return first;
+}
+
+/* The one that came first of all of them. Ends: a kind's turn only grows, or the kind goes. */
+static enum error next_of_kinds(struct txn *txn, const struct job_claim *c, uint64_t fence,
+                                const struct passed *passed, struct kinds *kinds, struct candidate *ret)
+{
+    enum error e = kinds->known ? OK : find_kinds(txn, &c->client, fence, kinds);
+    while (!e && kinds->count > 0) {
+        struct kind_turn *kind = first_kind(kinds);
+        e = first_in(txn, LANE_OUTSIDE, &c->client, &kind->work, passed, false, ret);
+        if (e == ERR_NOT_FOUND) {
+            *kind = kinds->kinds[--kinds->count];
+            e = OK;
+            continue;
+        }
+        struct job_turn turn = job_queue_turn(&ret->key);
+        if (e || memcmp(&turn, &kind->turn, sizeof(turn)) <= 0)
+            return e;
+        kind->turn = turn;
+    }
+    return e ? e : ERR_NOT_FOUND;
+}
+
 /* The better of *best and the first of this kind. */
 static enum error consider(struct txn *txn, const struct job_claim *c, const struct uuid *work,
                            const struct passed *passed, struct candidate *best, bool *found)
@@ -108,25 +161,17 @@ static enum error consider(struct txn *txn, const struct job_claim *c, const str
 }
 
 /* Of the client's kinds outside, or those that were named: the one that came first. */
-static enum error next_outside(struct txn *txn, const struct job_claim *c, const struct passed *passed,
-                               struct candidate *ret)
+static enum error next_outside(struct txn *txn, const struct job_claim *c, uint64_t fence,
+                               const struct passed *passed, struct kinds *kinds, struct candidate *ret)
 {
     struct uuid work;
     bool found = false;
     enum error e = OK;
-    if (c->works.size > 0) {
-        for (uint32_t at = 0; at + sizeof(work) <= c->works.size && !e; at += sizeof(work)) {
-            memcpy(&work, (const uint8_t *)c->works.bytes + at, sizeof(work));
-            e = consider(txn, c, &work, passed, ret, &found);
-        }
-    } else {
-        enum error more = job_queue_next_work(txn, &c->client, NULL, &work);
-        for (uint32_t i = 0; i < JOB_CLAIM_WORKS_MAX && !e && !more; i++) {
-            e = consider(txn, c, &work, passed, ret, &found);
-            more = job_queue_next_work(txn, &c->client, &work, &work);
-        }
-        if (!e && !found && more && more != ERR_NOT_FOUND)
-            e = more;
+    if (c->works.size == 0)
+        return next_of_kinds(txn, c, fence, passed, kinds, ret);
+    for (uint32_t at = 0; at + sizeof(work) <= c->works.size && !e; at += sizeof(work)) {
+        memcpy(&work, (const uint8_t *)c->works.bytes + at, sizeof(work));
+        e = consider(txn, c, &work, passed, ret, &found);
     }
     return e ? e : found ? OK : ERR_NOT_FOUND;
 }
@@ -341,14 +386,14 @@ static enum error take(struct txn *txn, uint64_t at_us, const struct job_claim *
 
 /* The next one that may run; ERR_NOT_FOUND: there is none. Ends: whoever doesn't come along is set aside or passed by. */
 static enum error claim_one(struct txn *txn, uint64_t at_us, const struct job_claim *c, uint32_t *aside,
-                            struct passed *passed, struct answer *answer)
+                            struct passed *passed, struct kinds *kinds, struct answer *answer)
 {
     struct fairness fairness;
     struct candidate one;
     uint64_t fence;
     enum error e = next_fence(txn, &fence);
     while (!e) {
-        e = c->lane == LANE_OUTSIDE ? next_outside(txn, c, passed, &one)
+        e = c->lane == LANE_OUTSIDE ? next_outside(txn, c, fence, passed, kinds, &one)
                                     : next_inside(txn, passed, &fairness, &one);
         if (e)
             break;
@@ -370,17 +415,19 @@ static enum error apply_claim(struct txn *txn, uint64_t at_us, const void *comma
 {
     const struct job_claim *c = command;
     struct passed passed;
+    struct kinds kinds;
     uint32_t most = c->most < JOB_CLAIM_MAX ? c->most : JOB_CLAIM_MAX, claimed = 0;
     uint32_t aside = JOB_SET_ASIDE_MAX;
     enum error e = c->lane == LANE_SERVER || c->lane == LANE_OUTSIDE ? OK : ERR_INVALID;
     if (!e && (most == 0 || c->lease_us == 0))
         e = ERR_INVALID;
     passed.count = 0; /* the rest is large, and not cleared */
+    kinds.known = false;
     while (!e && claimed < most) {
         passed.turns_passed = false;
         e = room_for(txn, c);
         if (!e)
-            e = claim_one(txn, at_us, c, &aside, &passed, answer);
+            e = claim_one(txn, at_us, c, &aside, &passed, &kinds, answer);
         claimed += e == OK;
     }
     return claimed > 0 || aside < JOB_SET_ASIDE_MAX ? OK : e; /* those that were set aside stay so */

@@ -199,16 +199,15 @@ static uint32_t note_waiting(struct waiting oldest[JOB_ADMIT_WORKS_MAX + 1], uin
  * place. */
 static void wake_outside(struct txn *txn, const struct uuid *client)
 {
-    struct waiting oldest[JOB_ADMIT_WORKS_MAX + 1], one;
-    struct job_queue row;
-    struct key key;
+    struct waiting oldest[JOB_ADMIT_WORKS_MAX + 1];
+    struct job_works works;
     uint32_t count = 0;
-    enum error e = job_queue_next_work(txn, client, NULL, &one.work);
-    for (uint32_t i = 0; !e && i < JOB_CLAIM_WORKS_MAX; i++) {
-        (void)job_queue_next(txn, LANE_OUTSIDE, client, &one.work, NULL, &row, &key);
-        one.turn = job_queue_turn(&key);
+    int64_t fence = 0;
+    (void)counter_read(txn, COUNTER_JOB_FENCE, span_of(NULL, 0), &fence);
+    job_works_begin(&works, (uint64_t)fence);
+    for (uint32_t i = 0; i < JOB_WAKE_WORKS_MAX && job_works_next(txn, client, &works) == OK; i++) {
+        struct waiting one = {.work = works.work, .turn = works.turn};
         count = note_waiting(oldest, count, &one);
-        e = job_queue_next_work(txn, client, &one.work, &one.work);
     }
     for (uint32_t i = 0; i < count; i++)
         txn_wake_part(txn, job_topic_client(client), job_topic_part(client, &oldest[i].work),
@@ -256,20 +255,46 @@ enum error job_queue_counted(struct txn *txn, const struct uuid *client, int64_t
     return counter_read(txn, COUNTER_JOBS_COUNTED, span_of(client, sizeof(*client)), ret_count);
 }
 
-enum error job_queue_next_work(struct txn *txn, const struct uuid *client, const struct uuid *after,
-                               struct uuid *ret_work)
+/* The kind behind `after` (NULL: the first). */
+static enum error next_work(struct txn *txn, const struct uuid *client, const struct uuid *after,
+                            struct job_works *works)
 {
-    struct key from = lane_key(LANE_OUTSIDE, client, after);
+    struct key from = lane_key(LANE_OUTSIDE, client, after), key;
     uint32_t prefix = 1 + UUID_SIZE;
     while (after && from.size < prefix + UUID_SIZE + 9) /* behind all rows of that kind */
         key_add_u8(&from, 0xff);
     struct scan scan = txn_scan(txn, TABLE_JOB_QUEUE, key_span(&from), prefix, SCAN_UP);
     (void)scan_next(&scan);
     bool found = scan.key.size >= prefix + UUID_SIZE; /* also of a row that can't be read */
-    if (found)
-        memcpy(ret_work, (const uint8_t *)scan.key.bytes + prefix, UUID_SIZE);
+    if (found) {
+        key.size = 0;
+        key_add(&key, scan.key.bytes, scan.key.size);
+        memcpy(&works->work, key.bytes + prefix, UUID_SIZE);
+        works->turn = job_queue_turn(&key);
+    }
     enum error e = scan_end(&scan);
     return found ? OK : e ? e : ERR_NOT_FOUND;
+}
+
+/* Multiples of the golden section fill the circle evenly: no arc is left out for long. Ids of kinds are hashes, so they do as well. */
+void job_works_begin(struct job_works *works, uint64_t number)
+{
+    uint64_t point = number * UINT64_C(0x9e3779b97f4a7c15);
+    *works = (struct job_works){.again = false};
+    for (uint32_t i = 0; i < sizeof(point); i++)
+        works->point.bytes[i] = (uint8_t)(point >> (56 - 8 * i));
+    works->work = works->point;
+}
+
+enum error job_works_next(struct txn *txn, const struct uuid *client, struct job_works *works)
+{
+    enum error e = next_work(txn, client, &works->work, works);
+    if (e == ERR_NOT_FOUND && !works->again) {
+        works->again = true;
+        e = next_work(txn, client, NULL, works);
+    }
+    bool over = !e && works->again && memcmp(&works->work, &works->point, UUID_SIZE) > 0;
+    return over ? ERR_NOT_FOUND : e;
 }
 
 /* The client behind `after` (NULL: the first) that has a row in LANE_FAIR. */

@@ -69,9 +69,17 @@ struct job_turn {
     uint8_t bytes[9];
 };
 struct job_turn job_queue_turn(const struct key *key);
-/* Of the client's kinds outside the next one behind `after` (NULL: the first) that has a row; ERR_NOT_FOUND. */
-enum error job_queue_next_work(struct txn *txn, const struct uuid *client, const struct uuid *after,
-                               struct uuid *ret_work);
+/* The client's kinds outside that have a row: those behind a point that `number` draws, then from the first one up to it. Whoever looks
+ * at some of very many so begins elsewhere with each number, and comes to all of them. Each call gives the next one in `work`, and in
+ * `turn` that of its first row, with one look into the index. ERR_NOT_FOUND: each has been there. */
+struct job_works {
+    struct uuid point, work;
+    struct job_turn turn;
+    bool again; /* it has begun with the first one */
+};
+void job_works_begin(struct job_works *works, uint64_t number);
+enum error job_works_next(struct txn *txn, const struct uuid *client, struct job_works *works);
+#define JOB_WAKE_WORKS_MAX 256u /* so many are looked at for who is to be woken: about 0.1 ms */
 /* Clients that have a row in LANE_FAIR, in the order of their turns: those behind `last`, then from the first one up to it. Begins with
  * `at` as `last`; each call gives the next one in `at`. ERR_NOT_FOUND: each has been there. */
 struct job_round {

@@ -587,10 +587,10 @@ static void test_how_many_are_before_one_while_clients_take_turns(void)
     jobs_close(&j);
 }
 
-/* Of very many kinds those that are looked at have nothing but what can't be read. */
+/* Of very many kinds more than a claim passes by have nothing but what can't be read. */
 static void test_a_claim_of_very_many_kinds_that_cannot_be_read(void)
 {
-    enum { KINDS = JOB_CLAIM_WORKS_MAX + 1 };
+    enum { KINDS = JOB_PASSED_MAX + 1 };
     struct jobs j;
     struct uuid ids[KINDS];
     struct job_claimed claimed[JOB_CLAIM_MAX];

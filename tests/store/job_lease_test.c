@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "store/counter.h"
+#include "store/batch.h"
 #include "tests/store/jobs.h"
 
 static void refused(struct jobs *j, enum error got, enum error expected, uint64_t sum)
@@ -695,18 +696,79 @@ static void test_outside_priorities_go_across_kinds(void)
     jobs_close(&j);
 }
 
+/* Many commands in one commit each. */
+static void in_one_commit(struct jobs *j, const struct command_class *class, struct span *bytes,
+                          struct batch_item *items, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        items[i] = (struct batch_item){.class = class, .at_us = j->at_us, .bytes = bytes[i]};
+    TEST_CHECK(batch_run(j->fresh.store, items, count) == OK);
+}
+
+enum { AT_ONCE = 100, COMMAND_ROOM = 1024 };
+
+static struct batch_item at_once[AT_ONCE];
+static uint8_t command_bytes[AT_ONCE][COMMAND_ROOM];
+static struct span commands[AT_ONCE];
+
+/* One job of each of these kinds, by their numbers. */
+static void new_of_kinds(struct jobs *j, const uint32_t *numbers, struct uuid *ids, uint32_t count)
+{
+    char kind[16];
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(kind, sizeof(kind), "x.kind%u", numbers[i]);
+        struct job_submit c = jobs_wish_user(j, kind);
+        ids[numbers[i]] = c.id;
+        commands[i] =
+            span_of(command_bytes[i], record_encode(&job_submit_record, &c, command_bytes[i], COMMAND_ROOM));
+        TEST_ASSERT(commands[i].size > 0);
+    }
+    in_one_commit(j, &job_submit_class, commands, at_once, count);
+    for (uint32_t i = 0; i < count; i++)
+        TEST_CHECK(at_once[i].answer.error == OK);
+}
+
+/* So many kinds with one job each, in the order of their numbers. */
+static void new_kinds(struct jobs *j, struct uuid *ids, uint32_t count)
+{
+    uint32_t numbers[AT_ONCE];
+    for (uint32_t from = 0; from < count; from += AT_ONCE) {
+        uint32_t some = count - from < AT_ONCE ? count - from : AT_ONCE;
+        for (uint32_t i = 0; i < some; i++)
+            numbers[i] = from + i;
+        new_of_kinds(j, numbers, ids, some);
+    }
+}
+
+/* So many claims of one job each; the numbers of their kinds. */
+static void claims_of_all(struct jobs *j, const struct uuid *ids, uint32_t kinds, uint32_t *ret_numbers,
+                          uint32_t count)
+{
+    struct job_claim c = claim_outside(j, 1);
+    struct job_claimed claimed;
+    for (uint32_t i = 0; i < count; i++)
+        commands[i] =
+            span_of(command_bytes[0], record_encode(&job_claim_record, &c, command_bytes[0], COMMAND_ROOM));
+    in_one_commit(j, &job_claim_class, commands, at_once, count);
+    for (uint32_t i = 0; i < count; i++) {
+        TEST_ASSERT(at_once[i].answer.error == OK && at_once[i].answer.size == sizeof(claimed));
+        memcpy(&claimed, at_once[i].answer.bytes, sizeof(claimed));
+        ret_numbers[i] = 0;
+        while (ret_numbers[i] + 1 < kinds && !uuid_equal(&ids[ret_numbers[i]], &claimed.id))
+            ret_numbers[i]++;
+        TEST_CHECK(uuid_equal(&ids[ret_numbers[i]], &claimed.id));
+    }
+}
+
 /* More kinds than a claim of all looks at: those that are named come all the same. */
 static void test_outside_with_very_many_kinds(void)
 {
+    static struct uuid ids[JOB_CLAIM_WORKS_MAX + 10];
     struct jobs j;
     struct job_claimed claimed[JOB_CLAIM_MAX];
     uint32_t count, all = 0;
     jobs_open(&j);
-    for (uint32_t i = 0; i < JOB_CLAIM_WORKS_MAX + 10; i++) {
-        char kind[16];
-        snprintf(kind, sizeof(kind), "x.kind%u", i);
-        new_outside(&j, kind);
-    }
+    new_kinds(&j, ids, JOB_CLAIM_WORKS_MAX + 10);
     struct uuid work = job_work_id(j.fresh.store, WORK_KIND_USER, span_text("x.kind73"));
     struct job_claim c = claim_outside(&j, 1);
     c.works = span_of(&work, sizeof(work));
@@ -715,6 +777,46 @@ static void test_outside_with_very_many_kinds(void)
     while (jobs_claim(&j, &c, claimed, &count) == OK)
         all += count;
     TEST_CHECK(all == JOB_CLAIM_WORKS_MAX + 9);
+    jobs_close(&j);
+}
+
+/* Each job that is claimed is followed by another one of its kind: the oldest comes first, of all kinds. */
+static void test_outside_none_of_many_kinds_starves_JOB_278(void)
+{
+    enum { KINDS = AT_ONCE, CLAIMS = 1000 };
+    struct jobs j;
+    struct uuid ids[KINDS];
+    uint32_t numbers[KINDS];
+    jobs_open(&j);
+    new_kinds(&j, ids, KINDS);
+    for (uint32_t claims = 0; claims < CLAIMS; claims += KINDS) {
+        claims_of_all(&j, ids, KINDS, numbers, KINDS);
+        for (uint32_t i = 0; i < KINDS; i++)
+            TEST_CHECK_(numbers[i] == i, "kind %u, not %u", numbers[i], i);
+        new_of_kinds(&j, numbers, ids, KINDS);
+    }
+    jobs_close(&j);
+}
+
+/* Of more than a claim chooses from each is served, although those that were always come again. */
+static void test_outside_none_of_too_many_kinds_starves(void)
+{
+    enum { KINDS = JOB_CLAIM_WORKS_MAX + 200 };
+    static struct uuid ids[KINDS];
+    static bool seen[KINDS];
+    struct jobs j;
+    uint32_t numbers[AT_ONCE], served = 0;
+    jobs_open(&j);
+    new_kinds(&j, ids, KINDS);
+    for (uint32_t claims = 0; served < KINDS && claims < 2 * KINDS; claims += AT_ONCE) {
+        claims_of_all(&j, ids, KINDS, numbers, AT_ONCE);
+        for (uint32_t i = 0; i < AT_ONCE; i++) {
+            served += !seen[numbers[i]];
+            seen[numbers[i]] = true;
+        }
+        new_of_kinds(&j, numbers, ids, AT_ONCE);
+    }
+    TEST_CHECK_(served == KINDS, "%u of %u kinds", served, (unsigned)KINDS);
     jobs_close(&j);
 }
 
@@ -866,6 +968,8 @@ TEST_LIST
     {"outside: the kinds it names", test_outside_gets_the_kinds_it_names},
     {"outside: priorities go across kinds", test_outside_priorities_go_across_kinds},
     {"outside: very many kinds", test_outside_with_very_many_kinds},
+    {"outside: none of many kinds starves (JOB-278)", test_outside_none_of_many_kinds_starves_JOB_278},
+    {"outside: none of too many kinds starves", test_outside_none_of_too_many_kinds_starves},
     {"lease: numbers at their ends", test_lease_beyond_all_time_never_ends},
     {"leases of format 1 are gathered when it is opened",
      test_leases_of_format_1_are_gathered_when_it_is_opened_J6},

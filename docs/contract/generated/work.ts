@@ -119,8 +119,9 @@ export interface paths {
         put?: never;
         /**
          * Take jobs that wait for a worker of this client
-         * @description Jobs of kinds `x.*`, of this client alone, the oldest first. Each comes with a lease: until it is over nobody else
-         *     gets the job, and a heartbeat makes it longer. When there is none, the answer waits for up to `wait_ms`.
+         * @description Jobs of kinds `x.*`, of this client alone, the oldest first. When no kinds are named and jobs of more than 1,024
+         *     kinds wait, each is the oldest of 1,024 of them, which are other ones each time: every kind has its turn. Each
+         *     comes with a lease: until it is over nobody else gets the job, and a heartbeat makes it longer. When there is none, the answer waits for up to `wait_ms`.
          */
         post: operations["claimWork"];
         delete?: never;

@@ -183,7 +183,8 @@
       HAS(EVENT) | HAS(JOB_ID) | HAS(CURRENT_STATE) | HAS(NEXT_STATE),                                       \
       "Changes of jobs' states that their lifecycle refused, by event.")                                     \
     X(JOB_QUEUE_FULL, "job.queue_full", "count", COUNT, "job_queue_full", CLIENT_ID, "",                     \
-      HAS(JOB_ID) | HAS(CLIENT_ID), "Deferred jobs that were due while the queue was full.")                 \
+      HAS(JOB_ID) | HAS(CLIENT_ID),                                                                          \
+      "Deferred jobs that were due while the queue was full, each of them once.")                            \
     X(WORKER_HEARTBEAT, "worker.heartbeat", "count", COUNT, "worker_heartbeats", CLASS, "worker|outside",    \
       HAS(CLASS), "Heartbeats of workers that were taken.")                                                  \
     X(IDEMPOTENCY, "idempotency.looked_up", "count", COUNT, "idempotency", OUTCOME, "hit|new", HAS(OUTCOME), \

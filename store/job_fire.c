@@ -42,7 +42,8 @@ static enum error fire_time(struct txn *txn, struct job *job, uint64_t at_us, co
     if (e)
         return e;
     if (waiting >= (int64_t)c->queue_max || pressed(txn, job, &e)) {
-        fired->postponed = 1;
+        fired->postponed =
+            job->due_us == job->execution_us; /* told of once, and not each time it is tried again */
         defer_again(txn, job, job_later(c->wall_us, JOB_FIRE_AGAIN_US));
         return OK;
     }

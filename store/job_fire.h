@@ -61,7 +61,8 @@ struct job_fired {
         event; /* enum job_event; JOB_RETRY: JOB_FAIL, and JOB_RETRY right behind it; JOB_EVENT_COUNT: none, it only
                       * may be claimed now, or has more time */
     uint8_t from, kind;
-    uint8_t postponed;  /* the queue was full, or those who have to be told can't be told now */
+    uint8_t
+        postponed; /* for the first time: the queue was full, or those who have to be told can't be told now */
     uint16_t attempt;   /* the one that has failed */
     uint8_t damaged;    /* it can't be read or changed, and was set by */
     uint8_t incomplete; /* it lacks an event, and was marked */

@@ -141,7 +141,8 @@ static void test_deferred_waits_when_the_queue_is_full_JOB_312_JOB_315_AMB_J_14(
     struct uuid id = deferred(&j, j.at_us + JOBS_SECOND_US), first = jobs_new(&j);
     jobs_pass(&j, JOBS_SECOND_US);
     for (uint32_t i = 0; i < 3; i++) {
-        TEST_CHECK(jobs_fire(&j, fired, 8) == 1 && fired[0].postponed && fired[0].event == JOB_EVENT_COUNT);
+        TEST_CHECK(jobs_fire(&j, fired, 8) == 1 && fired[0].event == JOB_EVENT_COUNT);
+        TEST_CHECK(fired[0].postponed == (i == 0)); /* one job is told of once */
         TEST_CHECK(jobs_look(&j, &id).state == JOB_CREATED);
         JOBS_STORY_IS(&j, &id, "created");
         TEST_CHECK(jobs_fire(&j, NULL, 0) == 0); /* again in a second */

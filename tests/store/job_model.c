@@ -519,7 +519,7 @@ static void fire_one(struct model *m, struct model_job *job, const struct job_fi
     switch (job->state) {
     case JOB_CREATED:
         if (model_count(m, JOB_QUEUED) >= c->queue_max) {
-            fired->postponed = 1;
+            fired->postponed = job->due_us == job->execution_us;
             job->due_us = plus(c->wall_us, JOB_FIRE_AGAIN_US);
             return;
         }

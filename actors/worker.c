@@ -320,6 +320,31 @@ static enum error finish_and_stand(struct worker *w, struct task *t, struct job_
     return e;
 }
 
+/* The store can't write this end: it isn't that somebody else has the job, or that the end has to be said again. */
+static bool unwritable(enum error e)
+{
+    return e && !passing(e) && e != ERR_FENCED && e != ERR_EXPIRED && e != ERR_CONFLICT && e != ERR_NOT_FOUND;
+}
+
+/* What damage hinders is refused along with all that shares its commit, so one refusal says nothing of this job yet. After a few the job
+ * ends otherwise, with a report that says no more than that (JOB-319). What can't be written either the end of the lease does. */
+static enum error finish_without_report(struct job_finish *c, struct job_finished *ret, enum error e)
+{
+    for (uint32_t tries = 0; unwritable(e) && tries < WORKER_REPORT_TRIES; tries++) {
+        (void)actor_sleep(actor_deadline_ms(WORKER_AGAIN_MS));
+        e = finish(c, ret);
+    }
+    if (!unwritable(e))
+        return e;
+    c->event = JOB_FAIL;
+    c->failure = JOB_REPORT_FAILED;
+    c->retryable = job_failure_retryable(JOB_REPORT_FAILED);
+    c->progress = 0;
+    c->outputs = 0;
+    c->outputs_bytes = 0;
+    return finish(c, ret);
+}
+
 static enum error read_definition(struct task *t)
 {
     struct view *view = view_open(store_here());
@@ -364,7 +389,10 @@ static void run(struct worker *w, struct task *t)
     }
     judge(t, e, too_long, &c);
     c.backoff_us = jobs_backoff_us(t->claimed.attempt, &t->settings);
-    if (finish_and_stand(w, t, &c, &finished) != OK)
+    e = finish_and_stand(w, t, &c, &finished);
+    if (unwritable(e))
+        e = finish_without_report(&c, &finished, e);
+    if (e)
         return;
     tell(t, c.event, JOB_RUNNING, job_state_after(c.event), c.failure, 0,
          later_of(finished.finished_us, finished.started_us));

@@ -10,6 +10,8 @@
  * moves it along. A cancelled job is learnt of at once when whoever cancelled it says so (worker_stop), with the next heartbeat in any
  * case; what was brought too late is refused by the store.
  *
+ * An end that the store can't write, for damage, is said again a few times, and then as FAILED with REPORT_GENERATION_FAILED.
+ *
  * A worker keeps nothing: one that dies leaves a lease, which its shard ends, or a claim that stands, which the writer drops. When it is
  * started again it looks for a job that bears its name and is RUNNING: nobody else has that name, so nobody is at work on it, and it is
  * FAILED with RUNNER_LOST at once instead of at the end of its lease. One that is ASSIGNED is left to its lease (AMB-J-11). Each says every
@@ -22,11 +24,12 @@
 #include "actors/jobs.h"
 #include "runtime/actor.h"
 
-#define WORKER_NAME        "worker:" /* and its number: the name it is registered under, and that jobs bear */
-#define WORKER_PATIENCE_MS 30000u    /* for a commit */
-#define WORKER_AGAIN_MS    100u      /* after one that couldn't be done */
-#define WORKER_LEFT_MAX    16384u    /* leases that one that was started again looks through */
-#define WORKER_SHORT_US    1000u     /* work that is shorter isn't waited for */
+#define WORKER_NAME         "worker:" /* and its number: the name it is registered under, and that jobs bear */
+#define WORKER_PATIENCE_MS  30000u    /* for a commit */
+#define WORKER_AGAIN_MS     100u      /* after one that couldn't be done */
+#define WORKER_REPORT_TRIES 3u        /* of an end that is refused for damage, before it is another one */
+#define WORKER_LEFT_MAX     16384u    /* leases that one that was started again looks through */
+#define WORKER_SHORT_US     1000u     /* work that is shorter isn't waited for */
 #define WORKER_AHEAD_US \
     10000u /* by which a start may be told for later than it was: a job has a handful of events then */
 

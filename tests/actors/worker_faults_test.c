@@ -5,6 +5,7 @@
 #include "actors/worker.h"
 #include "store/audit.h"
 #include "store/check.h"
+#include "store/counter.h"
 #include "store/job_submit.h"
 #include "tests/support/spoil.h"
 #include "tests/support/stage.h"
@@ -128,6 +129,71 @@ static void test_output_of_another_size_JOB_320(void)
     run(output_body);
 }
 
+/* ---- an end that can't be written ---- */
+
+static const uint8_t succeeded = JOB_SUCCEEDED;
+
+static enum error count_one(struct txn *txn)
+{
+    counter_add(txn, COUNTER_JOBS, span_of(&succeeded, 1), 1);
+    return OK;
+}
+
+/* The number of jobs that are SUCCEEDED can't be read: there can't be one more. */
+static enum error spoil_count(struct txn *txn)
+{
+    struct key key = counter_key(COUNTER_JOBS, span_of(&succeeded, 1));
+    spoil_value(txn, TABLE_COUNTERS, key_span(&key));
+    return OK;
+}
+
+static void report_body(void)
+{
+    struct report report = {.outcome = JOB_STATE_COUNT};
+    (void)stage_writer();
+    submit();
+    EXPECT(spoil(count_one) == OK && spoil(spoil_count) == OK);
+    struct job job = worked();
+    EXPECT(job.state == JOB_FAILED && job.failure == JOB_REPORT_FAILED && !job.retryable);
+    EXPECT(events_are_sound());
+    EXPECT(strcmp(job_failure_reason(job.failure), "REPORT_GENERATION_FAILED") == 0);
+    struct key key = report_key(&the_job, 1);
+    struct view *view = view_open(stage_store);
+    EXPECT(txn_read(&view->txn, TABLE_REPORTS, key_span(&key), &report) == OK);
+    EXPECT(report.outcome == JOB_FAILED && report.failure == JOB_REPORT_FAILED && report.result.size == 0);
+    view_close(view);
+}
+
+static void test_a_report_that_cannot_be_made_JOB_319(void)
+{
+    run(report_body);
+}
+
+/* It was refused along with somebody else's, and can be written when it is said again. */
+static void heal(void *arg)
+{
+    (void)arg;
+    while (job_now().state != JOB_RUNNING)
+        (void)actor_sleep(actor_deadline_ms(10));
+    (void)actor_sleep(actor_deadline_ms(1000 + WORKER_AGAIN_MS + WORKER_AGAIN_MS / 2));
+    EXPECT(spoil(spoil_count) == OK);
+}
+
+static void passing_body(void)
+{
+    (void)stage_writer();
+    submit();
+    EXPECT(spoil(count_one) == OK && spoil(spoil_count) == OK);
+    (void)stage_doll(0, heal, NULL);
+    struct job job = worked();
+    EXPECT(job.state == JOB_SUCCEEDED && job.failure == JOB_NO_FAILURE);
+}
+
+static void test_one_refusal_is_not_the_jobs(void)
+{
+    run(passing_body);
+}
+
 /* ---- half of a change ---- */
 
 static enum error lose_event(struct txn *txn)
@@ -207,6 +273,8 @@ TEST_LIST
 = {
     {"worker: definition missing (JOB-317)", test_definition_missing_JOB_317},
     {"worker: output of another size (JOB-320)", test_output_of_another_size_JOB_320},
+    {"worker: a report that can't be made (JOB-319)", test_a_report_that_cannot_be_made_JOB_319},
+    {"worker: one refusal isn't the job's", test_one_refusal_is_not_the_jobs},
     {"worker: a job that lacks an event (JOB-309, AMB-J-12)",
      test_a_job_that_lacks_an_event_JOB_309_AMB_J_12},
     {NULL, NULL},

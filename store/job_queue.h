@@ -93,7 +93,7 @@ enum error job_queue_any_fair(struct txn *txn, bool *ret_any); /* whether a job 
  * takes its place along as a promise: so as long as the lane isn't empty, one of the client's is counted or promised, whatever becomes
  * of the limit meanwhile. Jobs of the client's own kinds stay in its lanes, where they are in nobody's way but its own: for one that were
  * promised a place there might be no worker. Who waits for them is woken, for the 8 kinds whose first job
- * is the oldest, in that order (the others look now and then). */
+ * is the oldest, of JOB_WAKE_WORKS_MAX that are looked at, in that order (the others look now and then). */
 void job_queue_admit(struct txn *txn, const struct uuid *client); /* none is fine */
 /* A promised job can't be claimed after all: it may be moved, and the next one comes back. job_write is the caller's. */
 void job_queue_pass_on(struct txn *txn, struct job *job);

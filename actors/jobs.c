@@ -63,16 +63,30 @@ uint64_t jobs_grace_us(void)
     return store_here()->opened_us + jobs_settings().lease_us;
 }
 
-#define CLOCK_MEMBERS_MAX 4096u
+STATIC_ASSERT(JOBS_WORKERS_MAX <= STORE_WATCHERS_MAX, "each worker is told");
+
+/* Each member of a group; a full mailbox has something else to look at. */
+static void cast_all(const char *group, uint32_t type, const void *bytes, size_t size)
+{
+    struct arena_mark mark = actor_arena_mark();
+    actor_pid *pids = actor_alloc(STORE_WATCHERS_MAX * sizeof(*pids));
+    size_t count = actor_members(group, pids, STORE_WATCHERS_MAX);
+    for (size_t i = 0; i < count && i < STORE_WATCHERS_MAX; i++)
+        (void)actor_cast(pids[i], type, bytes, size);
+    actor_arena_reset(mark);
+}
 
 void jobs_clock_moved(void)
 {
-    struct arena_mark mark = actor_arena_mark();
-    actor_pid *pids = actor_alloc(CLOCK_MEMBERS_MAX * sizeof(*pids));
-    size_t count = actor_members(JOBS_CLOCK_GROUP, pids, CLOCK_MEMBERS_MAX);
-    for (size_t i = 0; i < count && i < CLOCK_MEMBERS_MAX; i++)
-        (void)actor_cast(pids[i], JOBS_CLOCK, NULL, 0); /* a full mailbox has something else to look at */
-    actor_arena_reset(mark);
+    cast_all(JOBS_CLOCK_GROUP, JOBS_CLOCK, NULL, 0);
+}
+
+void jobs_claim_anew(void)
+{
+    static const uint32_t topic = JOB_TOPIC_QUEUE;
+    char group[STORE_GROUP_SIZE];
+    store_group(topic, group);
+    cast_all(group, STORE_WAKE, &topic, sizeof(topic));
 }
 
 /* ---- telling ---- */

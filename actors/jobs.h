@@ -58,6 +58,8 @@ uint64_t jobs_grace_us(void);
 #define JOBS_CLOCK_GROUP "jobs.clock"
 #define JOBS_CLOCK       0x00efff20u
 void jobs_clock_moved(void);
+/* What a claim says by the settings is another thing now: workers that wait for jobs say theirs anew. */
+void jobs_claim_anew(void);
 
 /* ---- for telemetry: what happened to a job, after its commit. From an actor. ---- */
 

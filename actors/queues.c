@@ -4,14 +4,25 @@
 #include "runtime/telemetry.h"
 #include "store/job_bulk.h"
 #include "store/job_fairness.h"
+#include "store/job_limit.h"
 #include "store/job_pause.h"
 #include "store/job_schedule.h"
 #include "store/view.h"
 
 enum { QUEUES_LOOK = 1 };
 
+/* A client's limit as it was dealt with last, and what is left to do for it. */
+struct limit {
+    bool known; /* otherwise nobody has looked since the start, and it may have been another one before */
+    uint32_t client_max;
+    uint32_t walks;    /* through the clients, which are left */
+    uint64_t at;       /* when the next one begins */
+    struct uuid after; /* how far it is */
+};
+
 struct queues {
     uint64_t timer, alarm; /* of the next look, and when that is */
+    struct limit limit;
 };
 
 struct schedule_fire queues_fire(void)
@@ -139,15 +150,67 @@ static enum error set_fairness(void)
     return e;
 }
 
+/* ---- a limit that is another one ---- */
+
+/* Claims that stand in the writer have the one before until they are said anew, and may set aside again what has come back: so there is
+ * a second walk. */
+static void note_limit(struct limit *l)
+{
+    uint32_t client_max = jobs_settings().client_running_max;
+    if (l->known && client_max == l->client_max)
+        return;
+    jobs_claim_anew();
+    *l = (struct limit){
+        .known = true, .client_max = client_max, .walks = QUEUES_LIMIT_WALKS, .at = actor_now()};
+}
+
+static void end_walk(struct limit *l)
+{
+    static const struct uuid first = {{0}};
+    l->after = first;
+    l->walks--;
+    l->at = actor_deadline_ms(QUEUES_LOOK_MS);
+}
+
+static enum error admit(struct limit *l)
+{
+    struct job_admit c = {.after = l->after, .client_max = l->client_max};
+    struct job_admitted admitted = {.more = 0};
+    size_t size = 0;
+    enum error e = submit(&job_admit_class, &c, &admitted, sizeof(admitted), &size);
+    if (e)
+        return e;
+    l->after = admitted.after;
+    if (!admitted.more)
+        end_walk(l);
+    return OK;
+}
+
 /* ---- what is due, and when the next is ---- */
 
 struct outlook {
     bool due[CHORES];
     bool unfair;      /* turns aren't taken as they should be */
+    bool limited;     /* jobs are set aside for a limit that was another one */
     uint64_t next_ns; /* from now */
 };
 
-static enum error look_out(struct outlook *o)
+/* A walk that would find nobody is over. */
+static enum error look_at_limit(struct txn *txn, struct limit *l, struct outlook *o)
+{
+    enum error e = OK;
+    if (l->walks > 0 && l->at <= actor_now()) {
+        e = limit_any(txn, &o->limited);
+        if (!e && !o->limited)
+            end_walk(l);
+    }
+    uint64_t now = actor_now();
+    if (l->walks > 0 && !o->limited && l->at - now < o->next_ns)
+        o->next_ns = l->at - now;
+    return e;
+}
+
+static enum error look_out(struct queues *q, struct outlook *o)
 {
     struct view *view = view_open(store_here());
     enum error e = OK;
@@ -167,6 +230,8 @@ static enum error look_out(struct outlook *o)
     }
     if (!e)
         e = fairness_pending(&view->txn, jobs_settings().fair, &o->unfair);
+    if (!e)
+        e = look_at_limit(&view->txn, &q->limit, o);
     view_close(view);
     return e;
 }
@@ -181,10 +246,14 @@ static void sleep_until(struct queues *q, uint64_t deadline)
     q->timer = actor_timer(deadline, QUEUES_LOOK, deadline);
 }
 
-static enum error work_off(const struct outlook *o, bool *ret_any)
+static enum error work_off(struct queues *q, const struct outlook *o, bool *ret_any)
 {
     enum error first = o->unfair ? set_fairness() : OK;
-    *ret_any = o->unfair;
+    if (o->limited) {
+        enum error e = admit(&q->limit);
+        first = first ? first : e;
+    }
+    *ret_any = o->unfair || o->limited;
     for (size_t i = 0; i < CHORES; i++) {
         enum error e = o->due[i] ? chores[i].step() : OK;
         *ret_any |= o->due[i];
@@ -198,10 +267,11 @@ static void look(struct queues *q)
     struct outlook o;
     bool any = true;
     enum error e = OK;
+    note_limit(&q->limit);
     for (uint32_t round = 0; !e && any && round < QUEUES_ROUNDS_MAX; round++) {
-        e = look_out(&o);
+        e = look_out(q, &o);
         if (!e)
-            e = work_off(&o, &any);
+            e = work_off(q, &o, &any);
     }
     if (e)
         sleep_until(q, actor_deadline_ms(QUEUES_AGAIN_MS));

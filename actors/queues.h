@@ -6,11 +6,12 @@
  *     DUE_SCHEDULE             schedule.fire deals with the first time that is due (store/job_schedule.h)
  *
  * And, whenever it looks, whether clients take turns as jobs.fairness says: job.fairness, step by step, until all that was queued
- * before has been given its turn (store/job_fairness.h).
+ * before has been given its turn (store/job_fairness.h). And whether jobs.client_concurrency is what it was: when it isn't, and after a
+ * start, job.admit goes through the clients whose jobs are set aside for it (store/job_limit.h).
  *
  * One actor: none of this is in the way of a job, and each command is short. It sleeps until something is due, is woken when
- * something new may be, and comes by every QUEUES_LOOK_MS in any case. It keeps nothing, so one that dies is started again and
- * finds in the store where things are.
+ * something new may be, and comes by every QUEUES_LOOK_MS in any case. What it keeps is what it has looked at, so one that dies is started
+ * again and finds in the store where things are.
  */
 #ifndef COPPICE_ACTORS_QUEUES_H
 #define COPPICE_ACTORS_QUEUES_H
@@ -24,6 +25,7 @@
 #define QUEUES_ROUNDS_MAX  16u  /* commands of each kind in a row, before others get their turn */
 #define QUEUES_AGAIN_MS    250u /* after a command that couldn't be done */
 #define QUEUES_PATIENCE_MS 30000u
+#define QUEUES_LIMIT_WALKS 2u /* through the clients, when a limit is another one */
 
 extern const struct actor_class queues_class; /* no args */
 

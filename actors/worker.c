@@ -549,7 +549,7 @@ static enum actor_step worker_handle(void *state, struct message *m)
         w->again = false;
         look(w);
         break;
-    case STORE_WAKE: /* by a new writer, with whom nothing stands */
+    case STORE_WAKE: /* by a new writer, with whom nothing stands; or jobs_claim_anew */
         look(w);
         break;
     case STORE_GIVEN:

@@ -14,7 +14,7 @@ const struct command_class *const workload_job_classes[WORKLOAD_JOB_CLASSES] = {
     &job_reap_class,     &job_pause_class,       &job_resume_class,      &job_unpark_class,
     &job_run_class,      &job_bulk_class,        &job_bulk_abort_class,  &job_bulk_step_class,
     &schedule_put_class, &schedule_remove_class, &schedule_switch_class, &schedule_fire_class,
-    &job_fairness_class,
+    &job_fairness_class, &job_admit_class,
 };
 
 /* Few clients, so that their keys and queues meet. */
@@ -116,6 +116,7 @@ static void draw_claim(struct workload *w, struct batch_item *item)
                           .running = (uint8_t)(outside || dice_chance(&w->dice, 500)),
                           .owner = outside ? 0 : some_start(w),
                           .running_max = dice_chance(&w->dice, 200) ? 5 : 0,
+                          .client_max = dice_chance(&w->dice, 100) ? 2 : 0,
                           .steady_us = w->at_us,
                           .lease_us = dice_chance(&w->dice, 500) ? LEASE_US : LEASE_LONG_US,
                           .worker = span_text("w1")};
@@ -243,6 +244,8 @@ static bool draw_pause(struct workload *w, struct txn *txn, struct batch_item *i
 
     const struct job_fairness fairness = {.on = dice_chance(&w->dice, 500),
                                           .most = (uint16_t)(dice_chance(&w->dice, 30) ? 0 : 4)};
+    const struct job_admit admit = {.after = dice_chance(&w->dice, 800) ? (struct uuid){{0}} : some_client(w),
+                                    .client_max = (uint32_t)dice_below(&w->dice, 6)};
     switch (code) {
     case 220: /* job.pause */
         if (dice_chance(&w->dice, 300))
@@ -264,6 +267,9 @@ static bool draw_pause(struct workload *w, struct txn *txn, struct batch_item *i
         return true;
     case 227: /* job.fairness */
         workload_encode(w, item, &job_fairness_class, &fairness);
+        return true;
+    case 228: /* job.admit */
+        workload_encode(w, item, &job_admit_class, &admit);
         return true;
     default:
         return false;

@@ -297,10 +297,10 @@ enum error job_works_next(struct txn *txn, const struct uuid *client, struct job
     return over ? ERR_NOT_FOUND : e;
 }
 
-/* The client behind `after` (NULL: the first) that has a row in LANE_FAIR. */
-static enum error next_client(struct txn *txn, const struct uuid *after, struct uuid *ret_client)
+enum error job_queue_next_client(struct txn *txn, enum job_lane lane, const struct uuid *after,
+                                 struct uuid *ret_client)
 {
-    struct key from = lane_key(LANE_FAIR, after, NULL);
+    struct key from = lane_key(lane, after, NULL);
     while (after && from.size < 1 + UUID_SIZE + 9) /* behind all rows of that client */
         key_add_u8(&from, 0xff);
     struct scan scan = txn_scan(txn, TABLE_JOB_QUEUE, key_span(&from), 1, SCAN_UP);
@@ -316,9 +316,9 @@ enum error job_round_next(struct txn *txn, struct job_round *round)
 {
     enum error e = ERR_NOT_FOUND;
     if (!round->again)
-        e = next_client(txn, &round->at, &round->at);
+        e = job_queue_next_client(txn, LANE_FAIR, &round->at, &round->at);
     if (round->again || e == ERR_NOT_FOUND) {
-        e = next_client(txn, round->again ? &round->at : NULL, &round->at);
+        e = job_queue_next_client(txn, LANE_FAIR, round->again ? &round->at : NULL, &round->at);
         round->again = true;
     }
     bool over = !e && round->again && memcmp(&round->at, &round->last, UUID_SIZE) > 0;

@@ -80,6 +80,10 @@ struct job_works {
 void job_works_begin(struct job_works *works, uint64_t number);
 enum error job_works_next(struct txn *txn, const struct uuid *client, struct job_works *works);
 #define JOB_WAKE_WORKS_MAX 256u /* so many are looked at for who is to be woken: about 0.1 ms */
+/* The client behind `after` (NULL: the first) that has a row in this lane, which is one of those by client; also when the row can't be
+ * read. ERR_NOT_FOUND. */
+enum error job_queue_next_client(struct txn *txn, enum job_lane lane, const struct uuid *after,
+                                 struct uuid *ret_client);
 /* Clients that have a row in LANE_FAIR, in the order of their turns: those behind `last`, then from the first one up to it. Begins with
  * `at` as `last`; each call gives the next one in `at`. ERR_NOT_FOUND: each has been there. */
 struct job_round {

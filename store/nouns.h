@@ -17,6 +17,7 @@
 #include "store/job_fairness.h"
 #include "store/job_fire.h"
 #include "store/job_lease.h"
+#include "store/job_limit.h"
 #include "store/job_pause.h"
 #include "store/job_queue.h"
 #include "store/job_schedule.h"

@@ -96,6 +96,7 @@ enum table {
     X(job_unpark)          \
     X(job_run)             \
     X(job_fairness)        \
+    X(job_admit)           \
     X(job_bulk)            \
     X(job_bulk_abort)      \
     X(job_bulk_step)       \

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Queues from outside, by an operator: pauses begin, are listed, end by themselves, and are refused where they can't be meant.
+# Queues from outside, by an operator: pauses begin, are listed, end by themselves, and are refused where they can't be meant. A client's
+# limit that is raised or taken away counts while its jobs run.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/api/server.sh
 
@@ -75,4 +76,73 @@ check "no such job" post 404 /jobs/00000000-0000-4000-8000-000000000000:run '{}'
 check "none of that paused anything" none_listed
 check "nobody died" nobody_died
 check "the end" stop_unharmed
+
+# --- a client's limit ---
+limit() {
+    echo "{\"jobs\": {\"client_concurrency\": $1}}" >"$tmp/coppice.json"
+}
+reload() {
+    kill -HUP "$server"
+    await '"logger":"reload"' && has "$line" '"applied":"jobs.client_concurrency"'
+}
+join() {
+    id=$(curl -s -m 120 -X POST "http://$client/v1/clients" | sed 's/.*"client_id":"\([^"]*\)".*/\1/')
+    key="Authorization: Bearer $(curl -s -m 120 -X POST "http://$client/v1/clients/$id/keys" | sed 's/.*"api_key":"\([^"]*\)".*/\1/')"
+}
+# submit KIND: job
+submit() {
+    job=$(member job_id "$(curl -s -m 120 -X POST -H "$key" -H 'Content-Type: application/json' \
+        -d "{\"type\":\"EXECUTE\",\"work_kind\":\"$1\"}" "http://$client/v1/jobs")")
+    [ -n "$job" ]
+}
+state() {
+    member state "$(curl -s -m 120 -H "$key" "http://$client/v1/jobs/$1")"
+}
+# comes_to STATE JOB...: asked again and again until all of them have
+comes_to() {
+    wanted=$1
+    shift
+    for one; do
+        until [ "$(state "$one")" = "$wanted" ]; do
+            kill -0 "$server" || return 1
+            sleep 0.03
+        done
+    done
+}
+# wait_for_limit JOB...: a claim has met it
+wait_for_limit() {
+    for one; do
+        until has "$(curl -s -m 120 -H "$key" "http://$client/v1/jobs/$one:explain")" client_limit >"$tmp/until"; do
+            kill -0 "$server" || return 1
+            sleep 0.03
+        done
+    done
+}
+three() {
+    jobs=
+    for _ in 1 2 3; do
+        submit SUCCESS_FAST || return 1
+        jobs="$jobs $job"
+    done
+}
+# changes_to LIMIT: from 1, while a long job has the only place and three wait. Workers that stood idle claim by the old limit
+# until they hear of the new one, so each change has a server of its own.
+changes_to() {
+    limit 1
+    check "a server with a limit" start --schedulers 2 --workers-count 6 --jobs-simulation-speed 0.5 --config "$tmp/coppice.json"
+    join
+    check "a long job" submit RUNS_LONG
+    long=$job
+    check "runs" comes_to RUNNING "$long"
+    check "three more" three
+    check "are beyond the limit" wait_for_limit $jobs
+    limit "$1"
+    check "which is $1 then" reload
+    check "they run and come to their end" comes_to SUCCEEDED $jobs
+    check "beside the long one" is "$(state "$long")" RUNNING
+    check "nobody died" nobody_died
+    check "the end" stop_unharmed
+}
+changes_to 4
+changes_to 0
 finish

@@ -9,6 +9,7 @@
 #include "store/client.h"
 #include "store/job_bulk.h"
 #include "store/job_fairness.h"
+#include "store/job_limit.h"
 #include "store/job_pause.h"
 #include "store/job_schedule.h"
 #include "store/outbox.h"
@@ -420,6 +421,23 @@ static enum error run_no_turns(struct jobs *j)
     return command(j, &job_fairness_class, &c);
 }
 
+/* Of each client one runs, and the others are set aside. */
+static void prepare_lower_limit(struct jobs *j)
+{
+    struct job_claimed claimed[JOB_CLAIM_MAX];
+    uint32_t count;
+    prepare_both_clients(j);
+    struct job_claim c = jobs_claim_of(j, 6);
+    c.client_max = 1;
+    TEST_CHECK(jobs_claim(j, &c, claimed, &count) == OK && count == 2);
+}
+
+static enum error run_admit(struct jobs *j)
+{
+    const struct job_admit c = {.client_max = 2};
+    return command(j, &job_admit_class, &c);
+}
+
 static void test_every_call_fails_in_a_pause_or_turn(void)
 {
     static const struct deed deeds[] = {
@@ -431,6 +449,7 @@ static void test_every_call_fails_in_a_pause_or_turn(void)
         {"turns begin", prepare_both_clients, run_turns},
         {"turns go on", prepare_turns, run_turns},
         {"turns end", prepare_turns, run_no_turns},
+        {"a limit is another one", prepare_lower_limit, run_admit},
     };
     FAIL_ALL(deeds);
 }

@@ -5,6 +5,7 @@
 #include "store/counter.h"
 #include "store/job_change.h"
 #include "store/job_lease.h"
+#include "store/job_limit.h"
 #include "store/job_pause.h"
 #include "store/job_queue.h"
 #include "store/job_submit.h"
@@ -174,6 +175,67 @@ static void test_limit_raised_counts_with_the_next_claim(void)
     TEST_CHECK(claims(&fresh, 3, &newest, &a)); /* the others are away; it brings one of them back */
     TEST_CHECK(claims(&fresh, 3, &jobs[1], &a));
     TEST_CHECK(claim(&fresh, 3, &a) == ERR_NOT_FOUND && counted(&fresh, &client) == 3);
+    fresh_close(&fresh);
+}
+
+static struct job_admitted admit(struct fresh *fresh, const struct uuid *after, uint32_t client_max)
+{
+    struct answer answer;
+    struct job_admitted admitted = {.clients = 0};
+    struct job_admit c = {.client_max = client_max};
+    if (after)
+        c.after = *after;
+    TEST_ASSERT(batch_one(fresh->store, &job_admit_class, AT_US, &c, &answer) == OK);
+    if (TEST_CHECK(answer.size == sizeof(admitted)))
+        memcpy(&admitted, answer.bytes, sizeof(admitted));
+    return admitted;
+}
+
+static void test_limit_another_one_needs_no_end_and_no_submit(void)
+{
+    static const uint32_t limits[] = {3, 0};
+    for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+        uint32_t most = limits[i];
+        struct fresh fresh;
+        struct job_claimed a, none;
+        TEST_CASE_("from 1 to %u", most);
+        fresh_open(&fresh);
+        struct uuid client = join(&fresh), first = submit(&fresh, &client), second = submit(&fresh, &client);
+        struct uuid third = submit(&fresh, &client), last = submit(&fresh, &client);
+        TEST_CHECK(claims(&fresh, 1, &first, &a) && claim(&fresh, 1, &none) == ERR_NOT_FOUND);
+        TEST_CHECK(admit(&fresh, NULL, 1).clients == 0 && claim(&fresh, most, &none) == ERR_NOT_FOUND);
+        fresh_reopen(&fresh); /* with the new limit */
+        struct job_admitted admitted = admit(&fresh, NULL, most);
+        TEST_CHECK(admitted.clients == 1 && admitted.more == 0);
+        TEST_CHECK(claims(&fresh, most, &second, &a) && claims(&fresh, most, &third, &a));
+        TEST_CHECK(most ? claim(&fresh, most, &none) == ERR_NOT_FOUND : claims(&fresh, most, &last, &a));
+        TEST_CHECK(lane_of(&fresh, &last) == (most ? LANE_LIMITED : LANE_NONE));
+        fresh_close(&fresh);
+    }
+}
+
+/* More than one command looks at. */
+static void test_limit_another_one_is_told_to_each_client(void)
+{
+    enum { CLIENTS = JOB_ADMIT_CLIENTS_MAX + 3 };
+    struct fresh fresh;
+    struct job_claimed a;
+    fresh_open(&fresh);
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        struct uuid client = join(&fresh);
+        for (int k = 0; k < 3; k++)
+            (void)submit(&fresh, &client);
+    }
+    for (uint32_t i = 0; i < CLIENTS; i++)
+        TEST_CHECK(claim(&fresh, 1, &a) == OK);
+    TEST_CHECK(claim(&fresh, 1, &a) == ERR_NOT_FOUND);
+    struct job_admitted admitted = admit(&fresh, NULL, 2);
+    TEST_CHECK(admitted.clients == JOB_ADMIT_CLIENTS_MAX && admitted.more == 1);
+    admitted = admit(&fresh, &admitted.after, 2);
+    TEST_CHECK(admitted.clients == 3 && admitted.more == 0);
+    for (uint32_t i = 0; i < CLIENTS; i++)
+        TEST_CHECK(claim(&fresh, 2, &a) == OK);
+    TEST_CHECK(claim(&fresh, 2, &a) == ERR_NOT_FOUND);
     fresh_close(&fresh);
 }
 
@@ -387,6 +449,8 @@ TEST_LIST
     {"limit: off it counts nothing", test_limit_off_counts_nothing},
     {"limit switched off leaves nobody behind", test_limit_switched_off_leaves_nobody_behind},
     {"limit raised counts with the next claim", test_limit_raised_counts_with_the_next_claim},
+    {"limit: another one needs no end and no submit", test_limit_another_one_needs_no_end_and_no_submit},
+    {"limit: another one is told to each client", test_limit_another_one_is_told_to_each_client},
     {"limit: a promise that is broken is the next one's",
      test_limit_a_promise_that_is_broken_is_the_next_ones},
     {"limit doesn't hold the one that an operator wants",

@@ -144,6 +144,7 @@ static void test_schema_stored_numbers_are_what_they_were(void)
         {222, "job.unpark", COMMAND_NORMAL, false},
         {223, "job.run", COMMAND_NORMAL, false},
         {227, "job.fairness", COMMAND_NORMAL, false},
+        {228, "job.admit", COMMAND_NORMAL, false},
     };
     static const char *const tables[] = {
         "meta",          "audits",      "events",   "ledger",          "due",          "outbox",

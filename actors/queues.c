@@ -20,9 +20,18 @@ struct limit {
     struct uuid after; /* how far it is */
 };
 
+/* The wall clock when it was looked at last, and how far it is with the schedules since that went back. */
+struct clock {
+    bool known; /* otherwise nobody has looked since the start, and it may have been ahead before */
+    bool behind;
+    int64_t ahead_us; /* of steady time */
+    struct uuid after;
+};
+
 struct queues {
     uint64_t timer, alarm; /* of the next look, and when that is */
     struct limit limit;
+    struct clock clock;
 };
 
 struct schedule_fire queues_fire(void)
@@ -186,12 +195,42 @@ static enum error admit(struct limit *l)
     return OK;
 }
 
+/* ---- a clock that has gone back ---- */
+
+static void note_clock(struct clock *c)
+{
+    static const struct uuid first = {{0}};
+    int64_t ahead_us = (int64_t)(store_time_us() - store_steady_us(store_here()));
+    if (!c->known || ahead_us < c->ahead_us - (int64_t)QUEUES_CLOCK_BACK_US) {
+        c->behind = true;
+        c->after = first;
+    }
+    c->known = true;
+    c->ahead_us = ahead_us;
+}
+
+static enum error retime(struct clock *clock)
+{
+    struct schedule_retime c = {.after = clock->after, .wall_us = store_time_us()};
+    struct schedule_retimed retimed = {.more = 0};
+    size_t size = 0;
+    enum error e = submit(&schedule_retime_class, &c, &retimed, sizeof(retimed), &size);
+    if (e)
+        return e;
+    clock->after = retimed.after;
+    clock->behind = retimed.more != 0;
+    if (retimed.damaged > 0)
+        TELEMETRY(STORE_DAMAGED, retimed.damaged, DIM(COMPONENT, "queues"), DIM(REASON, "schedules"));
+    return OK;
+}
+
 /* ---- what is due, and when the next is ---- */
 
 struct outlook {
     bool due[CHORES];
     bool unfair;      /* turns aren't taken as they should be */
     bool limited;     /* jobs are set aside for a limit that was another one */
+    bool behind;      /* schedules may wait for what was a later time */
     uint64_t next_ns; /* from now */
 };
 
@@ -232,6 +271,8 @@ static enum error look_out(struct queues *q, struct outlook *o)
         e = fairness_pending(&view->txn, jobs_settings().fair, &o->unfair);
     if (!e)
         e = look_at_limit(&view->txn, &q->limit, o);
+    q->clock.behind = q->clock.behind && txn_rows(&view->txn, TABLE_SCHEDULES) > 0;
+    o->behind = q->clock.behind;
     view_close(view);
     return e;
 }
@@ -246,18 +287,24 @@ static void sleep_until(struct queues *q, uint64_t deadline)
     q->timer = actor_timer(deadline, QUEUES_LOOK, deadline);
 }
 
+/* One that can't be done is in nobody's way. */
+static enum error first_of(enum error first, enum error e)
+{
+    return first ? first : e;
+}
+
 static enum error work_off(struct queues *q, const struct outlook *o, bool *ret_any)
 {
-    enum error first = o->unfair ? set_fairness() : OK;
-    if (o->limited) {
-        enum error e = admit(&q->limit);
-        first = first ? first : e;
-    }
-    *ret_any = o->unfair || o->limited;
+    enum error first = o->behind ? retime(&q->clock) : OK;
+    if (o->unfair)
+        first = first_of(first, set_fairness());
+    if (o->limited)
+        first = first_of(first, admit(&q->limit));
+    *ret_any = o->behind || o->unfair || o->limited;
     for (size_t i = 0; i < CHORES; i++) {
         enum error e = o->due[i] ? chores[i].step() : OK;
         *ret_any |= o->due[i];
-        first = first ? first : e; /* one that can't be done is in nobody's way */
+        first = first_of(first, e);
     }
     return first;
 }
@@ -268,6 +315,7 @@ static void look(struct queues *q)
     bool any = true;
     enum error e = OK;
     note_limit(&q->limit);
+    note_clock(&q->clock);
     for (uint32_t round = 0; !e && any && round < QUEUES_ROUNDS_MAX; round++) {
         e = look_out(q, &o);
         if (!e)

@@ -7,7 +7,8 @@
  *
  * And, whenever it looks, whether clients take turns as jobs.fairness says: job.fairness, step by step, until all that was queued
  * before has been given its turn (store/job_fairness.h). And whether jobs.client_concurrency is what it was: when it isn't, and after a
- * start, job.admit goes through the clients whose jobs are set aside for it (store/job_limit.h).
+ * start, job.admit goes through the clients whose jobs are set aside for it (store/job_limit.h). And whether the clock has gone back: when it has,
+ * and after a start, schedule.retime goes through the schedules (store/job_schedule.h).
  *
  * One actor: none of this is in the way of a job, and each command is short. It sleeps until something is due, is woken when
  * something new may be, and comes by every QUEUES_LOOK_MS in any case. What it keeps is what it has looked at, so one that dies is started
@@ -20,12 +21,13 @@
 #include "runtime/actor.h"
 #include "store/job_schedule.h"
 
-#define QUEUES_NAME        "queues"
-#define QUEUES_LOOK_MS     5000u
-#define QUEUES_ROUNDS_MAX  16u  /* commands of each kind in a row, before others get their turn */
-#define QUEUES_AGAIN_MS    250u /* after a command that couldn't be done */
-#define QUEUES_PATIENCE_MS 30000u
-#define QUEUES_LIMIT_WALKS 2u /* through the clients, when a limit is another one */
+#define QUEUES_NAME          "queues"
+#define QUEUES_LOOK_MS       5000u
+#define QUEUES_ROUNDS_MAX    16u  /* commands of each kind in a row, before others get their turn */
+#define QUEUES_AGAIN_MS      250u /* after a command that couldn't be done */
+#define QUEUES_PATIENCE_MS   30000u
+#define QUEUES_LIMIT_WALKS   2u                /* through the clients, when a limit is another one */
+#define QUEUES_CLOCK_BACK_US UINT64_C(1000000) /* less than that is no clock that was set */
 
 extern const struct actor_class queues_class; /* no args */
 

@@ -14,7 +14,7 @@ const struct command_class *const workload_job_classes[WORKLOAD_JOB_CLASSES] = {
     &job_reap_class,     &job_pause_class,       &job_resume_class,      &job_unpark_class,
     &job_run_class,      &job_bulk_class,        &job_bulk_abort_class,  &job_bulk_step_class,
     &schedule_put_class, &schedule_remove_class, &schedule_switch_class, &schedule_fire_class,
-    &job_fairness_class, &job_admit_class,
+    &job_fairness_class, &job_admit_class,       &schedule_retime_class,
 };
 
 /* Few clients, so that their keys and queues meet. */
@@ -350,6 +350,9 @@ static bool draw_schedule(struct workload *w, struct txn *txn, struct batch_item
                                        .payload_max = 262144,
                                        .queue_max = 500,
                                        .active_max = 600};
+    const struct schedule_retime retime = {.after =
+                                               dice_chance(&w->dice, 800) ? (struct uuid){{0}} : there.id,
+                                           .wall_us = w->at_us - dice_below(&w->dice, 86400) * SECOND_US};
     if (code == schedule_put_class.code)
         workload_encode(w, item, &schedule_put_class, &put);
     else if (code == schedule_remove_class.code)
@@ -358,6 +361,8 @@ static bool draw_schedule(struct workload *w, struct txn *txn, struct batch_item
         workload_encode(w, item, &schedule_switch_class, &turn);
     else if (code == schedule_fire_class.code)
         workload_encode(w, item, &schedule_fire_class, &fire);
+    else if (code == schedule_retime_class.code)
+        workload_encode(w, item, &schedule_retime_class, &retime);
     else
         return false;
     return true;

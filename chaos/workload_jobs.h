@@ -4,7 +4,7 @@
 
 #include "chaos/workload.h"
 
-#define WORKLOAD_JOB_CLASSES 22u
+#define WORKLOAD_JOB_CLASSES 23u
 extern const struct command_class *const workload_job_classes[WORKLOAD_JOB_CLASSES];
 
 /* False: not one of them. */

@@ -20,6 +20,9 @@ RECORD_CLASS(schedule_remove, SCHEDULE_REMOVE_FIELDS, 1);
 RECORD_CLASS(schedule_switch, SCHEDULE_SWITCH_FIELDS, 1);
 #define schedule_fire_FIELD(name, TYPE, limit, since) RECORD_FIELD(schedule_fire, name, TYPE, limit, since)
 RECORD_CLASS(schedule_fire, SCHEDULE_FIRE_FIELDS, 1);
+#define schedule_retime_FIELD(name, TYPE, limit, since) \
+    RECORD_FIELD(schedule_retime, name, TYPE, limit, since)
+RECORD_CLASS(schedule_retime, SCHEDULE_RETIME_FIELDS, 1);
 
 enum { ROW_SCHEDULE = 0, ROW_OF_CLIENT = 1 };
 #define OF_CLIENT_PREFIX (1u + 16u)
@@ -148,6 +151,24 @@ uint32_t schedule_history(const struct schedule *schedule,
         memcpy(&entries[i].job, at + 9, sizeof(entries[i].job));
     }
     return count;
+}
+
+static bool dealt_with(const struct schedule *s, uint64_t at_us)
+{
+    struct schedule_entry entries[SCHEDULE_HISTORY_MAX];
+    uint32_t count = schedule_history(s, entries);
+    for (uint32_t i = 0; i < count; i++)
+        if (entries[i].at_us == at_us && entries[i].outcome != OUTCOME_BY_HAND)
+            return true;
+    return false;
+}
+
+/* This time, or the first one behind it that it hasn't dealt with: a clock that was set back comes to some of them again. */
+static uint64_t undone(const struct schedule *s, uint64_t at_us)
+{
+    for (uint32_t i = 0; i < SCHEDULE_HISTORY_MAX && at_us && dealt_with(s, at_us); i++)
+        at_us = next_after(s, at_us);
+    return at_us;
 }
 
 /* ---- put, remove, switch ---- */
@@ -475,6 +496,7 @@ static enum error apply_fire(struct txn *txn, uint64_t at_us, const void *comman
         fire_due(txn, &f);
     }
     f.s.history = span_of(f.history.bytes, f.history.size);
+    f.s.next_us = f.by_hand ? f.s.next_us : undone(&f.s, f.s.next_us);
     write_schedule(txn, &f.s);
     move_due(txn, &f.s, due_us, f.s.next_us);
     answer_add(answer, &f.fired, sizeof(f.fired));
@@ -486,6 +508,72 @@ const struct command_class schedule_fire_class = {
     .record = &schedule_fire_record,
     .apply = apply_fire,
     .code = 233,
+};
+
+/* ---- a clock that was set back ---- */
+
+/* The one behind `after` (all zero: the first); also when its row can't be read. */
+static enum error schedule_behind(struct txn *txn, const struct uuid *after, struct uuid *ret_id)
+{
+    struct key from = row_key(after);
+    key_add_u8(&from, 0);
+    struct scan scan = txn_scan(txn, TABLE_SCHEDULES, key_span(&from), 1, SCAN_UP);
+    (void)scan_next(&scan);
+    bool found = scan.key.size == 1 + sizeof(*ret_id);
+    if (found)
+        memcpy(ret_id, (const uint8_t *)scan.key.bytes + 1, sizeof(*ret_id));
+    enum error e = scan_end(&scan);
+    return found ? OK : e ? e : ERR_NOT_FOUND;
+}
+
+static enum error retime(struct txn *txn, const struct uuid *id, uint64_t wall_us, bool *ret_changed)
+{
+    struct schedule s;
+    *ret_changed = false;
+    enum error e = schedule_read(txn, id, &s);
+    if (e || s.next_us == 0)
+        return e;
+    uint64_t before = s.next_us, next = undone(&s, next_after(&s, wall_us));
+    if (next == 0 || next >= before)
+        return OK;
+    s.next_us = next;
+    write_schedule(txn, &s); /* first: its texts are the map's */
+    move_due(txn, &s, before, next);
+    *ret_changed = true;
+    return OK;
+}
+
+/* One that is damaged is in nobody's way. */
+static enum error apply_retime(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
+{
+    const struct schedule_retime *c = command;
+    struct schedule_retimed retimed = {.after = c->after, .more = 1};
+    enum error e = OK;
+    (void)at_us;
+    for (uint32_t i = 0; i < SCHEDULE_RETIME_LOOK_MAX && retimed.changed < SCHEDULE_RETIME_MAX && !e; i++) {
+        bool changed = false;
+        e = schedule_behind(txn, &retimed.after, &retimed.after);
+        if (!e)
+            retimed.damaged += retime(txn, &retimed.after, c->wall_us, &changed) != OK;
+        retimed.changed += changed;
+        e = txn->error ? txn->error : e;
+    }
+    if (e == ERR_NOT_FOUND) {
+        retimed.more = 0;
+        e = OK;
+    }
+    if (txn->writes > 0 && !txn->error)
+        txn->error = e; /* half of a change must not be kept */
+    if (!e)
+        answer_add(answer, &retimed, sizeof(retimed));
+    return e;
+}
+
+const struct command_class schedule_retime_class = {
+    .name = "schedule.retime",
+    .record = &schedule_retime_record,
+    .apply = apply_retime,
+    .code = 234,
 };
 
 /* ---- what must be true ---- */

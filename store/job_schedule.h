@@ -11,6 +11,10 @@
  *     full          the queue was full, or as many jobs were active as may be
  *     paused        what comes while it is paused isn't noted, and isn't made up for
  *
+ * The next time of each is a wall time. A clock that was ahead and is right again would leave all of them waiting until it has come there
+ * once more: schedule.retime, by the actor `queues` at its start and whenever the clock has gone back, brings those forward that have a time
+ * before. Of the times in its history a schedule does none a second time, so a clock that goes back by a moment repeats nothing.
+ *
  * Rows: a schedule under its id, and one more under its client, so that a client's stand together.
  */
 #ifndef COPPICE_STORE_JOB_SCHEDULE_H
@@ -20,14 +24,16 @@
 #include "store/job_change.h"
 #include "store/job_submit.h"
 
-#define SCHEDULES_MAX        100u  /* of one client */
-#define SCHEDULE_PAYLOAD_MAX 4096u /* less than a job's: it is written with each time that comes */
-#define SCHEDULE_NAME_MAX    64u
-#define SCHEDULE_HISTORY_MAX 16u
-#define SCHEDULE_ENTRY_SIZE  25u /* at_us:8 outcome:1 job:16 */
-#define SCHEDULE_CATCH_UP_US (UINT64_C(86400) * 1000000)
-#define SCHEDULE_MISSED_MAX  16u /* that are noted one by one when many are left out at a time */
-#define SCHEDULE_SHARD       0u
+#define SCHEDULES_MAX            100u  /* of one client */
+#define SCHEDULE_PAYLOAD_MAX     4096u /* less than a job's: it is written with each time that comes */
+#define SCHEDULE_NAME_MAX        64u
+#define SCHEDULE_HISTORY_MAX     16u
+#define SCHEDULE_ENTRY_SIZE      25u /* at_us:8 outcome:1 job:16 */
+#define SCHEDULE_CATCH_UP_US     (UINT64_C(86400) * 1000000)
+#define SCHEDULE_MISSED_MAX      16u /* that are noted one by one when many are left out at a time */
+#define SCHEDULE_SHARD           0u
+#define SCHEDULE_RETIME_LOOK_MAX 128u /* rows that one command looks at when the clock was set back ... */
+#define SCHEDULE_RETIME_MAX      32u  /* ... and writes */
 
 /* X(ID, "name"). Numbers are stored. */
 #define SCHEDULE_OVERLAPS(X)  \
@@ -148,6 +154,16 @@ struct schedule_fired {
     struct uuid schedule, client, job, canceled; /* all zero: none */
     uint8_t outcome, kind, unused[6];
     struct job_changed old; /* of the one that was canceled */
+};
+
+/* Schedules behind `after` (all zero: from the first one on) whose next time by wall_us is before the one that they have get that one. */
+#define SCHEDULE_RETIME_FIELDS(X) X(after, UUID, 0, 1) X(wall_us, TIME, 0, 1)
+RECORD_STRUCT(schedule_retime, SCHEDULE_RETIME_FIELDS);
+extern const struct command_class schedule_retime_class; /* code 234; answer: struct schedule_retimed */
+struct schedule_retimed {
+    struct uuid after; /* for the next command */
+    uint32_t changed, damaged;
+    uint32_t more, unused; /* more 1: there may be others behind `after` */
 };
 
 /* ---- reading; texts borrow from the transaction ---- */

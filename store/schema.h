@@ -104,6 +104,7 @@ enum table {
     X(schedule_remove)     \
     X(schedule_switch)     \
     X(schedule_fire)       \
+    X(schedule_retime)     \
     X(delivery_relay)      \
     X(delivery_settle)     \
     X(delivery_resend)

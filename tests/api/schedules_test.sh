@@ -104,4 +104,15 @@ check "no such way to make up for it" refuses missed 'must be' '"missed":"all"'
 check "nobody's payload may have 4096 bytes" ask 201 POST /v1/schedules "$mine" "{\"cron\":\"5 5 5 5 *\",\"work_kind\":\"x.a\",\"payload\":\"$(head -c 4094 /dev/zero | tr '\0' a)\"}"
 check "nobody died" nobody_died
 check "the end" stop_unharmed
+
+check "a server whose clock is a month ahead" start --schedulers 2 --workers-count 0 --clock-offset 720h
+join
+mine=$key
+check "a schedule of each minute" ask 201 POST /v1/schedules "$mine" '{"cron":"* * * * *","grace_s":86400}'
+one=/v1/schedules/$(member schedule_id "$(cat "$tmp/body")")
+check "a restart" stop_unharmed
+check "with the right clock" start --schedulers 2 --workers-count 0
+check "a minute passes" advance 61s
+check "it goes on at once" shows '"submitted":[1-9]'
+check "the end" stop_unharmed
 finish

@@ -628,6 +628,12 @@ static enum error run_remove(struct jobs *j)
     return command(j, &schedule_remove_class, &c);
 }
 
+static enum error run_retime(struct jobs *j)
+{
+    const struct schedule_retime c = {.wall_us = j->at_us - JOBS_DAY_US};
+    return command(j, &schedule_retime_class, &c);
+}
+
 static void test_every_call_fails_in_what_is_done_with_a_schedule(void)
 {
     static const struct deed deeds[] = {
@@ -635,6 +641,7 @@ static void test_every_call_fails_in_what_is_done_with_a_schedule(void)
         {"a schedule fires", prepare_overlap, run_schedule},
         {"a schedule is paused", prepare_schedule, run_switch},
         {"a schedule goes", prepare_schedule, run_remove},
+        {"the clock has gone back", prepare_schedule, run_retime},
     };
     FAIL_ALL(deeds);
 }

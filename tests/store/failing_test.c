@@ -299,8 +299,8 @@ static bool rehearse(struct run *r, const struct command_class *class, uint64_t 
 static bool one_by_one(const struct command_class *class)
 {
     return class == &job_claim_class || class == &job_fire_class || class == &job_reap_class ||
-           class == &job_fairness_class || class == &job_admit_class || class == &delivery_relay_class ||
-           class == &delivery_settle_class;
+           class == &job_fairness_class || class == &job_admit_class || class == &schedule_retime_class ||
+           class == &delivery_relay_class || class == &delivery_settle_class;
 }
 
 /* A sweep removes what it can: what it could not read is put off, and it says how much it has done. */

@@ -32,9 +32,14 @@ static struct schedule_put each_minute(const struct uuid *client)
                                  .cron = span_text("* * * * *")};
 }
 
+static enum error put_at(struct fresh *fresh, uint64_t at_us, const struct schedule_put *c)
+{
+    return batch_one(fresh->store, &schedule_put_class, at_us, c, NULL);
+}
+
 static enum error put(struct fresh *fresh, const struct schedule_put *c)
 {
-    return batch_one(fresh->store, &schedule_put_class, AT_US, c, NULL);
+    return put_at(fresh, AT_US, c);
 }
 
 /* ---- the same again ---- */
@@ -161,6 +166,138 @@ static void test_schedule_submits_at_each_time_and_never_early(void)
     TEST_CHECK(s.submitted == 20 && s.skipped == 0 && s.next_us == AT_US + 21 * MINUTE_US);
     TEST_CHECK(count == SCHEDULE_HISTORY_MAX && entries[0].at_us == AT_US + 20 * MINUTE_US);
     TEST_CHECK(uuid_equal(&entries[0].job, &s.last_job) && entries[15].at_us == AT_US + 5 * MINUTE_US);
+    fresh_close(&fresh);
+}
+
+struct spoiling {
+    uint32_t table;
+    struct key key;
+};
+
+static enum error spoil_row(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct spoiling *x = context;
+    (void)at_us;
+    spoil_value(txn, x->table, key_span(&x->key));
+    txn->writes++;
+    return OK;
+}
+
+static struct key row_of(const struct uuid *id)
+{
+    struct key key = {.size = 0};
+    key_add_u8(&key, 0); /* the row of its own */
+    key_add_uuid(&key, id);
+    return key;
+}
+
+#define DAY_US (UINT64_C(1440) * MINUTE_US)
+
+static struct schedule_retimed retime_behind(struct fresh *fresh, uint64_t wall_us, const struct uuid *after)
+{
+    struct answer answer;
+    struct schedule_retimed retimed = {.more = 2};
+    struct schedule_retime c = {.after = *after, .wall_us = wall_us};
+    TEST_ASSERT(batch_one(fresh->store, &schedule_retime_class, wall_us, &c, &answer) == OK);
+    if (TEST_CHECK(answer.size == sizeof(retimed)))
+        memcpy(&retimed, answer.bytes, sizeof(retimed));
+    return retimed;
+}
+
+/* All of them: how many were brought forward. */
+static uint32_t retime(struct fresh *fresh, uint64_t wall_us)
+{
+    struct schedule_retimed retimed = {.after = nobody};
+    uint32_t changed = 0;
+    do {
+        retimed = retime_behind(fresh, wall_us, &retimed.after);
+        TEST_CHECK(retimed.damaged == 0);
+        changed += retimed.changed;
+    } while (retimed.more);
+    return changed;
+}
+
+static uint64_t next_of(struct fresh *fresh, const struct uuid *id)
+{
+    struct schedule_entry entries[SCHEDULE_HISTORY_MAX];
+    return look(fresh, id, entries, NULL).next_us;
+}
+
+/* Made while the clock was a month ahead; then it is right. */
+static void test_schedule_made_by_a_clock_that_was_ahead(void)
+{
+    struct fresh fresh;
+    struct schedule_fired fired;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct schedule_put c = each_minute(&client), paused = each_minute(&client),
+                        yearly = each_minute(&client);
+    yearly.cron = span_text("0 0 1 11 *"); /* the next one is the same, whichever clock is right */
+    TEST_CHECK(put_at(&fresh, AT_US + 30 * DAY_US, &c) == OK && put(&fresh, &yearly) == OK);
+    TEST_CHECK(put_at(&fresh, AT_US + 30 * DAY_US, &paused) == OK);
+    struct schedule_switch off = {.id = paused.id, .client = client, .paused = 1};
+    TEST_CHECK(batch_one(fresh.store, &schedule_switch_class, AT_US, &off, NULL) == OK);
+    uint64_t of_year = next_of(&fresh, &yearly.id);
+    fresh_reopen(&fresh);
+    TEST_CHECK(!fire(&fresh, AT_US + MINUTE_US, &fired));
+    TEST_CHECK(retime(&fresh, AT_US) == 1 && next_of(&fresh, &c.id) == AT_US + MINUTE_US);
+    TEST_CHECK(next_of(&fresh, &yearly.id) == of_year && next_of(&fresh, &paused.id) == 0);
+    TEST_CHECK(fire_all(&fresh, AT_US + MINUTE_US) == 1 && fire_all(&fresh, AT_US + 2 * MINUTE_US) == 1);
+    TEST_CHECK(retime(&fresh, AT_US + 2 * MINUTE_US) == 0);
+    fresh_close(&fresh);
+}
+
+/* What it has done it doesn't do again when the clock comes to it again. */
+static void test_schedule_does_no_time_twice_when_the_clock_goes_back(void)
+{
+    struct fresh fresh;
+    struct schedule_fired fired;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct schedule_put c = each_minute(&client);
+    TEST_CHECK(put(&fresh, &c) == OK);
+    for (uint32_t i = 1; i <= 3; i++)
+        TEST_CHECK(fire_all(&fresh, AT_US + i * MINUTE_US) == 1);
+    TEST_CHECK(retime(&fresh, AT_US) == 0 && next_of(&fresh, &c.id) == AT_US + 4 * MINUTE_US);
+    TEST_CHECK(retime(&fresh, AT_US - 2 * MINUTE_US) == 1 && next_of(&fresh, &c.id) == AT_US - MINUTE_US);
+    TEST_CHECK(fire_all(&fresh, AT_US) == 1); /* the one before came too late, and is made up for by none */
+    TEST_CHECK(next_of(&fresh, &c.id) == AT_US + 4 * MINUTE_US && !fire(&fresh, AT_US, &fired));
+    fresh_close(&fresh);
+}
+
+/* More than one command looks at and writes, of several clients; one of them is damaged. */
+static void test_schedule_retimes_very_many_and_passes_by_what_is_damaged(void)
+{
+    enum { MANY = SCHEDULE_RETIME_LOOK_MAX + SCHEDULE_RETIME_MAX + 3 };
+    struct fresh fresh;
+    struct schedule_retimed retimed;
+    struct schedule_put c;
+    fresh_open(&fresh);
+    for (uint32_t i = 0, left = 0; i < MANY; i++, left--) {
+        static struct uuid client;
+        if (left == 0) {
+            client = join(&fresh);
+            left = SCHEDULES_MAX;
+        }
+        c = each_minute(&client);
+        TEST_ASSERT(put_at(&fresh, AT_US + 30 * DAY_US, &c) == OK);
+    }
+    struct spoiling row = {TABLE_SCHEDULES, row_of(&c.id)};
+    TEST_CHECK(fresh_do(&fresh, AT_US, spoil_row, &row) == OK);
+    retimed = retime_behind(&fresh, AT_US, &nobody);
+    TEST_CHECK(retimed.changed == SCHEDULE_RETIME_MAX && retimed.more == 1);
+    uint32_t changed = retimed.changed, damaged = retimed.damaged;
+    while (retimed.more) {
+        retimed = retime_behind(&fresh, AT_US, &retimed.after);
+        changed += retimed.changed;
+        damaged += retimed.damaged;
+    }
+    TEST_CHECK(changed == MANY - 1 && damaged == 1);
+    retimed = retime_behind(&fresh, AT_US, &nobody); /* nothing to write: so many are looked at */
+    TEST_CHECK(retimed.changed == 0 && retimed.more == 1);
+    TEST_CHECK(retime_behind(&fresh, AT_US, &retimed.after).more == 0);
+    TEST_CHECK(fresh_do(&fresh, AT_US, spoil_row, &row) == OK);
+    TEST_CHECK(retime(&fresh, AT_US) == 1 && next_of(&fresh, &c.id) == AT_US + MINUTE_US);
     fresh_close(&fresh);
 }
 
@@ -365,20 +502,6 @@ static void test_schedule_refusals_and_lists(void)
     fresh_close(&fresh);
 }
 
-struct spoiling {
-    uint32_t table;
-    struct key key;
-};
-
-static enum error spoil_row(struct txn *txn, uint64_t at_us, void *context)
-{
-    const struct spoiling *x = context;
-    (void)at_us;
-    spoil_value(txn, x->table, key_span(&x->key));
-    txn->writes++;
-    return OK;
-}
-
 static enum error set_timer(struct txn *txn, uint64_t at_us, void *context)
 {
     due_set(txn, &(struct due_entry){.queue = DUE_SCHEDULE,
@@ -386,14 +509,6 @@ static enum error set_timer(struct txn *txn, uint64_t at_us, void *context)
                                      .due_us = at_us,
                                      .id = *(const struct uuid *)context});
     return OK;
-}
-
-static struct key row_of(const struct uuid *id)
-{
-    struct key key = {.size = 0};
-    key_add_u8(&key, 0); /* the row of its own */
-    key_add_uuid(&key, id);
-    return key;
 }
 
 static uint32_t fire_often(struct fresh *fresh, uint64_t at_us)
@@ -445,6 +560,11 @@ TEST_LIST
 = {
     {"schedule submits at each time, never early", test_schedule_submits_at_each_time_and_never_early},
     {"schedule: a key makes one a day", test_a_key_makes_one_schedule_a_day},
+    {"schedule made by a clock that was ahead", test_schedule_made_by_a_clock_that_was_ahead},
+    {"schedule does no time twice when the clock goes back",
+     test_schedule_does_no_time_twice_when_the_clock_goes_back},
+    {"schedule: very many are retimed, and what is damaged is passed by",
+     test_schedule_retimes_very_many_and_passes_by_what_is_damaged},
     {"schedule: overlap policies", test_schedule_overlap_policies},
     {"schedule: one that runs is canceled, and its worker can be told (JOB-421, AMB-J-33)",
      test_schedule_cancels_a_running_one},

@@ -138,6 +138,7 @@ static void test_schema_stored_numbers_are_what_they_were(void)
         {231, "schedule.remove", COMMAND_NORMAL, true},
         {232, "schedule.switch", COMMAND_NORMAL, false},
         {233, "schedule.fire", COMMAND_NORMAL, false},
+        {234, "schedule.retime", COMMAND_NORMAL, false},
         {224, "job.bulk", COMMAND_NORMAL, false},
         {225, "job.bulk_abort", COMMAND_HIGH, false},
         {226, "job.bulk_step", COMMAND_NORMAL, false},

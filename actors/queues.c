@@ -136,15 +136,16 @@ static enum error fire_schedule(void)
     return e;
 }
 
-/* All of them go by wall time and have one shard. */
+/* All of them have one shard. */
 static const struct chore {
     uint8_t queue;
+    bool steady; /* it goes by steady time, and not by the wall clock */
     uint16_t shard;
     enum error (*step)(void);
 } chores[] = {
-    {DUE_JOB_PAUSE, PAUSE_SHARD, unpark},
-    {DUE_JOB_BULK, BULK_SHARD, step_bulk},
-    {DUE_SCHEDULE, SCHEDULE_SHARD, fire_schedule},
+    {DUE_JOB_PAUSE, false, PAUSE_SHARD, unpark},
+    {DUE_JOB_BULK, true, BULK_SHARD, step_bulk},
+    {DUE_SCHEDULE, false, SCHEDULE_SHARD, fire_schedule},
 };
 #define CHORES (sizeof(chores) / sizeof(*chores))
 
@@ -256,8 +257,9 @@ static enum error look_out(struct queues *q, struct outlook *o)
     *o = (struct outlook){.next_ns = QUEUES_LOOK_MS * NS_PER_MS};
     if (!view)
         return ERR_UNAVAILABLE;
-    uint64_t now_us = store_time_us(), at_us;
+    uint64_t wall_us = store_time_us(), steady_us = store_steady_us(store_here()), at_us;
     for (size_t i = 0; i < CHORES && !e; i++) {
+        uint64_t now_us = chores[i].steady ? steady_us : wall_us;
         e = due_next(&view->txn, chores[i].queue, chores[i].shard, &at_us);
         if (e == ERR_NOT_FOUND) {
             e = OK;

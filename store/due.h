@@ -12,14 +12,14 @@
 struct due_entry;
 
 /* X(ID, number, "name", check): check looks at one entry for `coppice check`. Numbers are stored. */
-#define DUE_QUEUES(X)                                                                             \
-    X(DUE_RETENTION, 1, "retention", retention_check_due)                                         \
-    X(DUE_JOB_TIME, 2, "job_time", job_check_due)       /* deferred jobs; wall time */            \
-    X(DUE_JOB_LEASE, 3, "job_lease", job_check_due)     /* claimed jobs; steady time */           \
-    X(DUE_JOB_BACKOFF, 4, "job_backoff", job_check_due) /* retried jobs that wait; steady time */ \
-    X(DUE_JOB_PAUSE, 5, "job_pause", pause_check_due)   /* pauses that end; wall time */          \
-    X(DUE_JOB_BULK, 6, "job_bulk", bulk_check_due)      /* bulk actions that go on; wall time */  \
-    X(DUE_SCHEDULE, 7, "schedule", schedule_check_due)  /* schedules; wall time */                \
+#define DUE_QUEUES(X)                                                                              \
+    X(DUE_RETENTION, 1, "retention", retention_check_due)                                          \
+    X(DUE_JOB_TIME, 2, "job_time", job_check_due)       /* deferred jobs; wall time */             \
+    X(DUE_JOB_LEASE, 3, "job_lease", job_check_due)     /* claimed jobs; steady time */            \
+    X(DUE_JOB_BACKOFF, 4, "job_backoff", job_check_due) /* retried jobs that wait; steady time */  \
+    X(DUE_JOB_PAUSE, 5, "job_pause", pause_check_due)   /* pauses that end; wall time */           \
+    X(DUE_JOB_BULK, 6, "job_bulk", bulk_check_due)      /* bulk actions that go on; steady time */ \
+    X(DUE_SCHEDULE, 7, "schedule", schedule_check_due)  /* schedules; wall time */                 \
     X(DUE_DELIVERY, 10, "delivery", delivery_check_due)
 enum due_queue {
 #define X(id, number, name, check) id = number,

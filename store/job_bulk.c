@@ -6,6 +6,7 @@
 #include "store/job_fire.h"
 #include "store/job_submit.h"
 #include "store/retention.h"
+#include "store/steady.h"
 
 #define bulk_FIELD(name, TYPE, limit, since) RECORD_FIELD(bulk, name, TYPE, limit, since)
 RECORD_CLASS(bulk, BULK_FIELDS, 1);
@@ -153,7 +154,7 @@ static enum error apply_bulk(struct txn *txn, uint64_t at_us, const void *comman
                         .last_seq = (uint64_t)newest,
                         .who = c->who,
                         .reason = c->reason};
-    set_due(txn, &bulk, at_us);
+    set_due(txn, &bulk, BULK_AT_ONCE);
     count_running(txn, &bulk.owner, 1);
     write_bulk(txn, &bulk);
     return OK;
@@ -388,24 +389,24 @@ static enum error step(struct txn *txn, struct bulk *b, const struct job_bulk_st
     if (wait) {
         step_back(b, &before, found, at);
         b->left += unsound;
-        set_due(txn, b, c->wall_us + BULK_WAIT_US);
+        set_due(txn, b, job_later(c->steady_us, BULK_WAIT_US));
         return OK;
     }
     b->left += unsound;
     if (end)
         end_bulk(txn, b, BULK_FINISH, at_us);
     else
-        set_due(txn, b, c->wall_us + BULK_STEP_US);
+        set_due(txn, b, job_later(c->steady_us, BULK_STEP_US));
     return OK;
 }
 
 /* ERR_NOT_FOUND: nothing is due; or a timer that is no bulk action's own was, and went, or that of one which can't be read, and comes again
  * later: the next call looks at the one behind it. */
-static enum error find_due(struct txn *txn, uint64_t wall_us, struct opened *ret)
+static enum error find_due(struct txn *txn, uint64_t steady_us, struct opened *ret)
 {
     struct due_entry entry;
     uint32_t count = 0;
-    enum error e = due_scan_keys(txn, DUE_JOB_BULK, BULK_SHARD, wall_us, &entry, 1, &count);
+    enum error e = due_scan_keys(txn, DUE_JOB_BULK, BULK_SHARD, steady_us, &entry, 1, &count);
     if (e || count == 0)
         return e ? e : ERR_NOT_FOUND;
     e = open_bulk(txn, &entry.id, ret);
@@ -414,7 +415,7 @@ static enum error find_due(struct txn *txn, uint64_t wall_us, struct opened *ret
     if (!e || e == ERR_NOT_FOUND)
         due_clear(txn, DUE_JOB_BULK, BULK_SHARD, entry.due_us, &entry.id);
     else
-        due_move(txn, &entry, job_later(wall_us, JOB_SET_BY_US));
+        due_move(txn, &entry, job_later(steady_us, JOB_SET_BY_US));
     return ERR_NOT_FOUND;
 }
 
@@ -422,9 +423,10 @@ static enum error apply_step(struct txn *txn, uint64_t at_us, const void *comman
 {
     const struct job_bulk_step *c = command;
     struct opened bulk;
-    enum error e = find_due(txn, c->wall_us, &bulk);
+    enum error e = find_due(txn, c->steady_us, &bulk);
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
+    steady_note(txn, c->steady_us);
     e = step(txn, &bulk.row, c, at_us, answer);
     if (!e)
         write_bulk(txn, &bulk.row);

@@ -6,7 +6,8 @@
  * The row is the task: what it is to do, how far it is, and what came of it. A step (job.bulk_step, by the actor `queues`) goes on
  * behind the cursor, looks at BULK_LOOK_MAX jobs at most, changes BULK_CHANGE_MAX of them at most, and sets the time of the next step:
  * so a task has a bounded rate, several of them take turns, and a restart goes on where it was. A job that can't be changed now,
- * because whoever has to be told of it can't be, or because the queue is full, is waited for.
+ * because whoever has to be told of it can't be, or because the queue is full, is waited for. Steps go by steady time (store/steady.h): a wall clock
+ * that is set changes nothing. Rows of an earlier version have wall times, where steady time begins at a start: so they come.
  *
  * It is of the jobs that were there when it began. A client's tasks are of its own jobs; an operator's of everybody's, or of one client.
  */
@@ -26,6 +27,7 @@
 #define BULK_WHO          112u
 #define BULK_REASON       512u
 #define BULK_SHARD        0u
+#define BULK_AT_ONCE      1u /* as the time of the next step: the first one's */
 
 /* X(ID, "name"). Numbers are stored. */
 #define BULK_ACTIONS(X)      \
@@ -79,7 +81,7 @@ extern const struct lifecycle bulk_lifecycle;
     BULK_FILTER_FIELDS(X)                                                         \
     X(created_us, TIME, 0, 1)                                                     \
     X(finished_us, TIME, 0, 1)                                                    \
-    X(due_us, TIME, 0, 1)                                                         \
+    X(due_us, TIME, 0, 1)   /* by steady time; 0: it has ended */                 \
     X(last_seq, U64, 0, 1)  /* of the newest job when it began */                 \
     X(after_seq, U64, 0, 1) /* how far it is among a client's jobs */             \
     X(after_id, UUID, 0, 1) /* how far among all */                               \
@@ -107,15 +109,15 @@ extern const struct command_class job_bulk_class; /* code 224 */
 RECORD_STRUCT(job_bulk_abort, JOB_BULK_ABORT_FIELDS);
 extern const struct command_class job_bulk_abort_class; /* code 225 */
 
-/* The first task whose time has come goes on; with none nothing happens. */
-#define JOB_BULK_STEP_FIELDS(X) \
-    X(wall_us, TIME, 0, 1)      \
-    X(steady_us, TIME, 0, 1)    \
-    X(kept_us, U64, 0, 1)       \
-    X(retry_max, U16, 0, 1)     \
-    X(queue_max, U32, 0, 1)     \
-    X(base_us, U64, 0, 1)       \
-    X(most_us, U64, 0, 1)       \
+/* The first task whose time has come, by steady_us, goes on; with none nothing happens. */
+#define JOB_BULK_STEP_FIELDS(X)         \
+    X(wall_us, TIME, 0, 1) /* unused */ \
+    X(steady_us, TIME, 0, 1)            \
+    X(kept_us, U64, 0, 1)               \
+    X(retry_max, U16, 0, 1)             \
+    X(queue_max, U32, 0, 1)             \
+    X(base_us, U64, 0, 1)               \
+    X(most_us, U64, 0, 1)               \
     X(chance, U32, 0, 1)
 RECORD_STRUCT(job_bulk_step, JOB_BULK_STEP_FIELDS);
 extern const struct command_class

@@ -284,7 +284,7 @@ static enum error end_pause(struct txn *txn, struct pause *pause, uint64_t at_us
     if (e)
         return e;
     pause->ending = 1;
-    uint64_t next_us = way->stuck ? job_later(at_us, JOB_SET_BY_US) : at_us;
+    uint64_t next_us = way->stuck ? job_later(at_us, JOB_SET_BY_US) : PAUSE_AT_ONCE;
     set_due(txn, pause, aside > 0 ? next_us : 0);
     if (aside > 0)
         write_pause(txn, pause);

@@ -101,5 +101,7 @@ enum error pause_aside(struct txn *txn, const struct pause *pause, int64_t *ret_
 enum error pause_verdict(struct txn *txn, const struct job *job, enum job_lane *ret_lane);
 
 #define PAUSE_SHARD 0u /* of DUE_JOB_PAUSE: one is enough */
+#define PAUSE_AT_ONCE \
+    1u /* as the time of the next step of one that is ending: it waits for no clock, however that is set */
 
 #endif

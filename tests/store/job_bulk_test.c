@@ -8,6 +8,7 @@
 #include "store/job_queue.h"
 #include "store/job_submit.h"
 #include "store/retention.h"
+#include "store/steady.h"
 #include "tests/store/fresh.h"
 #include "tests/support/spoil.h"
 
@@ -15,7 +16,8 @@
 #define SECOND_US UINT64_C(1000000)
 
 static const struct uuid nobody = {{0}};
-static uint64_t now_us; /* of steps */
+static uint64_t now_us;  /* of steps, by steady time */
+static uint64_t back_us; /* by which the wall clock is behind that */
 
 static struct uuid join(struct fresh *fresh)
 {
@@ -87,14 +89,14 @@ static enum error start(struct fresh *fresh, const struct job_bulk *c)
 static uint32_t step_with(struct fresh *fresh, uint32_t queue_max)
 {
     struct answer answer;
-    struct job_bulk_step c = {.wall_us = now_us,
+    struct job_bulk_step c = {.wall_us = now_us - back_us,
                               .steady_us = now_us,
                               .kept_us = SECOND_US,
                               .retry_max = 3,
                               .queue_max = queue_max,
                               .base_us = SECOND_US,
                               .most_us = SECOND_US};
-    TEST_ASSERT(batch_one(fresh->store, &job_bulk_step_class, now_us, &c, &answer) == OK);
+    TEST_ASSERT(batch_one(fresh->store, &job_bulk_step_class, c.wall_us, &c, &answer) == OK);
     TEST_CHECK(answer.size % sizeof(struct bulk_changed) == 0);
     return answer.size / (uint32_t)sizeof(struct bulk_changed);
 }
@@ -362,6 +364,33 @@ static void test_bulk_stays_where_it_is_while_the_queue_is_full(void)
     fresh_close(&fresh);
 }
 
+/* It begins by a clock that is an hour ahead, which then is set right, while it waits for the queue. */
+static void test_bulk_goes_on_when_the_clock_is_set_back(void)
+{
+    struct fresh fresh;
+    uint64_t noted = 0;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    submit_at(&fresh, AT_US, &client, WORK_KIND_RETRY_ON_FAIL);
+    fail_next(&fresh);
+    struct job_bulk c = bulk_of(&client, BULK_RETRY, FAILED_ONES),
+                    later = bulk_of(&client, BULK_RETRY, FAILED_ONES);
+    TEST_CHECK(start(&fresh, &c) == OK && step_with(&fresh, 0) == 0);
+    back_us = UINT64_C(3600) * SECOND_US;
+    now_us += BULK_WAIT_US;
+    TEST_CHECK(step_with(&fresh, 100) == 1 && bulk_now(&fresh, &c.id).state == BULK_DONE);
+    struct view *view = view_open_outside(fresh.store, 0);
+    TEST_CHECK(steady_noted(&view->txn, &noted) == OK); /* a start begins there, not an hour before */
+    view_close(view);
+    TEST_CHECK_(noted + STEADY_NOTE_US >= now_us, "%llu", (unsigned long long)noted);
+    /* Begun by the wall clock of before, and looked at first by that of now, right after a start. */
+    TEST_CHECK(batch_one(fresh.store, &job_bulk_class, now_us + back_us, &later, NULL) == OK);
+    fresh_reopen(&fresh);
+    TEST_CHECK(step_with(&fresh, 100) == 0 && bulk_now(&fresh, &later.id).state == BULK_DONE);
+    back_us = 0;
+    fresh_close(&fresh);
+}
+
 /* More than are looked at in one step, and of those few that match. */
 static void test_bulk_comes_through_very_many_that_do_not_match(void)
 {
@@ -495,6 +524,7 @@ TEST_LIST
     {"bulk: no more are kept than may be", test_bulk_no_more_are_kept_than_may_be},
     {"bulk: leaves alone what its filter doesn't say", test_bulk_leaves_alone_what_its_filter_does_not_say},
     {"bulk: stays where it is while the queue is full", test_bulk_stays_where_it_is_while_the_queue_is_full},
+    {"bulk goes on when the clock is set back", test_bulk_goes_on_when_the_clock_is_set_back},
     {"bulk: comes through very many that don't match", test_bulk_comes_through_very_many_that_do_not_match},
     {"bulk: a look changes nothing and finds the same", test_bulk_look_changes_nothing_and_finds_the_same},
     {"bulk: retries don't come back together (JOB-272, AMB-J-35)",

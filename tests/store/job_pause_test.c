@@ -392,6 +392,24 @@ static void test_pause_taken_up_again_on_the_way_back(void)
     fresh_close(&fresh);
 }
 
+/* What comes back in more than one command doesn't wait for the time at which it began to. */
+static void test_pause_gives_back_although_the_clock_is_set_back(void)
+{
+    struct fresh fresh;
+    struct uuid got;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    for (uint32_t i = 0; i < 3 * JOB_UNPARK_MAX; i++)
+        (void)submit(&fresh, &client, WORK_KIND_SUCCESS_FAST);
+    TEST_CHECK(pause_until(&fresh, PAUSE_CLIENT, &client, AT_US + 2 * SECOND_US) == OK);
+    while (claim(&fresh, &got) == ERR_UNANSWERED)
+        ;
+    TEST_CHECK(unpark(&fresh, AT_US + 3600 * SECOND_US, JOB_UNPARK_MAX) == JOB_UNPARK_MAX);
+    TEST_CHECK(unpark(&fresh, AT_US, JOB_UNPARK_MAX) == JOB_UNPARK_MAX && pauses(&fresh) == 1);
+    TEST_CHECK(unpark(&fresh, AT_US, JOB_UNPARK_MAX) == JOB_UNPARK_MAX && pauses(&fresh) == 0);
+    fresh_close(&fresh);
+}
+
 static void test_pause_ends_by_itself_and_never_early(void)
 {
     struct fresh fresh;
@@ -488,6 +506,7 @@ TEST_LIST
      test_damaged_jobs_in_front_are_passed_by_however_many_there_are},
     {"damaged: a pause is in no other one's way", test_damaged_pause_is_in_no_other_ones_way},
     {"pause taken up again on the way back", test_pause_taken_up_again_on_the_way_back},
+    {"pause gives back although the clock is set back", test_pause_gives_back_although_the_clock_is_set_back},
     {"pause ends by itself, never early", test_pause_ends_by_itself_and_never_early},
     {"pause doesn't hold the one that an operator wants",
      test_pause_does_not_hold_the_one_that_an_operator_wants},

@@ -31,7 +31,7 @@ static void refuse(struct response *r, enum error e)
         break;
     case ERR_LIMIT:
         kind = ERROR_KIND_THROTTLED;
-        what = "as many bulk actions run, or are kept, as may be";
+        what = "as many bulk actions run as may";
         response_header(r, "Retry-After", "%d", RETRY_S);
         break;
     case ERR_INVALID:

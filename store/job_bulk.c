@@ -17,6 +17,8 @@ RECORD_CLASS(job_bulk_abort, JOB_BULK_ABORT_FIELDS, 1);
 #define job_bulk_step_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_bulk_step, name, TYPE, limit, since)
 RECORD_CLASS(job_bulk_step, JOB_BULK_STEP_FIELDS, 1);
 
+STATIC_ASSERT(BULKS_RUNNING_MAX < BULKS_OWN_MAX && BULKS_OWN_MAX <= BULKS_CLIENTS_MAX,
+              "who has all his places has one that has ended");
 STATIC_ASSERT(sizeof(struct bulk_changed) * BULK_CHANGE_MAX <= ANSWER_SIZE_MAX, "a step's answer fits");
 
 static const struct uuid nobody = {{0}};
@@ -110,6 +112,92 @@ static void count_running(struct txn *txn, const struct uuid *owner, int64_t del
     counter_add(txn, COUNTER_BULKS, span_of(owner, sizeof(*owner)), delta);
 }
 
+/* ---- places ---- */
+
+struct ended {
+    bool any;
+    uint64_t at_us;
+    struct uuid id;
+};
+
+/* Who has how many, and what ended first. */
+struct tally {
+    uint32_t own, of_clients;
+    struct ended first_own, first;
+};
+
+static void note_ended(struct ended *first, const struct bulk *row)
+{
+    if (!first->any || row->finished_us < first->at_us)
+        *first = (struct ended){.any = true, .at_us = row->finished_us, .id = row->id};
+}
+
+static void note_row(struct tally *t, const struct uuid *owner, const struct bulk *row)
+{
+    bool own = uuid_equal(&row->owner, owner), of_client = !uuid_equal(&row->owner, &nobody);
+    t->own += own;
+    t->of_clients += of_client;
+    if (row->state == BULK_RUNNING)
+        return;
+    if (own)
+        note_ended(&t->first_own, row);
+    if (of_client)
+        note_ended(&t->first, row);
+}
+
+/* The row behind this key, and its own key. ERR_DAMAGED: it can't be read; ERR_NOT_FOUND: there is none. */
+static enum error next_row(struct txn *txn, struct key *key, struct bulk *ret)
+{
+    key_add_u8(key, 0);
+    struct scan scan = txn_scan(txn, TABLE_BULKS, key_span(key), 0, SCAN_UP);
+    bool sound = scan_next(&scan) && scan_read(&scan, ret) == OK;
+    bool found = scan.key.size > 0 && scan.key.size < KEY_SIZE_MAX;
+    key->size = 0;
+    if (found)
+        key_add(key, scan.key.bytes, scan.key.size);
+    enum error e = scan_end(&scan);
+    return !found ? e ? e : ERR_NOT_FOUND : sound ? OK : ERR_DAMAGED;
+}
+
+/* One that can't be read has a place of the clients', whosever it is. */
+static enum error tally_all(struct txn *txn, const struct uuid *owner, struct tally *t)
+{
+    struct key key = {.size = 0};
+    struct bulk row;
+    enum error e = OK;
+    *t = (struct tally){.own = 0};
+    while (!txn->error && e != ERR_NOT_FOUND) {
+        e = next_row(txn, &key, &row);
+        if (!e)
+            note_row(t, owner, &row);
+        else
+            t->of_clients += e == ERR_DAMAGED;
+    }
+    return txn->error;
+}
+
+static void drop(struct txn *txn, const struct ended *ended)
+{
+    struct key key = key_of_uuid(&ended->id);
+    retention_clear(txn, ended->at_us + BULK_KEPT_US, &ended->id);
+    txn_remove(txn, TABLE_BULKS, key_span(&key));
+}
+
+/* A place for one more. ERR_LIMIT: all that may be had are of such as run. */
+static enum error make_room(struct txn *txn, const struct uuid *owner)
+{
+    struct tally t;
+    enum error e = tally_all(txn, owner, &t);
+    bool no_place = t.own >= BULKS_OWN_MAX, client = !uuid_equal(owner, &nobody);
+    if (e || (!no_place && (!client || t.of_clients < BULKS_CLIENTS_MAX)))
+        return e;
+    const struct ended *goes = t.first_own.any || no_place ? &t.first_own : &t.first;
+    if (!goes->any)
+        return ERR_LIMIT;
+    drop(txn, goes);
+    return txn->error;
+}
+
 /* ---- start ---- */
 
 static enum error startable(struct txn *txn, const struct job_bulk *c)
@@ -124,7 +212,7 @@ static enum error startable(struct txn *txn, const struct job_bulk *c)
     if (e != ERR_NOT_FOUND)
         return e ? e : ERR_EXISTS;
     e = counter_read(txn, COUNTER_BULKS, span_of(&c->owner, sizeof(c->owner)), &running);
-    if (!e && (running >= BULKS_RUNNING_MAX || txn_rows(txn, TABLE_BULKS) >= BULKS_MAX))
+    if (!e && running >= BULKS_RUNNING_MAX)
         e = ERR_LIMIT;
     return e;
 }
@@ -137,6 +225,8 @@ static enum error apply_bulk(struct txn *txn, uint64_t at_us, const void *comman
     enum error e = startable(txn, c);
     if (!e)
         e = counter_read(txn, COUNTER_JOB_SEQ, no_label, &newest);
+    if (!e)
+        e = make_room(txn, &c->owner);
     if (e)
         return e;
     struct bulk bulk = {.id = c->id,

@@ -1,7 +1,11 @@
 /* Bulk actions: cancel or retry every job that a filter matches, as a task in the background.
  *
  *     start --> running --last job seen--> done
- *                  `-----abort----------> aborted          each is kept a day beyond its end
+ *                  `-----abort----------> aborted          each is kept a day beyond its end, or until its place is needed
+ *
+ * Each client has BULKS_OWN_MAX places, and so have the operators together, whose places no client can take. Who needs one and has them all, or
+ * finds those of all clients taken, loses what has ended first of his own; a client that has nothing there gets the place of what has ended
+ * first of all clients. So whoever has fewer than BULKS_RUNNING_MAX running can begin, unless all places of clients are of such as run.
  *
  * The row is the task: what it is to do, how far it is, and what came of it. A step (job.bulk_step, by the actor `queues`) goes on
  * behind the cursor, looks at BULK_LOOK_MAX jobs at most, changes BULK_CHANGE_MAX of them at most, and sets the time of the next step:
@@ -16,8 +20,10 @@
 
 #include "store/job_change.h"
 
-#define BULKS_MAX         1000u /* rows */
 #define BULKS_RUNNING_MAX 4u    /* of one client, or of the operators */
+#define BULKS_OWN_MAX     100u  /* rows of one client, or of the operators: more of them than can run */
+#define BULKS_CLIENTS_MAX 1000u /* rows of all clients */
+#define BULKS_MAX         (BULKS_CLIENTS_MAX + BULKS_OWN_MAX)
 #define BULK_LOOK_MAX     512u
 #define BULK_CHANGE_MAX   (ANSWER_SIZE_MAX / 128u) /* struct bulk_changed each */
 #define BULK_STEP_US      UINT64_C(20000)          /* between two steps: at most 1,600 changes a second */
@@ -92,7 +98,7 @@ extern const struct lifecycle bulk_lifecycle;
     X(reason, TEXT, BULK_REASON, 1)
 RECORD_STRUCT(bulk, BULK_FIELDS);
 
-/* ERR_LIMIT: too many are running, or kept. ERR_INVALID, ERR_EXISTS. */
+/* ERR_LIMIT: too many are running. ERR_INVALID, ERR_EXISTS. */
 #define JOB_BULK_FIELDS(X)    \
     X(id, UUID, 0, 1)         \
     X(owner, UUID, 0, 1)      \

@@ -290,32 +290,145 @@ static void test_bulk_refusals(void)
     fresh_close(&fresh);
 }
 
-/* So many that have ended. */
-static enum error keep_many(struct txn *txn, uint64_t at_us, void *context)
+struct spoiling {
+    uint32_t table;
+    struct key key;
+};
+
+static enum error spoil_row(struct txn *txn, uint64_t at_us, void *context)
 {
-    const bool *there = context;
-    for (uint32_t i = 0; i < BULKS_MAX; i++) {
+    const struct spoiling *x = context;
+    (void)at_us;
+    spoil_value(txn, x->table, key_span(&x->key));
+    txn->writes++;
+    return OK;
+}
+
+/* So many of this owner. */
+struct crowd {
+    struct uuid owner;
+    uint32_t count;
+    uint8_t state, name;
+    bool gone;
+};
+
+static struct uuid of_crowd(const struct crowd *c, uint32_t i)
+{
+    return (struct uuid){{c->name, (uint8_t)(i >> 8), (uint8_t)i}};
+}
+
+static enum error put_crowd(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct crowd *c = context;
+    for (uint32_t i = 0; i < c->count; i++) {
         struct bulk bulk = {
-            .id = {{1, (uint8_t)(i >> 8), (uint8_t)i}}, .state = BULK_DONE, .finished_us = at_us};
+            .id = of_crowd(c, i), .owner = c->owner, .state = c->state, .finished_us = at_us - i};
         struct key key = key_of_uuid(&bulk.id);
-        if (*there)
-            txn_remove(txn, TABLE_BULKS, key_span(&key));
+        if (c->gone)
+            (void)txn_try_remove(txn, TABLE_BULKS, key_span(&key));
         else
             txn_write(txn, TABLE_BULKS, key_span(&key), &bulk);
     }
     return OK;
 }
 
-static void test_bulk_no_more_are_kept_than_may_be(void)
+static void crowd(struct fresh *fresh, struct crowd c)
+{
+    TEST_CHECK(fresh_do(fresh, AT_US, put_crowd, &c) == OK);
+}
+
+static bool is_there(struct fresh *fresh, struct uuid id)
+{
+    struct bulk bulk;
+    struct view *view = view_open_outside(fresh->store, 0);
+    enum error e = bulk_read(&view->txn, &id, &bulk);
+    view_close(view);
+    return e == OK;
+}
+
+static uint64_t rows_of_bulks(struct fresh *fresh)
+{
+    struct view *view = view_open_outside(fresh->store, 0);
+    uint64_t rows = txn_rows(&view->txn, TABLE_BULKS);
+    view_close(view);
+    return rows;
+}
+
+/* One that finds nothing, to its end, each later than the one before. */
+static enum error start_and_end(struct fresh *fresh, const struct uuid *owner)
+{
+    struct job_bulk c = bulk_of(owner, BULK_CANCEL, QUEUED_ONES);
+    enum error e = batch_one(fresh->store, &job_bulk_class, now_us, &c, NULL);
+    if (!e)
+        TEST_CHECK(step(fresh) == 0 && bulk_now(fresh, &c.id).state == BULK_DONE);
+    return e;
+}
+
+static void test_bulk_of_one_client_is_in_nobodys_way(void)
 {
     struct fresh fresh;
-    bool there = false;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh);
+    struct job_bulk first = bulk_of(&client, BULK_CANCEL, QUEUED_ONES);
+    TEST_CHECK(start(&fresh, &first) == OK && step(&fresh) == 0);
+    for (uint32_t i = 0; i < BULKS_OWN_MAX + 5; i++) {
+        TEST_CHECK(is_there(&fresh, first.id) == (i < BULKS_OWN_MAX));
+        TEST_CHECK(start_and_end(&fresh, &client) == OK);
+    }
+    TEST_CHECK(rows_of_bulks(&fresh) == BULKS_OWN_MAX);
+    for (uint32_t i = 0; i < BULKS_OWN_MAX + 5; i++)
+        TEST_CHECK(start_and_end(&fresh, &nobody) == OK);
+    TEST_CHECK(start_and_end(&fresh, &other) == OK && rows_of_bulks(&fresh) == 2 * BULKS_OWN_MAX + 1);
+    struct retention_sweep sweep = {.limit = 0};
+    TEST_CHECK(batch_one(fresh.store, &retention_sweep_class, AT_US + 2 * BULK_KEPT_US, &sweep, NULL) == OK);
+    TEST_CHECK(rows_of_bulks(&fresh) == 0); /* and nothing is left of the timers of those that went before */
+    fresh_close(&fresh);
+}
+
+static void test_bulk_of_very_many_clients_leaves_room(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh);
+    struct crowd many = {{{9}}, BULKS_CLIENTS_MAX - 1, BULK_DONE, 1, false};
+    struct job_bulk mine = bulk_of(&client, BULK_CANCEL, QUEUED_ONES);
+    TEST_CHECK(start(&fresh, &mine) == OK && step(&fresh) == 0);
+    crowd(&fresh, many);
+    TEST_CHECK(start_and_end(&fresh, &client) == OK); /* in the place of its own */
+    TEST_CHECK(!is_there(&fresh, mine.id) && rows_of_bulks(&fresh) == BULKS_CLIENTS_MAX);
+    TEST_CHECK(start_and_end(&fresh, &other) == OK); /* in that of the one that ended first */
+    TEST_CHECK(!is_there(&fresh, of_crowd(&many, many.count - 1)) && is_there(&fresh, of_crowd(&many, 0)));
+    struct spoiling row = {TABLE_BULKS, {.size = 0}};
+    struct uuid torn = of_crowd(&many, 3);
+    row.key = key_of_uuid(&torn);
+    TEST_CHECK(fresh_do(&fresh, AT_US, spoil_row, &row) == OK); /* it has its place as before */
+    TEST_CHECK(start_and_end(&fresh, &nobody) == OK && rows_of_bulks(&fresh) == BULKS_CLIENTS_MAX + 1);
+    TEST_CHECK(start_and_end(&fresh, &other) == OK && rows_of_bulks(&fresh) == BULKS_CLIENTS_MAX + 1);
+    TEST_CHECK(fresh_do(&fresh, AT_US, spoil_row, &row) == OK);
+    struct crowd operators = {nobody, BULKS_OWN_MAX - 1, BULK_DONE, 2, false};
+    crowd(&fresh, operators);
+    TEST_CHECK(rows_of_bulks(&fresh) == BULKS_MAX);
+    TEST_CHECK(start_and_end(&fresh, &nobody) == OK && start_and_end(&fresh, &client) == OK);
+    TEST_CHECK(rows_of_bulks(&fresh) == BULKS_MAX);
+    many.gone = operators.gone = true;
+    crowd(&fresh, operators);
+    crowd(&fresh, many);
+    fresh_close(&fresh);
+}
+
+static void test_bulk_finds_no_place_where_all_run(void)
+{
+    struct fresh fresh;
     fresh_open(&fresh);
     struct uuid client = join(&fresh);
+    struct crowd all = {{{9}}, BULKS_CLIENTS_MAX, BULK_RUNNING, 1, false}; /* as of very many clients */
+    crowd(&fresh, all);
     struct job_bulk c = bulk_of(&client, BULK_CANCEL, QUEUED_ONES);
-    TEST_CHECK(fresh_do(&fresh, AT_US, keep_many, &there) == OK && start(&fresh, &c) == ERR_LIMIT);
-    there = true;
-    TEST_CHECK(fresh_do(&fresh, AT_US, keep_many, &there) == OK && start(&fresh, &c) == OK);
+    TEST_CHECK(start(&fresh, &c) == ERR_LIMIT && rows_of_bulks(&fresh) == BULKS_CLIENTS_MAX);
+    TEST_CHECK(start_and_end(&fresh, &nobody) == OK); /* operators have their own */
+    all.gone = true;
+    crowd(&fresh, all);
+    TEST_CHECK(start(&fresh, &c) == OK);
     fresh_close(&fresh);
 }
 
@@ -464,20 +577,6 @@ static void test_bulk_retries_dont_come_back_together_JOB_272_AMB_J_35(void)
     fresh_close(&fresh);
 }
 
-struct spoiling {
-    uint32_t table;
-    struct key key;
-};
-
-static enum error spoil_row(struct txn *txn, uint64_t at_us, void *context)
-{
-    const struct spoiling *x = context;
-    (void)at_us;
-    spoil_value(txn, x->table, key_span(&x->key));
-    txn->writes++;
-    return OK;
-}
-
 /* A timer that is damaged is as good as before; that of an action which is comes again later, and others go on. */
 static void test_bulk_damage_of_one_stops_no_other(void)
 {
@@ -521,7 +620,9 @@ TEST_LIST
      test_bulk_can_be_aborted_by_its_owner_and_by_operators},
     {"bulk is kept a day beyond its end", test_bulk_is_kept_a_day_beyond_its_end},
     {"bulk: refusals", test_bulk_refusals},
-    {"bulk: no more are kept than may be", test_bulk_no_more_are_kept_than_may_be},
+    {"bulk: those of one client are in nobody's way", test_bulk_of_one_client_is_in_nobodys_way},
+    {"bulk: those of very many clients leave room", test_bulk_of_very_many_clients_leaves_room},
+    {"bulk: no place where all run", test_bulk_finds_no_place_where_all_run},
     {"bulk: leaves alone what its filter doesn't say", test_bulk_leaves_alone_what_its_filter_does_not_say},
     {"bulk: stays where it is while the queue is full", test_bulk_stays_where_it_is_while_the_queue_is_full},
     {"bulk goes on when the clock is set back", test_bulk_goes_on_when_the_clock_is_set_back},

@@ -309,9 +309,10 @@ static void draw_principal(struct workload *w, struct batch_item *item, bool end
                                       .role = span_text("agent"),
                                       .projects = span_text("p1 p2"),
                                       .audit = workload_uuid(w),
-                                      .who = span_text("workload")};
+                                      .who = span_text("workload"),
+                                      .tokens_us = 3600 * UINT64_C(1000000)};
     const struct principal_remove removal = {
-        .name = put.name, .audit = put.audit, .who = span_text("workload")};
+        .name = put.name, .audit = put.audit, .who = span_text("workload"), .tokens_us = put.tokens_us};
     if (end)
         workload_encode(w, item, &principal_remove_class, &removal);
     else

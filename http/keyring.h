@@ -103,6 +103,16 @@ enum error keyring_revoke_key(const struct keyring_order *order, struct span kid
 enum error keyring_revoke(const struct keyring_order *order, enum revocation_kind kind, struct span issuer,
                           struct span value, uint64_t expires_s, uint64_t deadline);
 
+/* For a command that ends a subject's tokens in its own commit (store/principal.h): how long one of now may live, and up to
+ * when they are issued. */
+struct keyring_end {
+    uint64_t tokens_us, cut_off_us;
+};
+struct keyring_end keyring_end_of(const struct keyring *keyring, struct span subject);
+/* Behind that commit: what the store has of this subject counts, when the answer is OK; nothing, if it has nothing.
+ * unsure: nobody knows what the store did; it is looked at again for a minute. */
+enum error keyring_stop_subject(struct span subject, bool unsure, uint64_t deadline);
+
 /* ---- the built-in issuer ---- */
 
 struct keyring_claims {

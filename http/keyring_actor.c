@@ -12,19 +12,19 @@
 #include "store/view.h"
 
 enum { KEYRING_ORDER = 1, KEYRING_ANSWER, KEYRING_TICK };
-enum verb { VERB_ROTATE, VERB_REVOKE_KEY, VERB_REVOKE };
+enum verb { VERB_ROTATE, VERB_REVOKE_KEY, VERB_REVOKE, VERB_STOP };
 
 enum {
     PAGE = 2048, /* revocations read in one view */
     SUBMIT_MS = 5000,
     ATTEMPT_S = 10, /* between attempts at what the store refused */
-    UNSURE_S = 60,  /* for how long keys are read again after an order whose end nobody knows */
+    UNSURE_S = 60,  /* for how long the store is read again after a command whose end nobody knows */
 };
 
 /* ---- orders: what a handler wants done ---- */
 
 struct order {
-    uint8_t verb, first, kind, unused;
+    uint8_t verb, first, kind, unsure;
     uint16_t who_size, reason_size, request_size, issuer_size, value_size;
     uint64_t expires_s;
     char who[AUDIT_WHO_MAX], reason[SIGNING_KEY_REASON_MAX], request[128];
@@ -108,6 +108,16 @@ enum error keyring_revoke(const struct keyring_order *o, enum revocation_kind ki
     return submit_order(&order, &answer, deadline);
 }
 
+enum error keyring_stop_subject(struct span subject, bool unsure, uint64_t deadline)
+{
+    struct order order = {.verb = VERB_STOP, .unsure = unsure};
+    struct order_answer answer;
+    if (subject.size == 0 || subject.size > sizeof(order.value))
+        return ERR_NOT_FOUND;
+    order.value_size = take_text(order.value, sizeof(order.value), subject);
+    return submit_order(&order, &answer, deadline);
+}
+
 /* ---- the actor ---- */
 
 struct keyring_state {
@@ -119,6 +129,7 @@ struct keyring_state {
     bool ever;             /* there is, or was, a key of this environment */
     uint64_t attempt_at;   /* monotonic: not before */
     uint64_t unsure_until; /* monotonic: the store may change by a command that was given up */
+    uint64_t ends_until;   /* the same of a command that ends a subject's tokens */
     uint64_t refresh_at;   /* monotonic: of the sets */
     uint64_t asked_at;     /* monotonic: when that was done last */
     uint64_t fetch_ref;    /* 0: none under way */
@@ -197,7 +208,7 @@ static enum error stop_key(struct keyring *k, const char *issuer, struct span ki
 /* Until then every token that was issued before now has expired. */
 static uint64_t all_expired_s(uint64_t us)
 {
-    return us / 1000000 + KEYRING_LIFETIME_S + KEYRING_SKEW_S + 1;
+    return us / 1000000 + KEYRING_TOKENS_S;
 }
 
 /* A revocation that is forgotten because the wall clock is ahead would be missing once it is right again. */
@@ -271,12 +282,13 @@ static enum error load_keys(struct keyring_state *s)
     return e;
 }
 
-static void load_revocation(struct keyring *k, const struct revocation *row)
+static enum error load_revocation(struct keyring *k, const struct revocation *row)
 {
     struct blocklist_id id =
         blocklist_id(k->blocklist, (enum revocation_kind)row->kind, row->issuer, row->value);
     uint64_t cut_off_s = row->kind == REVOCATION_SUBJECT ? row->revoked_us / 1000000 : UINT64_MAX;
-    blocklist_put(k->blocklist, id, cut_off_s, row->expires_us ? row->expires_us / 1000000 + 1 : UINT64_MAX);
+    return blocklist_put(k->blocklist, id, cut_off_s,
+                         row->expires_us ? row->expires_us / 1000000 + 1 : UINT64_MAX);
 }
 
 /* One page behind *from; *ret_more: there are others. */
@@ -290,7 +302,7 @@ static enum error load_page(struct keyring *k, struct key *from, bool *ret_more)
         return ERR_UNAVAILABLE;
     struct scan scan = txn_scan(&view->txn, TABLE_REVOCATIONS, key_span(&start), 0, SCAN_UP);
     while (count < PAGE && scan_next(&scan) && scan_read(&scan, &row) == OK) {
-        load_revocation(k, &row);
+        (void)load_revocation(k, &row); /* the store has no more than fit */
         from->size = 0;
         key_add(from, scan.key.bytes, scan.key.size);
         count++;
@@ -516,6 +528,23 @@ static enum error revoke_thing(struct keyring_state *s, const struct order *o)
                               expires_s * 1000000);
 }
 
+/* The store has it: the command that ended the principal has put it there. None: nothing of this subject was revoked. */
+static enum error stop_subject(struct keyring_state *s, const struct order *o)
+{
+    struct revocation row;
+    struct view *view = store_here() ? view_open(store_here()) : NULL;
+    if (o->unsure)
+        s->ends_until = actor_now() + UNSURE_S * NS_PER_S;
+    if (!view)
+        return ERR_UNAVAILABLE;
+    enum error e = revocation_read(&view->txn, REVOCATION_SUBJECT, span_of(NULL, 0),
+                                   span_of(o->value, o->value_size), &row);
+    if (!e)
+        e = load_revocation(s->k, &row);
+    view_close(view);
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
 static bool in_sets(struct keyring *k, struct span kid)
 {
     const struct key_table *table = keyring_read_begin(k);
@@ -584,6 +613,8 @@ static void obey(struct keyring_state *s, struct message *m)
         answer.error = revoke_key(s, o);
     else if (o && o->verb == VERB_REVOKE)
         answer.error = revoke_thing(s, o);
+    else if (o && o->verb == VERB_STOP)
+        answer.error = stop_subject(s, o);
     actor_reply_bytes(m, KEYRING_ANSWER, &answer, sizeof(answer));
 }
 
@@ -681,6 +712,8 @@ static void tick(struct keyring_state *s)
         load(s);
     else if (actor_now() < s->unsure_until)
         load_keys(s);
+    if (actor_now() < s->ends_until)
+        load_revocations(s);
     if (s->keys_loaded && actor_now() >= s->attempt_at) {
         remove_expired(s);
         look_after_own(s);

@@ -32,6 +32,9 @@ enum {
     KEYRING_SET_NODES = 3500, /* of a set's JSON, likewise: 200 keys */
 };
 
+/* After which every token that was issued before has expired by itself. */
+#define KEYRING_TOKENS_S ((uint64_t)KEYRING_LIFETIME_S + KEYRING_SKEW_S + 1)
+
 /* One of ours that hasn't ended, as the store has it. */
 struct own_key {
     struct uuid id;

@@ -102,7 +102,7 @@ static void refuse(struct response *r, enum error e)
         response_error(r, ERROR_OPS_400_INVALID, "this principal can't be meant");
         break;
     case ERR_LIMIT:
-        response_error(r, ERROR_OPS_409_CONFLICT, "there are as many principals as may be");
+        response_error(r, ERROR_OPS_409_CONFLICT, "there are as many principals, or revocations, as may be");
         break;
     default:
         response_error(r, catalogue_code(r->surface, catalogue_failure(e)), "the store or the keyring: %s",
@@ -177,16 +177,23 @@ static enum error put(const struct request *q, struct principal_put *c, char ret
     c->who = order.who;
     c->reason = order.reason;
     c->request_id = order.request_id;
+    if (c->verb == PRINCIPAL_ROTATE) {
+        const struct keyring_end end = keyring_end_of(q->front->keyring, c->name);
+        c->tokens_us = end.tokens_us;
+        c->cut_off_us = end.cut_off_us;
+    }
     api_key_write(secret, ret_secret);
     explicit_bzero(secret, sizeof(secret));
     return commit_submit(q, &principal_put_class, c, NULL, 0, NULL, actor_deadline_ms(ORDER_MS));
 }
 
-/* Whatever was issued up to now. */
-static enum error end_tokens(const struct request *q, struct span name)
+/* Whatever was issued up to now, as the commit has it; also when nobody knows whether it was done, or an earlier attempt has done
+ * it and could not say so. */
+static enum error end_tokens(struct span name, enum error e)
 {
-    const struct keyring_order order = order_of(q);
-    return keyring_revoke(&order, REVOCATION_SUBJECT, span_of(NULL, 0), name, 0, actor_deadline_ms(ORDER_MS));
+    const bool unsure = e && e != ERR_NOT_FOUND && e != ERR_LIMIT;
+    enum error stopped = keyring_stop_subject(name, unsure, actor_deadline_ms(ORDER_MS));
+    return stopped && !unsure ? stopped : e;
 }
 
 static void serve_create(const struct request *q, struct response *r)
@@ -227,9 +234,9 @@ static void serve_rotate(const struct request *q, struct response *r)
     struct json json;
     if (!has_keyring(q, r))
         return;
-    enum error e = c.name.size <= PRINCIPAL_NAME_MAX ? put(q, &c, secret) : ERR_NOT_FOUND;
-    if (!e)
-        e = end_tokens(q, c.name);
+    enum error e = ERR_NOT_FOUND;
+    if (c.name.size <= PRINCIPAL_NAME_MAX)
+        e = end_tokens(c.name, put(q, &c, secret));
     if (e) {
         refuse(r, e);
         return;
@@ -243,22 +250,29 @@ static void serve_rotate(const struct request *q, struct response *r)
     explicit_bzero(secret, sizeof(secret));
 }
 
-static void serve_revoke(const struct request *q, struct response *r)
+static enum error take_away(const struct request *q, struct span name)
 {
     const struct keyring_order order = order_of(q);
-    const struct principal_remove c = {.name = q->params[0],
+    const struct keyring_end end = keyring_end_of(q->front->keyring, name);
+    const struct principal_remove c = {.name = name,
                                        .audit = new_id(),
                                        .who = order.who,
                                        .reason = order.reason,
-                                       .request_id = order.request_id};
+                                       .request_id = order.request_id,
+                                       .tokens_us = end.tokens_us,
+                                       .cut_off_us = end.cut_off_us};
+    return commit_submit(q, &principal_remove_class, &c, NULL, 0, NULL, actor_deadline_ms(ORDER_MS));
+}
+
+static void serve_revoke(const struct request *q, struct response *r)
+{
+    struct span name = q->params[0];
+    enum error e = ERR_NOT_FOUND;
     struct json json;
     if (!has_keyring(q, r))
         return;
-    enum error e = c.name.size <= PRINCIPAL_NAME_MAX ? commit_submit(q, &principal_remove_class, &c, NULL, 0,
-                                                                     NULL, actor_deadline_ms(ORDER_MS))
-                                                     : ERR_NOT_FOUND;
-    if (!e)
-        e = end_tokens(q, c.name);
+    if (name.size <= PRINCIPAL_NAME_MAX)
+        e = end_tokens(name, take_away(q, name));
     if (e) {
         refuse(r, e);
         return;
@@ -266,7 +280,7 @@ static void serve_revoke(const struct request *q, struct response *r)
     response_begin(r, 200, RESPONSE_JSON);
     json_init(&json, &r->sink);
     json_object_begin(&json);
-    write_text(&json, "name", c.name);
+    write_text(&json, "name", name);
     JSON_MEMBER(&json, "revoked", bool, true);
     json_object_end(&json);
 }

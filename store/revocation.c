@@ -65,40 +65,63 @@ static enum error note(struct txn *txn, uint64_t at_us, const struct revocation_
                                              .request_id = c->request_id});
 }
 
-static enum error apply_put(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
+enum error revocation_read(struct txn *txn, enum revocation_kind kind, struct span issuer, struct span value,
+                           struct revocation *ret_revocation)
 {
-    const struct revocation_put *c = command;
+    struct uuid id = id_of(txn->store, (uint8_t)kind, issuer, value);
+    struct key key = key_of_uuid(&id);
+    return txn_read(txn, TABLE_REVOCATIONS, key_span(&key), ret_revocation);
+}
+
+enum error revocation_plan(struct txn *txn, uint64_t at_us, const struct revocation_put *c,
+                           struct revocation_plan *ret_plan)
+{
     struct revocation there = {.expires_us = 0};
     if (!sound(c, at_us))
         return ERR_INVALID;
-    struct uuid id = id_of(txn->store, c->kind, c->issuer, c->value);
-    struct key key = key_of_uuid(&id);
-    enum error e = txn_read(txn, TABLE_REVOCATIONS, key_span(&key), &there);
+    enum error e = revocation_read(txn, (enum revocation_kind)c->kind, c->issuer, c->value, &there);
     bool known = e == OK;
     if (e && e != ERR_NOT_FOUND)
         return e;
     if (!known && txn_rows(txn, TABLE_REVOCATIONS) >= REVOCATIONS_MAX)
         return ERR_LIMIT;
-    struct revocation row = {.id = id,
-                             .kind = c->kind,
-                             .issuer = c->issuer,
-                             .value = c->value,
-                             .revoked_us = latest(at_us, c->cut_off_us, known ? there.revoked_us : 0),
-                             .expires_us = known ? later(there.expires_us, c->expires_us) : c->expires_us,
-                             .who = c->who,
-                             .reason = c->reason};
-    uint64_t before_us = known ? there.expires_us : 0;
-    e = note(txn, at_us, c);
+    *ret_plan = (struct revocation_plan){
+        .row = {.id = id_of(txn->store, c->kind, c->issuer, c->value),
+                .kind = c->kind,
+                .issuer = c->issuer,
+                .value = c->value,
+                .revoked_us = latest(at_us, c->cut_off_us, known ? there.revoked_us : 0),
+                .expires_us = known ? later(there.expires_us, c->expires_us) : c->expires_us,
+                .who = c->who,
+                .reason = c->reason},
+        .before_us = known ? there.expires_us : 0};
+    return OK;
+}
+
+void revocation_keep(struct txn *txn, const struct revocation_plan *plan)
+{
+    const struct revocation *row = &plan->row;
+    struct key key = key_of_uuid(&row->id);
+    txn_write(txn, TABLE_REVOCATIONS, key_span(&key), row);
+    if (plan->before_us == row->expires_us)
+        return;
+    if (plan->before_us)
+        retention_clear(txn, plan->before_us, &row->id);
+    if (row->expires_us)
+        retention_set(txn, RETENTION_REVOCATION, row->expires_us, &row->id, 0);
+}
+
+static enum error apply_put(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
+{
+    const struct revocation_put *c = command;
+    struct revocation_plan plan;
+    enum error e = revocation_plan(txn, at_us, c, &plan);
+    if (!e)
+        e = note(txn, at_us, c);
     if (e)
         return e;
-    txn_write(txn, TABLE_REVOCATIONS, key_span(&key), &row);
-    if (before_us != row.expires_us) {
-        if (before_us)
-            retention_clear(txn, before_us, &id);
-        if (row.expires_us)
-            retention_set(txn, RETENTION_REVOCATION, row.expires_us, &id, 0);
-    }
-    answer_add(answer, &id, sizeof(id));
+    revocation_keep(txn, &plan);
+    answer_add(answer, &plan.row.id, sizeof(plan.row.id));
     return OK;
 }
 

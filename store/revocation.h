@@ -54,6 +54,21 @@ RECORD_STRUCT(revocation, REVOCATION_FIELDS);
 RECORD_STRUCT(revocation_put, REVOCATION_PUT_FIELDS);
 extern const struct command_class revocation_put_class;
 
+/* Within another command, which says so in the audit log by itself: the plan reads alone and refuses as above; keeping it
+ * writes, whatever has been written in between. Its spans borrow from the command. */
+struct revocation_plan {
+    struct revocation row;
+    uint64_t
+        before_us; /* when the row that is there would have expired; 0: there is none, or it never does */
+};
+enum error revocation_plan(struct txn *txn, uint64_t at_us, const struct revocation_put *c,
+                           struct revocation_plan *ret_plan);
+void revocation_keep(struct txn *txn, const struct revocation_plan *plan);
+
+/* ERR_NOT_FOUND. Its spans borrow from the transaction. */
+enum error revocation_read(struct txn *txn, enum revocation_kind kind, struct span issuer, struct span value,
+                           struct revocation *ret_revocation);
+
 /* For retention. */
 enum error revocation_expire(struct txn *txn, const struct due_entry *entry);
 enum error revocation_find_due(struct txn *txn, const struct due_entry *entry);

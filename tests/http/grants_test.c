@@ -158,6 +158,17 @@ static const struct agent_template templates[] = {{.id = "builder", .seconds = {
 static const char *environment;
 static void (*body_run)(void);
 
+static struct start_result keyring;
+
+static void start_keyring(void)
+{
+    const struct keyring_args args = {ring};
+    const struct spawn_options o = {
+        .class = &keyring_class, .name = KEYRING_NAME, .args = &args, .args_size = sizeof(args)};
+    EXPECT(actor_start(&o, &keyring, DEADLINE_NONE) == OK);
+    actor_sleep(actor_deadline_ms(100));
+}
+
 static void whole(void)
 {
     char text[256] = "";
@@ -168,18 +179,13 @@ static void whole(void)
                                             .templates = templates,
                                             .templates_count = 1,
                                             .env = stage_store->env};
-    struct start_result result = {.pid = 0};
     stage_writer();
     ring = keyring_create(&options, text, sizeof(text));
     EXPECT(ring != NULL);
-    const struct keyring_args args = {ring};
-    const struct spawn_options o = {
-        .class = &keyring_class, .name = KEYRING_NAME, .args = &args, .args_size = sizeof(args)};
-    EXPECT(actor_start(&o, &result, DEADLINE_NONE) == OK);
-    actor_sleep(actor_deadline_ms(100));
+    start_keyring();
     front.keyring = ring;
     body_run();
-    stage_kill(result.pid);
+    stage_kill(keyring.pid);
     keyring_destroy(ring);
 }
 
@@ -354,6 +360,46 @@ STAGED(test_CTL_099_CTL_100_CTL_101_another_secret_or_none_ends_all_tokens, "dev
     EXPECT(ask("agent:builder", secret, "") == 200 && verify() == JWT_STAGE_OK);
 }
 
+/* What was answered with an error is in the store: whoever comes back reads it, and whoever asks again is told the end of it. */
+STAGED(test_CTL_099_CTL_100_an_end_that_could_not_be_told_is_one, "dev")
+{
+    make_builder();
+    EXPECT(ask("agent:builder", secret, "") == 200 && verify() == JWT_STAGE_OK);
+    actor_suspend(keyring.pid);
+    EXPECT(operate("/principals/{name}:revoke", "agent:builder", NULL) == 504);
+    EXPECT(operate("/principals/{name}:revoke", "agent:builder", NULL) == 504); /* it may still be taken */
+    stage_kill(keyring.pid);
+    start_keyring();
+    EXPECT(verify() == JWT_STAGE_BLOCKLIST && ask("agent:builder", secret, "") == 401);
+    EXPECT(operate("/principals/{name}:revoke", "agent:builder", NULL) == 404);
+    make_builder();
+    EXPECT(ask("agent:builder", secret, "") == 200 && verify() == JWT_STAGE_OK);
+    actor_suspend(keyring.pid);
+    EXPECT(operate("/principals/{name}:rotate", "agent:builder", NULL) == 504);
+    stage_kill(keyring.pid);
+    start_keyring();
+    EXPECT(verify() == JWT_STAGE_BLOCKLIST && rows(TABLE_REVOCATIONS) == 1);
+}
+
+/* Nobody knew what the store would do, and nobody asked again. */
+STAGED(test_CTL_099_an_end_that_comes_late_is_found, "dev")
+{
+    actor_pid writer = actor_whereis(WRITER_NAME);
+    make_builder();
+    EXPECT(ask("agent:builder", secret, "") == 200 && verify() == JWT_STAGE_OK);
+    actor_suspend(writer);
+    EXPECT(operate("/principals/{name}:revoke", "agent:builder", NULL) == 504);
+    EXPECT(verify() == JWT_STAGE_OK);
+    actor_resume(writer);
+    const struct principal_remove late = {.name = span_text("agent:builder"),
+                                          .tokens_us = NS_PER_S,
+                                          .cut_off_us = actor_wall_now() / NS_PER_US};
+    enum error e = store_submit(&principal_remove_class, &late, NULL, 0, NULL, DEADLINE_NONE);
+    EXPECT(e == OK || e == ERR_NOT_FOUND); /* done by now, whoever did it */
+    actor_sleep(actor_deadline_ms(2 * KEYRING_TICK_MS));
+    EXPECT(verify() == JWT_STAGE_BLOCKLIST);
+}
+
 /* ---- what operators see ---- */
 
 STAGED(test_AMB_21_a_list_without_secrets, "dev")
@@ -437,6 +483,9 @@ TEST_LIST
      test_CTL_084_rotation_is_a_new_token_and_the_end_of_the_old_one},
     {"CTL-099 CTL-100 CTL-101 another secret, or none, ends all tokens",
      test_CTL_099_CTL_100_CTL_101_another_secret_or_none_ends_all_tokens},
+    {"CTL-099 CTL-100 an end that could not be told is one",
+     test_CTL_099_CTL_100_an_end_that_could_not_be_told_is_one},
+    {"CTL-099 an end that comes late is found", test_CTL_099_an_end_that_comes_late_is_found},
     {"AMB-21 a list without secrets", test_AMB_21_a_list_without_secrets},
     {"AMB-21 principals that can't be meant", test_AMB_21_principals_that_can_not_be_meant},
     {"principals: a late store is no missing one", test_a_late_store_is_no_missing_one},

@@ -89,6 +89,50 @@ static void test_made_given_another_secret_and_taken_away(void)
     fresh_close(&fresh);
 }
 
+#define TOKENS_US UINT64_C(3600000000)
+
+/* Up to when tokens of this name are ended; 0: none was. */
+static uint64_t ended_us(struct fresh *fresh, const char *name, uint64_t *ret_expires_us)
+{
+    struct view *view = view_open_outside(fresh->store, 0);
+    struct revocation row = {.revoked_us = 0};
+    enum error e = revocation_read(&view->txn, REVOCATION_SUBJECT, span_of(NULL, 0), span_text(name), &row);
+    TEST_CHECK(e == OK || e == ERR_NOT_FOUND);
+    *ret_expires_us = row.expires_us;
+    view_close(view);
+    return row.revoked_us;
+}
+
+static void test_CTL_099_tokens_end_in_the_same_commit(void)
+{
+    struct fresh fresh;
+    uint64_t expires_us;
+    fresh_open(&fresh);
+    struct principal_put c = ask(PRINCIPAL_CREATE, "a");
+    c.tokens_us = TOKENS_US; /* of a new one there are none */
+    TEST_CHECK(put(&fresh, AT_US, &c) == OK && ended_us(&fresh, "a", &expires_us) == 0);
+    c = ask(PRINCIPAL_ROTATE, "a"); /* as a server of before wrote it */
+    TEST_CHECK(put(&fresh, AT_US, &c) == OK && ended_us(&fresh, "a", &expires_us) == 0);
+    c = ask(PRINCIPAL_ROTATE, "a");
+    c.tokens_us = TOKENS_US;
+    c.audit = (struct uuid){{0}};
+    TEST_CHECK(put(&fresh, AT_US, &c) == ERR_INVALID && ended_us(&fresh, "a", &expires_us) == 0);
+    c.audit = fresh_uuid();
+    TEST_CHECK(put(&fresh, AT_US, &c) == OK && ended_us(&fresh, "a", &expires_us) == AT_US);
+    TEST_CHECK(expires_us == AT_US + TOKENS_US);
+    const struct principal_remove end = {.name = span_text("a"),
+                                         .audit = fresh_uuid(),
+                                         .who = span_text("olga"),
+                                         .tokens_us = TOKENS_US,
+                                         .cut_off_us = AT_US + 7};
+    TEST_CHECK(batch_one(fresh.store, &principal_remove_class, AT_US, &end, NULL) == OK);
+    TEST_CHECK(ended_us(&fresh, "a", &expires_us) == AT_US + 7 && expires_us == AT_US + 7 + TOKENS_US);
+    TEST_CHECK(batch_one(fresh.store, &principal_remove_class, AT_US, &end, NULL) == ERR_NOT_FOUND);
+    fresh_reopen(&fresh);
+    TEST_CHECK(ended_us(&fresh, "a", &expires_us) == AT_US + 7);
+    fresh_close(&fresh);
+}
+
 static void test_what_can_not_be_meant_writes_nothing(void)
 {
     struct fresh fresh;
@@ -145,6 +189,7 @@ static void test_check_tells_of_rows_that_no_command_writes(void)
 TEST_LIST
 = {
     {"AMB-21 made, given another secret, and taken away", test_made_given_another_secret_and_taken_away},
+    {"CTL-099 tokens end in the same commit", test_CTL_099_tokens_end_in_the_same_commit},
     {"what can't be meant writes nothing", test_what_can_not_be_meant_writes_nothing},
     {"check tells of rows that no command writes", test_check_tells_of_rows_that_no_command_writes},
     {NULL, NULL},

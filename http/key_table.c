@@ -27,30 +27,30 @@ static void add_entry(struct key_table *table, const char *issuer, struct jwt_ke
     table->count++;
 }
 
-uint32_t key_table_add_set(struct key_table *table, const char *issuer, struct span text,
-                           struct json_node *nodes, char *ret_why, size_t why_size)
+bool key_table_add_set(struct key_table *table, const char *issuer, struct span text, struct json_node *nodes,
+                       uint32_t *ret_good, char *ret_why, size_t why_size)
 {
     struct json_text json = {.nodes = nodes, .nodes_max = KEYRING_SET_NODES};
     struct json_error error;
-    uint32_t good = 0;
+    *ret_good = 0;
     snprintf(ret_why, why_size, "it has no keys");
     if (!json_text_read(&json, text, NULL, &error)) {
         snprintf(ret_why, why_size, "it is no JSON: %s, at byte %u", error.what, error.at);
-        return 0;
+        return false;
     }
     const struct json_node *root = json_root(&json);
     const struct json_node *keys = root->kind == JSON_OBJECT ? json_member(&json, root, "keys") : NULL;
     if (!keys || keys->kind != JSON_ARRAY)
-        return 0;
+        return false;
     for (const struct json_node *jwk = json_first(&json, keys); jwk; jwk = json_after(&json, keys, jwk)) {
         struct jwt_key *key =
             table->count < KEYRING_KEYS_MAX ? jwt_key_from_jwk(&json, jwk, ret_why, why_size) : NULL;
         if (!key)
             continue;
         add_entry(table, issuer, key, UINT64_MAX, false);
-        good++;
+        (*ret_good)++;
     }
-    return good;
+    return true;
 }
 
 bool key_set_read(const char *path, char *text, size_t *ret_size, struct timespec *ret_modified)
@@ -84,12 +84,15 @@ struct set_trial {
 static bool set_try(struct set_trial *trial, const char *file, char *why, size_t why_size)
 {
     struct timespec modified;
+    uint32_t good;
     size_t size;
     if (!key_set_read(file, trial->text, &size, &modified)) {
         snprintf(why, why_size, "%s", strerror(errno));
         return false;
     }
-    return key_table_add_set(&trial->table, "", span_of(trial->text, size), trial->nodes, why, why_size) > 0;
+    return key_table_add_set(&trial->table, "", span_of(trial->text, size), trial->nodes, &good, why,
+                             why_size) &&
+           good > 0;
 }
 
 bool keyring_set_look(const char *file, char *ret_why, size_t why_size)
@@ -205,6 +208,7 @@ bool key_table_make(struct keyring *k, const struct own_row *rows, uint32_t coun
 {
     char why[200];
     struct key_table *table = table_create(rows, count);
+    uint32_t good;
     bool sets = false;
     if (!table)
         return false;
@@ -217,8 +221,8 @@ bool key_table_make(struct keyring *k, const struct own_row *rows, uint32_t coun
         key_table_open(k, table);
     for (int i = 0; i < SET_COUNT; i++)
         if (k->sets[i].text)
-            key_table_add_set(table, k->options.jwks_issuer, span_of(k->sets[i].text, k->sets[i].size), nodes,
-                              why, sizeof(why));
+            (void)key_table_add_set(table, k->options.jwks_issuer, span_of(k->sets[i].text, k->sets[i].size),
+                                    nodes, &good, why, sizeof(why));
     keyring_publish(k, table);
     return true;
 }

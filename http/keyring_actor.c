@@ -120,6 +120,16 @@ enum error keyring_stop_subject(struct span subject, bool unsure, uint64_t deadl
 
 /* ---- the actor ---- */
 
+/* What it may complain about. */
+enum matter {
+    MATTER_LOAD,
+    MATTER_OWN,
+    MATTER_CRYPTO,
+    MATTER_AGE,
+    MATTER_SET,
+    MATTER_COUNT = MATTER_SET + SET_COUNT
+};
+
 struct keyring_state {
     struct keyring *k;
     struct uuid_source ids;
@@ -134,8 +144,8 @@ struct keyring_state {
     uint64_t asked_at;     /* monotonic: when that was done last */
     uint64_t fetch_ref;    /* 0: none under way */
     uint64_t fetch_until;
-    struct timespec modified; /* of the file, as it was read last */
-    const char *said;         /* the last complaint, which isn't repeated */
+    struct timespec modified;       /* of the file, as it was read last */
+    const char *said[MATTER_COUNT]; /* the last complaint of each, which isn't repeated until it is settled */
 };
 
 static uint64_t now_us(void)
@@ -143,14 +153,11 @@ static uint64_t now_us(void)
     return actor_wall_now() / NS_PER_US;
 }
 
-static void tell(struct keyring_state *s, const char *level, const char *what, const char *why)
+static void tell(const char *level, const char *what, const char *why)
 {
     char line[1024];
     struct json_sink sink;
     struct json json;
-    if (s->said == what)
-        return;
-    s->said = what;
     json_sink_init(&sink, line, sizeof(line), NULL, NULL);
     json_init(&json, &sink);
     json_object_begin(&json);
@@ -163,38 +170,69 @@ static void tell(struct keyring_state *s, const char *level, const char *what, c
         runtime_log(runtime_self(), line, sink.length);
 }
 
+static void complain(struct keyring_state *s, enum matter matter, const char *level, const char *what,
+                     const char *why)
+{
+    if (s->said[matter] != what)
+        tell(level, what, why);
+    s->said[matter] = what;
+}
+
+static void settle(struct keyring_state *s, enum matter matter)
+{
+    s->said[matter] = NULL;
+}
+
 /* ---- key sets ---- */
 
-/* Takes a set's new text when there is at least one key in it. True: the table has to be made anew. */
-static bool set_take(struct keyring_state *s, int which, const char *text, size_t size)
+static void note_set(struct keyring_state *s, int which)
+{
+    struct keyring *k = s->k;
+    uint64_t oldest = k->sets[which].at_ns = actor_now();
+    for (int i = 0; i < SET_COUNT; i++)
+        if (k->sets[i].text && k->sets[i].at_ns < oldest)
+            oldest = k->sets[i].at_ns;
+    atomic_store(&k->set_at_ns, oldest);
+    settle(s, MATTER_SET + (enum matter)which);
+}
+
+enum set_end { SET_REFUSED, SET_SAME, SET_TAKEN };
+
+/* A set without keys counts: who has withdrawn them all must not be trusted for longer than who has withdrawn one. */
+static enum set_end set_take(struct keyring_state *s, int which, const char *text, size_t size)
 {
     struct keyring *k = s->k;
     struct key_set *set = &k->sets[which];
-    char why[200];
+    uint32_t good = 0;
+    char why[200] = "no memory";
     if (set->text && set->size == size && memcmp(set->text, text, size) == 0) {
-        atomic_store(&k->set_at_ns, actor_now());
-        return false;
+        note_set(s, which);
+        return SET_SAME;
     }
     struct arena_mark mark = actor_arena_mark();
     struct json_node *nodes = actor_alloc(KEYRING_SET_NODES * sizeof(*nodes));
     actor_guard_begin();
     struct key_table *trial = calloc(1, sizeof(*trial));
-    uint32_t good =
-        trial ? key_table_add_set(trial, k->options.jwks_issuer, span_of(text, size), nodes, why, sizeof(why))
-              : 0;
+    bool is_set = trial && key_table_add_set(trial, k->options.jwks_issuer, span_of(text, size), nodes, &good,
+                                             why, sizeof(why));
     key_table_free(trial);
-    char *copy = good ? malloc(size) : NULL;
+    char *copy = is_set ? malloc(size) : NULL;
     if (copy) {
         memcpy(copy, text, size);
         free(set->text);
         *set = (struct key_set){.text = copy, .size = size};
-        atomic_store(&k->set_at_ns, actor_now());
     }
     actor_guard_end();
     actor_arena_reset(mark);
+    if (!copy) {
+        complain(s, MATTER_SET + (enum matter)which, "warn",
+                 "a key set was refused, and the one before it is kept", why);
+        return SET_REFUSED;
+    }
+    note_set(s, which);
     if (!good)
-        tell(s, "warn", "a key set was refused, and the one before it is kept", why);
-    return copy != NULL;
+        tell("warn", "a key set has no key that can be used, so nothing that its issuer signs is taken", why);
+    return SET_TAKEN;
 }
 
 /* ---- loading ---- */
@@ -331,10 +369,15 @@ static void load(struct keyring_state *s)
     enum error e = s->revocations_loaded ? OK : load_revocations(s);
     if (!e && !s->keys_loaded)
         e = load_keys(s);
-    if (e)
-        tell(s, "error", "keys and revocations can't be loaded, so no token is taken", error_name(e));
-    else
-        atomic_store_explicit(&s->k->loaded, true, memory_order_release);
+    if (e) {
+        complain(s, MATTER_LOAD, "error",
+                 atomic_load(&s->k->loaded) ? "keys can't be loaded again, and those of before are kept"
+                                            : "keys and revocations can't be loaded, so no token is taken",
+                 error_name(e));
+        return;
+    }
+    settle(s, MATTER_LOAD);
+    atomic_store_explicit(&s->k->loaded, true, memory_order_release);
 }
 
 /* ---- rotation ---- */
@@ -411,9 +454,10 @@ static enum error rotate(struct keyring_state *s, bool first, struct span who, s
     if (first ? s->ever : !s->ever)
         return first ? ERR_EXISTS : ERR_NOT_FOUND;
     if (!keyring_prepare(s->k, why, sizeof(why))) {
-        tell(s, "error", "no signing key can be made", why);
+        complain(s, MATTER_CRYPTO, "error", "no signing key can be made", why);
         return ERR_UNAVAILABLE;
     }
+    settle(s, MATTER_CRYPTO);
     if (!newcomer_make(s, &n))
         return ERR_MEMORY;
     struct signing_key_rotate c = {.id = n.id,
@@ -441,11 +485,11 @@ static void rotate_alone(struct keyring_state *s, bool first, const char *reason
     const struct span none = {NULL, 0};
     enum error e = rotate(s, first, span_text("system"), span_text(reason), none, kid);
     if (e) {
-        tell(s, "error", "a signing key could not be made", error_name(e));
+        complain(s, MATTER_OWN, "error", "a signing key could not be made", error_name(e));
         s->attempt_at = actor_now() + ATTEMPT_S * NS_PER_S;
     } else {
-        tell(s, "info", first ? "the first signing key was made" : "the signing key was rotated", reason);
-        s->said = NULL;
+        tell("info", first ? "the first signing key was made" : "the signing key was rotated", reason);
+        settle(s, MATTER_OWN);
     }
 }
 
@@ -585,7 +629,7 @@ static enum error revoke_own(struct keyring_state *s, const struct order *o, con
     if (e)
         return e;
     if (!stopped && !loaded && !active_of(s) && rotate(s, false, who, reason, request_id, successor))
-        tell(s, "error", "there is no active signing key, and none could be made", "");
+        complain(s, MATTER_OWN, "error", "there is no active signing key, and none could be made", "");
     return stopped ? stopped : loaded;
 }
 
@@ -620,38 +664,59 @@ static void obey(struct keyring_state *s, struct message *m)
 
 /* ---- sets: the file and the URL ---- */
 
-static bool refresh_file(struct keyring_state *s)
+/* What readers see; the next tick tries again what can't be done now. */
+static void load_sets(struct keyring_state *s)
+{
+    if (load_keys(s))
+        s->keys_loaded = false;
+}
+
+static enum set_end refresh_file(struct keyring_state *s)
 {
     struct arena_mark mark = actor_arena_mark();
     char *text = actor_alloc(KEYRING_SET_BYTES_MAX);
     size_t size = 0;
-    bool changed = false;
+    enum set_end end = SET_REFUSED;
     actor_guard_begin();
     bool read = key_set_read(s->k->options.jwks_file, text, &size, &s->modified);
     actor_guard_end();
     if (read)
-        changed = set_take(s, SET_FILE, text, size);
+        end = set_take(s, SET_FILE, text, size);
     else
-        tell(s, "warn", "the file of keys can't be read, and what was in it is kept",
-             s->k->options.jwks_file);
+        complain(s, MATTER_SET + SET_FILE, "warn",
+                 "the file of keys can't be read, and what was in it is kept", s->k->options.jwks_file);
     actor_arena_reset(mark);
-    return changed;
+    return end;
 }
 
 /* What failed is tried again sooner than what went well is refreshed. */
-static void unfetched(struct keyring_state *s, uint64_t seconds, const char *why)
+static void fetch_again(struct keyring_state *s, uint64_t seconds)
 {
     uint64_t again = actor_now() + seconds * NS_PER_S;
-    uint64_t came = atomic_load(&s->k->set_at_ns);
-    s->fetch_ref = 0;
     s->refresh_at = again < s->refresh_at ? again : s->refresh_at;
-    if (came && actor_now() - came > s->k->options.revocation_ns)
-        tell(
-            s, "error",
-            "the key set can't be fetched, and what was revoked is taken for longer than keys.revocation_sla",
-            why);
-    else
-        tell(s, "warn", "the key set can't be fetched, and the one before it is kept", why);
+}
+
+static void unfetched(struct keyring_state *s, uint64_t seconds, const char *why)
+{
+    s->fetch_ref = 0;
+    fetch_again(s, seconds);
+    complain(s, MATTER_SET + SET_URL, "warn", "the key set can't be fetched, and the one before it is kept",
+             why);
+}
+
+/* Whatever keeps it from coming: it isn't there, isn't answered, isn't one. */
+static void look_at_age(struct keyring_state *s)
+{
+    uint64_t at = atomic_load(&s->k->set_at_ns);
+    char why[64];
+    if (!at || actor_now() - at <= s->k->options.revocation_ns) {
+        settle(s, MATTER_AGE);
+        return;
+    }
+    snprintf(why, sizeof(why), "it came %llu s ago", (unsigned long long)((actor_now() - at) / NS_PER_S));
+    complain(s, MATTER_AGE, "error",
+             "a key set doesn't come, and what was revoked is taken for longer than keys.revocation_sla",
+             why);
 }
 
 static void refresh_url(struct keyring_state *s)
@@ -686,8 +751,8 @@ static void refresh(struct keyring_state *s)
     atomic_store(&k->wanted, false);
     s->asked_at = now;
     s->refresh_at = now + refresh_ns(k);
-    if (k->options.jwks_file && refresh_file(s))
-        load_keys(s);
+    if (k->options.jwks_file && refresh_file(s) == SET_TAKEN)
+        load_sets(s);
     if (k->options.jwks_url)
         refresh_url(s);
 }
@@ -698,10 +763,15 @@ static void fetched(struct keyring_state *s, struct message *m)
     if (m->size < sizeof(*answer) || answer->ref != s->fetch_ref || answer->size > m->size - sizeof(*answer))
         return;
     s->fetch_ref = 0;
-    if (answer->error || answer->status != 200)
+    if (answer->error || answer->status != 200) {
         unfetched(s, KEYRING_AGAIN_S, answer->error ? answer->why : "its status isn't 200");
-    else if (set_take(s, SET_URL, (const char *)(answer + 1), answer->size))
-        load_keys(s);
+        return;
+    }
+    enum set_end end = set_take(s, SET_URL, (const char *)(answer + 1), answer->size);
+    if (end == SET_TAKEN)
+        load_sets(s);
+    else if (end == SET_REFUSED)
+        fetch_again(s, KEYRING_AGAIN_S);
 }
 
 /* ---- its life ---- */
@@ -719,6 +789,7 @@ static void tick(struct keyring_state *s)
         look_after_own(s);
     }
     refresh(s);
+    look_at_age(s);
     actor_guard_begin();
     keyring_reclaim(s->k);
     blocklist_forget(s->k->blocklist, over_for_good_s());

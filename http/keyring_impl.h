@@ -20,10 +20,11 @@ struct keyring_entry {
     bool twice;          /* its issuer has another one of this kid */
 };
 
-/* The text of a key set as it came last and was good. */
+/* The text of a key set as it came last and was one: an object with an array of keys, of which there may be none. */
 struct key_set {
     char *text; /* owned; NULL: none yet */
     size_t size;
+    uint64_t at_ns; /* when it came, or was found to be the same, by the scheduler's clock */
 };
 enum { SET_FILE, SET_URL, SET_COUNT };
 
@@ -87,7 +88,7 @@ struct keyring {
     _Atomic bool loaded;        /* the store's keys and revocations are known */
     _Atomic bool wanted;        /* a kid that nobody knows came from the sets' issuer */
     _Atomic bool signless;      /* there was a key, and it can't be opened */
-    _Atomic uint64_t set_at_ns; /* when another issuer's keys last came, by the scheduler's clock; 0: never */
+    _Atomic uint64_t set_at_ns; /* when another issuer's keys last came: of the set that is older; 0: never */
     _Atomic uint64_t newest_s;  /* the greatest iat of ours: the clock may have gone back since */
     _Atomic uint64_t generation; /* raised behind each change of the table */
     struct key_table *_Atomic table;
@@ -114,9 +115,10 @@ void keyring_reclaim(struct keyring *keyring);
 bool key_table_make(struct keyring *k, const struct own_row *rows, uint32_t count, struct json_node *nodes);
 void key_table_open(struct keyring *k, struct key_table *table); /* no effect without libcrypto */
 void key_table_free(struct key_table *table);
-/* Adds what can be used to the table; *ret_why: why the last one that can't, can't. Returns how many could. */
-uint32_t key_table_add_set(struct key_table *table, const char *issuer, struct span text,
-                           struct json_node *nodes, char *ret_why, size_t why_size);
+/* Adds what can be used to the table, *ret_good keys; *ret_why: why the last one that can't, can't. False: it is no key set. One
+ * without keys is: its issuer has withdrawn them all. */
+bool key_table_add_set(struct key_table *table, const char *issuer, struct span text, struct json_node *nodes,
+                       uint32_t *ret_good, char *ret_why, size_t why_size);
 /* A file of keys, of KEYRING_SET_BYTES_MAX bytes at most; guarded, in an actor. False: errno. */
 bool key_set_read(const char *path, char *text, size_t *ret_size, struct timespec *ret_modified);
 /* What the secret of one of our keys is sealed under. */

@@ -1047,6 +1047,66 @@ RINGED(test_CTL_115_a_withdrawn_key_goes_within_the_revocation_sla)
     EXPECT(figures.set_age_s > figures.revocation_s);
 }
 
+static const char too_old[] = "is taken for longer than keys.revocation_sla";
+
+/* Who publishes no key, or none that can be used, has withdrawn those of before. */
+RINGED(test_CTL_113_CTL_115_a_set_without_a_key_withdraws_them_all)
+{
+    static const char *const sets[] = {"{\"keys\":[]}", "{\"keys\":[{\"kty\":\"oct\"}]}",
+                                       "{\"keys\":[{\"kty\":\"EC\",\"kid\":\"a\"}]}"};
+    options.revocation_ns = 60 * NS_PER_S;
+    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+        char jti[2][16];
+        for (int k = 0; k < 2; k++)
+            snprintf(jti[k], sizeof(jti[k]), "%zu-%d", i, k);
+        write_set(2, "");
+        ring_again();
+        EXPECT(verify_made(KEY_A, &(struct claims){.jti = jti[0]}) == JWT_STAGE_OK);
+        EXPECT(verify() == JWT_STAGE_OK); /* it is remembered by now */
+        write_file(set_file, sets[i]);
+        actor_sleep(actor_now() + 60 * NS_PER_S);
+        EXPECT(verify() == JWT_STAGE_SIGNATURE);
+        EXPECT(verify_made(KEY_B, &(struct claims){.jti = jti[1]}) == JWT_STAGE_SIGNATURE);
+        EXPECT(stage_logged("has no key that can be used") == i + 1);
+    }
+    write_set(1, "");
+    actor_sleep(actor_now() + 60 * NS_PER_S);
+    EXPECT(verify_made(KEY_A, &(struct claims){.jti = "again"}) == JWT_STAGE_OK);
+    EXPECT(stage_logged(too_old) == 0);
+}
+
+/* What is no set says nothing of any key: those of before are kept, and the log says when that is too long. */
+RINGED(test_CTL_115_the_log_says_when_a_set_is_kept_for_too_long)
+{
+    for (int again = 0; again < 2; again++) {
+        char jti[16];
+        write_set(2, "");
+        actor_sleep(actor_now() + 60 * NS_PER_S);
+        write_file(set_file, "{");
+        actor_sleep(actor_now() + 45 * NS_PER_S);
+        EXPECT(stage_logged("a key set was refused") == (size_t)again + 1);
+        actor_sleep(actor_now() + 300 * NS_PER_S);
+        snprintf(jti, sizeof(jti), "t%d", again);
+        EXPECT(verify_made(KEY_A, &(struct claims){.jti = jti}) == JWT_STAGE_OK);
+        EXPECT(stage_logged(too_old) == (size_t)again + 1 &&
+               stage_logged("a key set was refused") == (size_t)again + 1);
+    }
+    unlink(set_file); /* the same complaint goes on: it is still too old */
+    actor_sleep(actor_now() + 300 * NS_PER_S);
+    EXPECT(stage_logged(too_old) == 2 && stage_logged("the file of keys can't be read") == 1);
+}
+
+RINGED(test_AMB_21_a_complaint_is_said_again_after_a_recovery)
+{
+    for (size_t times = 1; times <= 3; times++) {
+        unlink(set_file);
+        actor_sleep(actor_now() + 301 * NS_PER_S);
+        EXPECT(stage_logged("the file of keys can't be read") == times);
+        write_set(times == 2 ? 1 : 2, ""); /* the same one as before, or another one */
+        actor_sleep(actor_now() + 301 * NS_PER_S);
+    }
+}
+
 RINGED(test_AMB_21_a_set_is_refreshed_and_a_bad_one_changes_nothing)
 {
     EXPECT(verify_made(KEY_A, &(struct claims){.jti = "a1"}) == JWT_STAGE_OK);
@@ -1054,8 +1114,7 @@ RINGED(test_AMB_21_a_set_is_refreshed_and_a_bad_one_changes_nothing)
     write_set(3, ",{\"kty\":\"oct\",\"kid\":\"h\",\"k\":\"AAAA\"}"); /* what can't be used is passed over */
     actor_sleep(actor_now() + 301 * NS_PER_S);
     EXPECT(verify_made(KEY_C, &(struct claims){.jti = "c1"}) == JWT_STAGE_OK);
-    static const char *const bad[] = {
-        "", "{", "[]", "{\"keys\":[]}", "{\"keys\":[{\"kty\":\"oct\"}]}", "{\"keys\":1}"};
+    static const char *const bad[] = {"", "{", "[]", "{}", "{\"keys\":1}"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         write_file(set_file, bad[i]);
         actor_sleep(actor_now() + 301 * NS_PER_S);
@@ -1420,6 +1479,12 @@ TEST_LIST
      test_CTL_115_a_withdrawn_key_goes_within_the_revocation_sla},
     {"keyring: CTL-081 AMB-18 whoever is registered as an agent is one, by its template",
      test_CTL_081_AMB_18_whoever_is_registered_as_an_agent_is_one_by_its_template},
+    {"keyring: CTL-113 CTL-115 a set without a key withdraws them all",
+     test_CTL_113_CTL_115_a_set_without_a_key_withdraws_them_all},
+    {"keyring: CTL-115 the log says when a set is kept for too long",
+     test_CTL_115_the_log_says_when_a_set_is_kept_for_too_long},
+    {"keyring: AMB-21 a complaint is said again after a recovery",
+     test_AMB_21_a_complaint_is_said_again_after_a_recovery},
     {"keyring: AMB-21 a set is refreshed, and a bad one changes nothing",
      test_AMB_21_a_set_is_refreshed_and_a_bad_one_changes_nothing},
     {"keyring: AMB-21 a set comes from a URL", test_AMB_21_a_set_comes_from_a_url},

@@ -685,27 +685,46 @@ int command_keys_bootstrap(const struct options *o)
     return change(o, "/keys:bootstrap");
 }
 
-/* kind: what is declared invalid, for the question. */
-static int revoke(const struct options *o, const char *head, const char *tail, const char *kind,
-                  int (*look)(const struct json_text *answer))
+/* kind: what is declared invalid. */
+static bool sure_of_end(const struct options *o, const char *kind, int *ret_status)
 {
-    char target[CLIENT_TARGET_MAX], question[CLIENT_TARGET_MAX + 64];
-    int status;
-    if (!command_target(target, head, o->argument, tail))
-        return too_long();
+    char question[CLIENT_TARGET_MAX + 64];
     snprintf(question, sizeof(question), "Declare the %s %.900s invalid for ever?", kind, o->argument);
-    return sure(o, question, &status) ? change_and_look(o, target, look) : status;
+    return sure(o, question, ret_status);
+}
+
+/* Of another issuer's keys the kid is what that issuer likes, and a path can't hold all of it (http/url.h). */
+static bool path_holds(const char *kid)
+{
+    for (const char *at = kid; *at; at++)
+        if (strchr("/\\%", *at) || (unsigned char)*at < ' ' || *at == 0x7f)
+            return false;
+    return strcmp(kid, ".") != 0 && strcmp(kid, "..") != 0;
 }
 
 int command_keys_revoke(const struct options *o)
 {
-    return revoke(o, "/keys/", ":revoke", "key", NULL);
+    char target[CLIENT_TARGET_MAX], body[BODY_MAX];
+    bool named = path_holds(o->argument);
+    int status;
+    if (!command_target(target, "/keys/", o->argument, ":revoke") ||
+        !body_of(body, sizeof(body), "kid", named ? "" : o->argument, "reason", o->reason,
+                 (const char *)NULL))
+        return too_long();
+    if (!sure_of_end(o, "key", &status))
+        return status;
+    return show(o, &(struct client_request){
+                       .method = "POST", .target = named ? target : "/tokens:revoke", .body = body});
 }
 
 /* An id that nobody has is revoked as any other. That looks like success, and may be a slip of the hand. */
 int command_token_revoke(const struct options *o)
 {
-    return revoke(o, "/tokens/", ":revoke", "token", warn_unseen);
+    char target[CLIENT_TARGET_MAX];
+    int status;
+    if (!command_target(target, "/tokens/", o->argument, ":revoke"))
+        return too_long();
+    return sure_of_end(o, "token", &status) ? change_and_look(o, target, warn_unseen) : status;
 }
 
 int command_keys_issue(const struct options *o)

@@ -99,7 +99,8 @@ enum error keyring_rotate(const struct keyring_order *order, bool first, char re
  * set that have the same kid are both revoked. In force as well when nobody knows what the store did (ERR_TIMEOUT, ...). */
 enum error keyring_revoke_key(const struct keyring_order *order, struct span kid, uint64_t deadline);
 /* A token (issuer empty: the built-in one; expires_s: of the token, 0 when it isn't known), a session or a subject. In
- * force in this process even when the answer is an error of the store's; stored for good when it is OK. */
+ * force in this process even when the answer is an error of the store's; stored for good when it is OK. A key: as above, but of
+ * this issuer alone unless that is empty. */
 enum error keyring_revoke(const struct keyring_order *order, enum revocation_kind kind, struct span issuer,
                           struct span value, uint64_t expires_s, uint64_t deadline);
 

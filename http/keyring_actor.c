@@ -85,21 +85,18 @@ enum error keyring_rotate(const struct keyring_order *o, bool first, char ret_ki
 
 enum error keyring_revoke_key(const struct keyring_order *o, struct span kid, uint64_t deadline)
 {
-    struct order order = order_of(VERB_REVOKE_KEY, o);
-    struct order_answer answer;
-    if (kid.size == 0 || kid.size > sizeof(order.value))
-        return ERR_NOT_FOUND;
-    order.value_size = take_text(order.value, sizeof(order.value), kid);
-    return submit_order(&order, &answer, deadline);
+    return keyring_revoke(o, REVOCATION_KEY, span_of(NULL, 0), kid, 0, deadline);
 }
 
 enum error keyring_revoke(const struct keyring_order *o, enum revocation_kind kind, struct span issuer,
                           struct span value, uint64_t expires_s, uint64_t deadline)
 {
-    struct order order = order_of(VERB_REVOKE, o);
+    struct order order = order_of(kind == REVOCATION_KEY ? VERB_REVOKE_KEY : VERB_REVOKE, o);
     struct order_answer answer;
-    if (kind >= REVOCATION_KIND_COUNT || kind == REVOCATION_KEY || value.size == 0 ||
-        value.size > sizeof(order.value) || issuer.size > sizeof(order.issuer))
+    bool fits = value.size > 0 && value.size <= sizeof(order.value) && issuer.size <= sizeof(order.issuer);
+    if (kind == REVOCATION_KEY && !fits)
+        return ERR_NOT_FOUND;
+    if (kind >= REVOCATION_KIND_COUNT || !fits)
         return ERR_INVALID;
     order.kind = (uint8_t)kind;
     order.expires_s = expires_s;
@@ -633,14 +630,21 @@ static enum error revoke_own(struct keyring_state *s, const struct order *o, con
     return stopped ? stopped : loaded;
 }
 
+static bool is_meant(const struct order *o, const char *issuer)
+{
+    return o->issuer_size == 0 ||
+           (issuer && span_equal(span_of(o->issuer, o->issuer_size), span_text(issuer)));
+}
+
 /* Both may have this kid: a set's owner chooses those of its keys. */
 static enum error revoke_key(struct keyring_state *s, const struct order *o)
 {
     struct span kid = span_of(o->value, o->value_size);
     struct uuid id;
-    bool foreign = in_sets(s->k, kid);
+    bool foreign = is_meant(o, s->k->issuers[1]) && in_sets(s->k, kid);
+    bool own = is_meant(o, s->k->options.issuer) && uuid_parse(kid.bytes, kid.size, &id);
     enum error theirs = foreign ? revoke_foreign(s, o) : ERR_NOT_FOUND;
-    enum error ours = uuid_parse(kid.bytes, kid.size, &id) ? revoke_own(s, o, &id) : ERR_NOT_FOUND;
+    enum error ours = own ? revoke_own(s, o, &id) : ERR_NOT_FOUND;
     if (ours == ERR_NOT_FOUND || (ours == ERR_TRANSITION && foreign))
         return theirs;
     return ours ? ours : foreign ? theirs : OK;

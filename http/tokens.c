@@ -418,8 +418,11 @@ static const char *take_target(const struct request *q, struct target *ret)
     static const struct {
         const char *name;
         enum revocation_kind kind;
-    } members[] = {
-        {"jti", REVOCATION_TOKEN}, {"session_id", REVOCATION_SESSION}, {"subject", REVOCATION_SUBJECT}};
+    } members[] = {{"jti", REVOCATION_TOKEN},
+                   {"kid", REVOCATION_KEY},
+                   {"session_id", REVOCATION_SESSION},
+                   {"subject", REVOCATION_SUBJECT}};
+    const struct span issuer = request_text(q, "issuer");
     uint32_t count = 0;
     if (request_text(q, "token").size) {
         const char *why = take_token(q, ret);
@@ -431,13 +434,14 @@ static const char *take_target(const struct request *q, struct target *ret)
         struct span value = request_text(q, members[i].name);
         if (!value.size)
             continue;
-        *ret = (struct target){.kind = members[i].kind,
-                               .issuer = members[i].kind == REVOCATION_TOKEN ? request_text(q, "issuer")
-                                                                             : span_of(NULL, 0),
-                               .value = value};
+        *ret = (struct target){.kind = members[i].kind, .issuer = issuer, .value = value};
         count++;
     }
-    return count == 1 ? NULL : "one of token, jti, session_id and subject must be given";
+    if (count != 1)
+        return "one of token, jti, kid, session_id and subject must be given";
+    if (issuer.size && !request_text(q, "jti").size && !request_text(q, "kid").size)
+        return "issuer is that of a jti or a kid, and neither is given";
+    return NULL;
 }
 
 /* Whether a token of that id has come here. One that was issued and not used yet has not. */
@@ -522,7 +526,7 @@ const struct route token_routes[] = {
     SEEN("/keys/history", serve_history),
     CHANGE("/keys:bootstrap", serve_bootstrap, .body_optional = true),
     CHANGE("/keys:rotate", serve_rotate, .body_optional = true),
-    CHANGE("/keys/{kid}:revoke", serve_revoke_key, .body_optional = true),
+    CHANGE("/keys/{kid}:revoke", serve_revoke_key, .body_optional = true, .colons = true),
     CHANGE("/tokens:issue", serve_issue, .body_optional = false),
     CHANGE("/tokens", serve_issue, .alias_of = "/tokens:issue"),
     CHANGE("/tokens:revoke", serve_revoke, .body_optional = false),

@@ -5,7 +5,7 @@
  *     GET  /keys/history              all of them, newest first, page by page
  *     POST /keys:bootstrap, /keys:rotate, /keys/{kid}:revoke
  *     POST /tokens:issue              also as POST /tokens
- *     POST /tokens:revoke             of a token, a jti, a session or a subject; /tokens/{jti}:revoke of one of ours
+ *     POST /tokens:revoke             of a token, a jti, a key, a session or a subject; /tokens/{jti}:revoke of one of ours
  *
  * What changes something goes through the keyring's actor and leaves an audit entry. No answer holds a private half; a
  * token is in the answer that made it and nowhere else.

@@ -239,6 +239,27 @@ check "CTL-095 a clock that was ahead forgot no revocation" refused "$bob"
 check "nor what was good" is "$(with "$erin")" 200
 check "it ends" stop
 
+# --- another issuer's keys, whose kids are what that issuer likes ---
+point='"kty":"EC","crv":"P-256","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"'
+for kid in urn:idp:key:1 urn:idp:key:2 abc/def+gh= 'a b%2F' ..; do printf ',{%s,"kid":"%s"}' "$point" "$kid"; done | sed 's/^,/{"keys":[/; s/$/]}/' >"$tmp/set.json"
+check "CTL-110 a server with another issuer's keys" start --schedulers 2 --auth-jwks-file "$tmp/set.json" --auth-jwks-issuer https://idp
+check "it has started" started
+check "CTL-110 a kid with colons in a path" is "$(operator POST /keys/urn:idp:key:1:revoke '{"reason":"r1"}')" 200
+check "CTL-110 and by the command" has "$(keys keys revoke urn:idp:key:2 --yes --reason r2 --json)" '"kid":"urn:idp:key:2","state":"revoked"'
+check "CTL-110 one with a slash" has "$(keys keys revoke abc/def+gh= --yes --reason r3 --json)" '"revoked":"key","value":"abc/def+gh="'
+check "CTL-110 one with an escape" has "$(keys keys revoke 'a b%2F' --yes --json)" '"revoked":"key","value":"a b%2F"'
+check "CTL-110 one that is dots" has "$(keys keys revoke .. --yes --json)" '"revoked":"key","value":".."'
+for reason in r1 r2 r3; do
+    check "CTL-110 $reason was audited" has "$(curl -s -H "$bearer" "http://$at/stats/audits?limit=100")" "\"reason\":\"$reason\""
+done
+check "CTL-110 of its issuer" is "$(operator POST /tokens:revoke '{"kid":"abc/def+gh=","issuer":"https://idp"}')" 200
+check "CTL-110 of no other" is "$(operator POST /tokens:revoke '{"kid":"abc/def+gh=","issuer":"coppice"}')" 404
+check "CTL-110 nobody's" is "$(operator POST /tokens:revoke '{"kid":"abc/def"}')" 404
+check "CTL-110 one thing at a time" is "$(operator POST /tokens:revoke '{"kid":"x","jti":"y"}')" 400
+check "an issuer of nothing" is "$(operator POST /tokens:revoke '{"subject":"x","issuer":"coppice"}')" 400
+check "an issuer alone" is "$(operator POST /tokens:revoke '{"issuer":"coppice"}')" 400
+check "it ends" stop
+
 # --- outside dev ---
 rm -rf "$tmp/store"
 check "a server in stage" start --environment stage

@@ -669,8 +669,12 @@ RINGED(test_CTL_110_a_revoked_key_takes_all_that_it_signed_with_it)
            ERR_NOT_FOUND);
     /* one of a set: for ever */
     EXPECT(verify_made(KEY_A, &(struct claims){.jti = "one"}) == JWT_STAGE_OK);
-    EXPECT(keyring_revoke_key(&order, span_text("a"), DEADLINE_NONE) == OK);
+    EXPECT(keyring_revoke(&order, REVOCATION_KEY, span_text("coppice"), span_text("a"), 0, DEADLINE_NONE) ==
+           ERR_NOT_FOUND);
+    EXPECT(verify() == JWT_STAGE_OK);
+    EXPECT(keyring_revoke(&order, REVOCATION_KEY, span_text(OTHER), span_text("a"), 0, DEADLINE_NONE) == OK);
     EXPECT(verify() == JWT_STAGE_BLOCKLIST);
+    EXPECT(keyring_revoke_key(&order, span_text("a"), DEADLINE_NONE) == OK);
     actor_sleep(actor_now() + 30 * DAY_NS);
     ring_again();
     EXPECT(verify_made(KEY_A, &(struct claims){.jti = "two"}) == JWT_STAGE_BLOCKLIST);

@@ -606,7 +606,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description Of a key of the built-in issuer, or of a configured key set. */
+                /** @description Of a key of the built-in issuer, or of a configured key set. One that a path can't hold (with a slash) goes into the body of `POST /tokens:revoke`. */
                 kid: string;
             };
             cookie?: never;
@@ -650,7 +650,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Revoke a token, a session, or all tokens of a subject */
+        /** Revoke a token, a key, a session, or all tokens of a subject */
         post: operations["revokeTokens"];
         delete?: never;
         options?: never;
@@ -1651,11 +1651,13 @@ export interface components {
             /** Format: date-time */
             expires_at: string;
         };
-        /** @description One of token, jti, session_id and subject. */
+        /** @description One of token, jti, kid, session_id and subject. */
         TokenRevoke: {
             token?: string;
             jti?: string;
-            /** @description Of the jti; the built-in one when there is none. */
+            /** @description Of a key, as in `POST /keys/{kid}:revoke`, with all that it signed. */
+            kid?: string;
+            /** @description Of the jti, the built-in one when there is none; of the kid, any one when there is none. With neither it is refused. */
             issuer?: string;
             session_id?: string;
             /** @description All tokens that were issued up to now. */
@@ -1664,7 +1666,7 @@ export interface components {
         };
         TokenRevoked: {
             /** @enum {string} */
-            revoked: "token" | "session" | "subject";
+            revoked: "token" | "key" | "session" | "subject";
             /** @description Of a token, whether one of that id has come here. One that was issued and not used yet has not. */
             seen?: boolean;
             value: string;
@@ -2796,7 +2798,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Of a key of the built-in issuer, or of a configured key set. */
+                /** @description Of a key of the built-in issuer, or of a configured key set. One that a path can't hold (with a slash) goes into the body of `POST /tokens:revoke`. */
                 kid: string;
             };
             cookie?: never;
@@ -2859,6 +2861,8 @@ export interface operations {
         responses: {
             200: components["responses"]["TokenRevoked"];
             400: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            409: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };
     };

@@ -158,7 +158,7 @@ enum option_mark {
 #define FOR_CHANGE                                                                                         \
     (FOR(KILL) | FOR(RELOAD) | FOR(LOG_LEVEL) | FOR(CLOCK_ADVANCE) | FOR(KEYS_ROTATE) | FOR(KEYS_REVOKE) | \
      FOR(KEYS_BOOTSTRAP) | FOR(TOKEN_ISSUE) | FOR(TOKEN_REVOKE) | FOR(PRINCIPAL_CREATE) |                  \
-     FOR(PRINCIPAL_ROTATE) | FOR(PRINCIPAL_REVOKE) | FOR(PAUSE) | FOR(RESUME))
+     FOR(PRINCIPAL_ROTATE) | FOR(PRINCIPAL_REVOKE) | FOR(PAUSE) | FOR(RESUME) | FOR(KEYS_ISSUE))
 #define FOR_JOBS (FOR(REPORT) | FOR(EXPLAIN) | FOR(INSPECT_JOB) | FOR(INSPECT_CLIENT) | FOR(INSPECT_REPORT))
 /* Those that ask a running server. */
 #define FOR_CLIENT                                                                              \

@@ -83,8 +83,7 @@ static void tell_unwritten(const struct audit_append *entry, enum error e)
     runtime_log(runtime_self(), line, sink.length);
 }
 
-/* Between two characters. */
-static struct span cut(struct span text, size_t most)
+struct span audits_cut(struct span text, size_t most)
 {
     const unsigned char *bytes = text.bytes;
     if (text.size <= most)
@@ -92,6 +91,11 @@ static struct span cut(struct span text, size_t most)
     while (most && (bytes[most] & 0xc0) == 0x80)
         most--;
     return span_of(bytes, most);
+}
+
+struct span audits_reason(const struct request *q)
+{
+    return audits_cut(request_text(q, "reason"), AUDITS_REASON_MAX);
 }
 
 static enum error append(struct audit_append *entry, uint64_t deadline)
@@ -116,10 +120,10 @@ static enum error append(struct audit_append *entry, uint64_t deadline)
 static bool note(struct span who, struct span request_id, const struct audits_entry *entry, uint64_t deadline)
 {
     struct audit_append append_entry = {
-        .who = cut(who, AUDIT_WHO_MAX),
+        .who = audits_cut(who, AUDIT_WHO_MAX),
         .verb = span_text(entry->verb),
-        .target = cut(span_text(entry->target), TARGET_MAX),
-        .reason = cut(entry->reason, AUDITS_REASON_MAX),
+        .target = audits_cut(span_text(entry->target), TARGET_MAX),
+        .reason = audits_cut(entry->reason, AUDITS_REASON_MAX),
         .outcome = span_text(entry->outcome),
         .request_id = request_id,
         .details = entry->details,

@@ -24,6 +24,11 @@ bool audits_note(const struct request *q, const struct audits_entry *entry);
 /* The same by somebody who has sent no request, such as a signal. Until the deadline. */
 bool audits_note_by(const char *who, const struct audits_entry *entry, uint64_t deadline);
 
+/* As much of a text as fits, cut between two characters: contracts count these, and the store counts bytes. */
+struct span audits_cut(struct span text, size_t most);
+/* The member "reason" of a request's body, as an entry holds it; empty: none. */
+struct span audits_reason(const struct request *q);
+
 /* GET /stats/audits?after=TOKEN&limit=N: {"audits": [...], "next": token or null}, newest first. */
 void audits_serve(const struct request *q, struct response *r);
 

@@ -160,7 +160,7 @@ static const char *take(const struct request *q, struct job_bulk *c, bool *ret_d
         if (span_equal(action, span_text(bulk_action_name(c->action))))
             break;
     *ret_dry = dry && dry->kind == JSON_TRUE;
-    c->reason = reason.size <= BULK_REASON ? reason : span_of(NULL, 0);
+    c->reason = audits_cut(reason, BULK_REASON);
     return c->action == BULK_ACTION_COUNT ? "action must be cancel or retry"
                                           : take_filter(q, member(q, root, "filter"), c);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "http/api_key_auth.h"
+#include "http/audits.h"
 #include "http/commit.h"
 #include "http/front.h"
 #include "http/idempotency.h"
@@ -278,6 +279,12 @@ static enum error issue_once(const struct request *q, struct api_key_issue *c, c
                                  : ERR_UNANSWERED;
 }
 
+/* An operator's; a client says nothing to the audit. */
+static struct span noted_reason(const struct request *q)
+{
+    return q->identity.kind == IDENTITY_OPERATOR ? audits_reason(q) : span_of(NULL, 0);
+}
+
 static void issue(const struct request *q, struct response *r, const struct uuid *client,
                   enum api_key_verb verb, struct span key)
 {
@@ -292,7 +299,8 @@ static void issue(const struct request *q, struct response *r, const struct uuid
                               .kept_us = atomic_load(&kept_s) * 1000000,
                               .by = by_of(q, by),
                               .key = key,
-                              .request_id = span_of(q->trace.request_id, q->trace.request_id_length)};
+                              .request_id = span_of(q->trace.request_id, q->trace.request_id_length),
+                              .reason = noted_reason(q)};
     enum error e = ERR_EXISTS;
     uint64_t began = actor_now();
     if (key.size > 0)
@@ -363,7 +371,8 @@ static void serve_revoke_key(const struct request *q, struct response *r)
     struct api_key_revoke c = {.caller = q->identity.key,
                                .by = by_of(q, by),
                                .kept_us = atomic_load(&kept_s) * 1000000,
-                               .request_id = span_of(q->trace.request_id, q->trace.request_id_length)};
+                               .request_id = span_of(q->trace.request_id, q->trace.request_id_length),
+                               .reason = noted_reason(q)};
     struct digest hash;
     struct json json;
     size_t size = 0;

@@ -1,6 +1,7 @@
 #include "http/principals.h"
 
 #include "http/api_key_auth.h"
+#include "http/audits.h"
 #include "http/commit.h"
 #include "http/front.h"
 #include "http/json_text.h"
@@ -76,9 +77,9 @@ static const char *take_new(const struct request *q, struct principal_put *c)
 
 static struct keyring_order order_of(const struct request *q)
 {
-    struct span who = q->identity.subject, reason = request_text(q, "reason");
+    struct span who = q->identity.subject;
     return (struct keyring_order){.who = who.size && who.size <= AUDIT_WHO_MAX ? who : span_text("operator"),
-                                  .reason = reason.size <= 512 ? reason : span_of(NULL, 0),
+                                  .reason = audits_reason(q),
                                   .request_id = span_of(q->trace.request_id, q->trace.request_id_length)};
 }
 

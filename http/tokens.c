@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "http/audits.h"
 #include "http/commit.h"
 #include "http/front.h"
 #include "http/sheet.h"
@@ -23,7 +24,7 @@ static struct keyring_order order_of(const struct request *q)
 {
     struct span who = q->identity.subject;
     return (struct keyring_order){.who = who.size ? who : span_text("operator"),
-                                  .reason = request_text(q, "reason"),
+                                  .reason = audits_reason(q),
                                   .request_id = span_of(q->trace.request_id, q->trace.request_id_length)};
 }
 
@@ -311,7 +312,6 @@ static const char *take_claims(const struct request *q, struct keyring_claims *c
 enum error token_note_issue(const struct request *q, struct span who, const struct keyring_claims *claims,
                             const struct keyring_token *token)
 {
-    struct span reason = request_text(q, "reason");
     struct uuid_source source;
     struct json_sink sink;
     struct json json;
@@ -332,7 +332,7 @@ enum error token_note_issue(const struct request *q, struct span who, const stru
         .who = span_of(who.bytes, who.size < AUDIT_WHO_MAX ? who.size : AUDIT_WHO_MAX),
         .verb = span_text("token.issued"),
         .target = span_text(token->jti),
-        .reason = reason.size <= 512 ? reason : span_of(NULL, 0),
+        .reason = audits_reason(q),
         .outcome = span_text("done"),
         .request_id = span_of(q->trace.request_id, q->trace.request_id_length),
         .details = span_of(details, fits ? sink.length : 0)};

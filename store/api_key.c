@@ -13,11 +13,11 @@ RECORD_CLASS(api_key, API_KEY_FIELDS, 1);
 #define api_key_hash_FIELD(name, TYPE, limit, since) RECORD_FIELD(api_key_hash, name, TYPE, limit, since)
 RECORD_CLASS(api_key_hash, API_KEY_HASH_FIELDS, 1);
 #define api_key_issue_FIELD(name, TYPE, limit, since) RECORD_FIELD(api_key_issue, name, TYPE, limit, since)
-RECORD_CLASS(api_key_issue, API_KEY_ISSUE_FIELDS, 1);
+RECORD_CLASS(api_key_issue, API_KEY_ISSUE_FIELDS, 2);
 #define api_key_issued_FIELD(name, TYPE, limit, since) RECORD_FIELD(api_key_issued, name, TYPE, limit, since)
 RECORD_CLASS(api_key_issued, API_KEY_ISSUED_FIELDS, 1);
 #define api_key_revoke_FIELD(name, TYPE, limit, since) RECORD_FIELD(api_key_revoke, name, TYPE, limit, since)
-RECORD_CLASS(api_key_revoke, API_KEY_REVOKE_FIELDS, 1);
+RECORD_CLASS(api_key_revoke, API_KEY_REVOKE_FIELDS, 2);
 #define api_key_touch_FIELD(name, TYPE, limit, since) RECORD_FIELD(api_key_touch, name, TYPE, limit, since)
 RECORD_CLASS(api_key_touch, API_KEY_TOUCH_FIELDS, 1);
 
@@ -113,7 +113,7 @@ static void end_key(struct txn *txn, struct api_key *key, const struct ending *e
 
 struct note {
     const struct uuid *id, *client, *key;
-    struct span who, request_id;
+    struct span who, request_id, reason;
     const char *verb;
 };
 
@@ -131,6 +131,7 @@ static void note(struct txn *txn, uint64_t at_us, const struct note *n)
                                             .who = n->who,
                                             .verb = span_text(n->verb),
                                             .target = span_text(key),
+                                            .reason = n->reason,
                                             .outcome = span_text("done"),
                                             .request_id = n->request_id,
                                             .details = span_text(details)});
@@ -261,6 +262,7 @@ static enum error issue(struct txn *txn, const struct api_key_issue *c, uint64_t
                         .key = &c->id,
                         .who = c->by,
                         .request_id = c->request_id,
+                        .reason = c->reason,
                         .verb = "api_key.issue"});
     return OK;
 }
@@ -335,6 +337,7 @@ static enum error apply_revoke(struct txn *txn, uint64_t at_us, const void *comm
                         .key = &c->id,
                         .who = c->by,
                         .request_id = c->request_id,
+                        .reason = c->reason,
                         .verb = "api_key.revoke"});
     return OK;
 }

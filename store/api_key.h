@@ -77,7 +77,8 @@ enum api_key_verb {
     X(key, TEXT, 255, 1)    /* idempotency, of this client; empty: none */                              \
     X(digest, DIGEST, 0, 1) /* of the request, for the ledger */                                        \
     X(audit, UUID, 0, 1)    /* of the audit entry; all zero: none */                                    \
-    X(request_id, TEXT, 128, 1)
+    X(request_id, TEXT, 128, 1)                                                                         \
+    X(reason, TEXT, 512, 2) /* for that entry */
 RECORD_STRUCT(api_key_issue, API_KEY_ISSUE_FIELDS);
 /* Code 101; answer: a struct api_key_issued, encoded.
  * ERR_NOT_FOUND   no such client
@@ -107,7 +108,8 @@ RECORD_STRUCT(api_key_issued, API_KEY_ISSUED_FIELDS);
     X(by, TEXT, API_KEY_BY_MAX, 1)                                \
     X(kept_us, U64, 0, 1)                                         \
     X(audit, UUID, 0, 1) /* of the audit entry; all zero: none */ \
-    X(request_id, TEXT, 128, 1)
+    X(request_id, TEXT, 128, 1)                                   \
+    X(reason, TEXT, 512, 2) /* for that entry */
 RECORD_STRUCT(api_key_revoke, API_KEY_REVOKE_FIELDS);
 /* Code 102; answer: the key's hash, 32 bytes. One that was ended before: OK, and nothing is written. ERR_NOT_FOUND: the
  * client has no such key; ERR_CONFLICT, ERR_EXPIRED as above. Cleans up: a key can be revoked while the disk is full. */

@@ -67,6 +67,10 @@ operation=$(member operation_id "$(cat "$tmp/body")")
 check "it ends" ended "$at/operations/$operation" "$bearer"
 check "it found all" answer '"matched":6,"changed":1,"unchanged":5'
 check "the audit log has it" has "$(get /stats/audits)" '"verb":"jobs.bulk_cancel"'
+euros=$(printf '€%.0s' $(seq 200)) kept=$(printf '€%.0s' $(seq 170)) # 600 bytes; an entry has room for 512
+check "a long reason" ask 202 POST "$at/jobs:bulk" "$bearer" "{\"action\":\"cancel\",\"filter\":{\"states\":[\"QUEUED\"]},\"reason\":\"$euros\"}"
+check "the audit log has as much as fits" has "$(get '/stats/audits?limit=1')" "\"reason\":\"$kept\",\"outcome\":\"done\""
+check "the operation, too" ended "$at/operations/$(member operation_id "$(cat "$tmp/body")")" "$bearer"
 check "a client can't see it" ask 403 GET "$client/v1/operations/$operation" "$mine"
 
 check "nothing is everything" ask 400 POST "$client/v1/jobs:bulk" "$mine" '{"action":"cancel","filter":{}}'

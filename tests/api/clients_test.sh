@@ -213,6 +213,23 @@ operate() {
 check "AMB-J-26 keys issue" is "$(operate POST "/clients/$one/keys:issue")" 201
 key=$(value api_key)
 check "AMB-J-26 it works" is "$(ask GET /v1/jobs -H "$(bearer "$key")")" 200
+euros=$(printf '€%.0s' $(seq 200)) kept=$(printf '€%.0s' $(seq 170)) # 600 bytes; an entry has room for 512
+check "AMB-J-26 keys issue with a reason" is "$(operate POST "/clients/$one/keys:issue" -H "$json" -d '{"reason":"it was lost"}')" 201
+check "its audit entry has it" has "$(operate GET '/stats/audits?limit=1'; body)" '"reason":"it was lost","outcome":"done"'
+by_hand() {
+    "$COPPICE" keys issue --client "$one" --url "$1" --token-file "$tmp/store/operator.token" --reason "$2" --json </dev/null
+}
+check "the command has one, too" has "$(by_hand "http://$operator" 'by hand')" '"key_id":"'
+check "which is in its entry" has "$(operate GET '/stats/audits?limit=1'; body)" '"reason":"by hand","outcome":"done"'
+check "or as much as fits" is "$(operate POST "/clients/$one/keys:issue" -H "$json" -d "{\"reason\":\"$euros\"}")" 201
+lost=$(value key_id)
+check "as much as fits is there" has "$(operate GET '/stats/audits?limit=1'; body)" "\"verb\":\"api_key.issue\",\"target\":\"$lost\",\"reason\":\"$kept\""
+check "of a revocation, too" is "$(operate POST "/clients/$one/keys:revoke" -H "$json" -d "{\"key_id\":\"$lost\",\"reason\":\"$euros\"}")" 200
+check "it is there" has "$(operate GET '/stats/audits?limit=1'; body)" "\"verb\":\"api_key.revoke\",\"target\":\"$lost\",\"reason\":\"$kept\""
+check "nothing else is passed over" is "$(operate POST "/clients/$one/keys:issue" -H "$json" -d '{"resaon":"it was lost"}')" 400
+check "of a revocation, too" is "$(operate POST "/clients/$one/keys:revoke" -H "$json" -d "{\"key_id\":\"$lost\",\"resaon\":\"x\"}")" 400
+check "AMB-J-26 keys issue again" is "$(operate POST "/clients/$one/keys:issue")" 201
+key=$(value api_key)
 check "JOB-024 inspect client" is "$(operate GET "/clients/$one")" 200
 check "and its key" has "$(body)" '"created_by":"operator"'
 

@@ -133,6 +133,18 @@ check "CTL-115 a metric says what a revocation may take" is "$(metric auth_revoc
 check "CTL-115 and how old another issuer's keys are" is "$(metric auth_key_set_age_seconds)" 0
 check "CTL-115 as long as others may keep ours" has "$(curl -s -D - -o /dev/null "http://$client/.well-known/jwks.json" | tr A-Z a-z)" 'cache-control: public, max-age=60'
 
+# --- a reason has as many characters as the contract says, and an entry bytes ---
+euros=$(printf '€%.0s' $(seq 200)) kept=$(printf '€%.0s' $(seq 170))
+long="\"reason\":\"$euros\""
+noted() { # noted STATUS PATH BODY: as much of it as fits is in the entry
+    is "$(operator POST "$2" "$3")" "$1" && has "$(curl -s -H "$bearer" "http://$at/stats/audits?limit=1")" "\"reason\":\"$kept\",\"outcome\":\"done\""
+}
+check "a long reason of a token" noted 201 /tokens:issue "{\"subject\":\"x\",\"role\":\"owner\",\"projects\":[\"p\"],$long}"
+check "of its end" noted 200 /tokens:revoke "{\"jti\":\"x\",$long}"
+check "of a principal" noted 201 /principals "{\"name\":\"euros\",\"role\":\"service\",\"projects\":[\"p\"],$long}"
+check "of its rotation" noted 200 /principals/euros:rotate "{$long}"
+check "of its end" noted 200 /principals/euros:revoke "{$long}"
+
 # --- services and agents, who get tokens for a secret ---
 # grant NAME SECRET [MEMBERS]: the status; the token is in $token
 grant() {

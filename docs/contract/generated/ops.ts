@@ -1469,6 +1469,8 @@ export interface components {
         };
         ApiKeyRevoke: {
             key_id: string;
+            /** @description For the audit entry. */
+            reason?: string;
         };
         ApiKeyRevoked: {
             /** @constant */
@@ -2667,11 +2669,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                "application/json": Record<string, never>;
-            };
-        };
+        requestBody?: components["requestBodies"]["Reason"];
         responses: {
             /** @description The secret is shown this once. */
             201: {

@@ -159,7 +159,9 @@ static bool make_fronts(struct fronts *f, const struct settings *settings, const
     front_for(f, &f->client, "client", o, rows);
     front_for(f, &f->operator_front, "operator", o, rows);
     f->client.cors_origin = o->http_cors_origin[0] ? o->http_cors_origin : NULL;
-    f->operator_front.limiter = NULL; /* an operator in trouble is not told to come back later */
+    f->client.per_address = LIMIT_ADDRESS;
+    f->client.refusals = LIMIT_FAILURES;
+    f->operator_front.refusals = LIMIT_OPERATOR_FAILURES; /* nobody who has the token is ever told to wait */
     f->operator_front.loopback_only = !f->local;
     f->client.routes = surface_routes(LISTENING_CLIENT, f->contracts, text, size);
     f->operator_front.routes =

@@ -414,7 +414,8 @@ static void throttle(struct response *r, enum limit limit, const struct limit_re
 {
     char detail[96];
     snprintf(detail, sizeof(detail), "more than %u %s in %u s; again in %u s", result->quota,
-             limit == LIMIT_FAILURES ? "refused credentials" : "requests", result->window_s, result->reset_s);
+             limit == LIMIT_FAILURES || limit == LIMIT_OPERATOR_FAILURES ? "refused credentials" : "requests",
+             result->window_s, result->reset_s);
     TELEMETRY(HTTP_THROTTLED, 1, DIM(BUCKET, limit_name(limit)));
     response_error_with(r, catalogue_code(r->surface, ERROR_KIND_THROTTLED), detail,
                         r->surface == SURFACE_JOBS ? write_limit : NULL, &limit);
@@ -800,7 +801,7 @@ static void observe(const struct front *front, const struct request *q, const st
 static void refuse_credentials(const struct front *front, const struct request *q, struct response *r,
                                enum error_code code, const char *why)
 {
-    if (catalogue_row(code)->status >= 500 || within(front, q, r, LIMIT_FAILURES))
+    if (catalogue_row(code)->status >= 500 || within(front, q, r, front->refusals))
         response_error(r, code, "%s", why);
 }
 
@@ -848,7 +849,7 @@ static void serve(struct front *front, struct request *q, struct front_plan *pla
 {
     const struct contract_operation *operation = plan->match.operation;
     write_cors(front, q, r);
-    if (!within(front, q, r, LIMIT_ADDRESS))
+    if (!within(front, q, r, front->per_address))
         return;
     if (plan->refused) {
         refuse_plan(front, q, plan, r);

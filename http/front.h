@@ -48,6 +48,8 @@ struct front {
     struct contracts *contracts;
     struct keyring *keyring; /* NULL: no tokens */
     struct limiter *limiter;
+    enum limit per_address; /* that any request counts for, before anything is done for it */
+    enum limit refusals;    /* that refused credentials count for; who has good ones never waits for them */
     const char *operator_token_hash; /* hex SHA-256; NULL: this listener asks for none */
     const char *cors_origin;         /* NULL: CORS is off */
     const char *security_contact;    /* of security.txt; NULL: there is none */

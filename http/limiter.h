@@ -37,7 +37,9 @@ struct response;
     X(REGISTER_ALL, "register_all", 6000, 60,                                                               \
       ROUTE) /* new clients and first keys, from wherever they come */                                      \
     X(TOKEN_ALL, "token_all", 6000, 60, ROUTE)                                                              \
-    X(WORK, "work", 60000, 60, CLIENT) /* a client's workers: claims, heartbeats, ends */
+    X(WORK, "work", 60000, 60, CLIENT) /* a client's workers: claims, heartbeats, ends */                   \
+    X(OPERATOR_FAILURES, "operator_failures", 30, 60,                                                       \
+      ADDRESS) /* the same of the operators' listener: neither listener's count for the other */
 
 enum limit {
 #define X(id, name, requests, window, per) LIMIT_##id,

@@ -158,7 +158,7 @@
       "What came to a listener and was no request: refused before it had a route.")                          \
     X(HTTP_THROTTLED, "http.throttled", "count", COUNT, "http_throttled", BUCKET,                            \
       "address|client|register|submit|decision|dlq_list|dlq_reprocess|dlq_bulk|failures|token|subject|"      \
-      "register_all|token_all",                                                                              \
+      "register_all|token_all|work|operator_failures",                                                       \
       HAS(BUCKET), "Requests answered 429, by the bucket that had no token left.")                           \
     X(HTTP_CONNECTION, "http.connection", "count", COUNT, "http_connections", OUTCOME,                       \
       "accepted|turned_away|cut_off", HAS(LISTENER) | HAS(OUTCOME),                                          \

@@ -219,6 +219,22 @@ check "AMB-21 who guesses has to wait" guess
 check "AMB-21 after a few guesses" test "$guesses" -gt 3 # others were refused before
 check "AMB-21 and is told for how long" has "$(tr A-Z a-z <"$tmp/head")" 'retry-after:'
 
+wrong() {
+    curl -s -m 120 -o "$tmp/body" -D "$tmp/head" -w '%{http_code}' -H "Authorization: Bearer cop_op_wrong" "http://$at/keys"
+}
+guess_operator() {
+    for guesses in $(seq 300); do
+        [ "$(wrong)" != 429 ] || return 0
+    done
+    return 1
+}
+check "who guesses on the clients' port hasn't on the operators'" is "$(wrong)" 401
+check "who guesses there has to wait, too" guess_operator
+check "after a few guesses" test "$guesses" -gt 3
+check "and is told for how long" has "$(tr A-Z a-z <"$tmp/head")" 'retry-after:'
+check "whoever has the token isn't told to wait" is "$(operator GET /keys)" 200
+check "a metric says so" test "$(metric 'http_throttled_total{bucket="operator_failures"}')" -gt 0
+
 # --- what is left after a crash ---
 check "erin" issue erin owner '*'
 erin=$token

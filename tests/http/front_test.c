@@ -1184,6 +1184,39 @@ static void test_refused_credentials_are_counted(void)
     stop();
 }
 
+/* As the operators' listener is made: what the clients' one counts has no room for anything, and isn't asked. */
+static struct store *prepare_operators(struct routes *compiled)
+{
+    (void)compiled;
+    struct front *front = front_find("client");
+    (void)with_limits(&(struct limiter_options){.quota = {[LIMIT_ADDRESS] = 1, [LIMIT_FAILURES] = 1}});
+    front->per_address = LIMIT_NONE;
+    front->refusals = LIMIT_OPERATOR_FAILURES;
+    return NULL;
+}
+
+static void test_refused_operators_are_counted(void)
+{
+    char credential[128];
+    make_token();
+    snprintf(credential, sizeof credential, "Bearer %s", token);
+    start_as(plain, prepare_operators);
+    for (int i = 0; i < 30; i++) {
+        struct heard a = operate("Bearer wrong");
+        TEST_CHECK_(a.status == 401, "refusal %d: %d", i, a.status);
+        field_is(&a, "RateLimit-Policy", "\"operator_failures\";q=30;w=60");
+    }
+    struct heard a = operate("Bearer wrong");
+    is_refused(&a, 429, "OPS_429_THROTTLED");
+    TEST_CHECK(heard_count(&a, "Retry-After") == 1 &&
+               strstr(a.body, "more than 30 refused credentials in 60 s"));
+    TEST_CHECK(operate(NULL).status == 429);
+    for (int i = 0; i < 3; i++)
+        TEST_CHECK(operate(credential).status == 200 && get("/hello").status == 200);
+    TEST_CHECK(operate("Bearer wrong").status == 429);
+    stop();
+}
+
 static struct store *prepare_address(struct routes *compiled)
 {
     (void)compiled;
@@ -1538,6 +1571,7 @@ TEST_LIST
     {"the operator's token", test_the_operators_token},
     {"JOB-345 too many requests", test_JOB_345_too_many_requests},
     {"refused credentials are counted", test_refused_credentials_are_counted},
+    {"refused credentials are counted on the operators' listener", test_refused_operators_are_counted},
     {"buckets of a route, and of who shows no key", test_buckets_of_routes},
     {"requests of an address are counted first", test_requests_of_an_address_are_counted_first},
     {"JOB-376 refusals of the front are as the contracts say",

@@ -167,6 +167,8 @@ static struct store *make_front(const struct testserver_options *o)
     if (!front.routes)
         die("routes: %s", text);
     front.limiter = limiter_create(&(struct limiter_options){0});
+    front.per_address = LIMIT_ADDRESS;
+    front.refusals = LIMIT_FAILURES;
     atomic_store(&front.limits, &limits);
     if (!front.limiter || !bodies_open() || !api_keys_start())
         die("no memory");

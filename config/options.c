@@ -1106,10 +1106,15 @@ static int check_listen(struct parse *p)
     return 0;
 }
 
+/* A scheme, the longest name that there can be, and a port: answers have room for that. */
+enum { ORIGIN_MAX = 8 + 253 + 6 };
+
 /* https://app.example.com:8443 and nothing behind it */
 static bool is_origin(const char *text, size_t length)
 {
     static const char *const schemes[] = {"https://", "http://"};
+    if (length > ORIGIN_MAX)
+        return false;
     for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++) {
         size_t scheme = strlen(schemes[i]);
         if (length <= scheme || memcmp(text, schemes[i], scheme) != 0)
@@ -1158,8 +1163,10 @@ static int check_headers(struct parse *p)
     const struct options *o = p->options;
     size_t length;
     if (*o->http_cors_origin && !is_origin(o->http_cors_origin, strlen(o->http_cors_origin)))
-        return refuse(p, EXIT_CONFIG, "%s is '%.*s'; it must be one origin, such as https://app.example.com",
-                      place(p, OPTION_http_cors_origin), VALUE_SHOWN_MAX, o->http_cors_origin);
+        return refuse(
+            p, EXIT_CONFIG,
+            "%s is '%.*s'; it must be one origin, such as https://app.example.com, of at most %d bytes",
+            place(p, OPTION_http_cors_origin), VALUE_SHOWN_MAX, o->http_cors_origin, ORIGIN_MAX);
     if (!is_contact(o->security_contact))
         return refuse(p, EXIT_CONFIG,
                       "%s is '%.*s'; it must be a URI, such as mailto:security@example.com or "

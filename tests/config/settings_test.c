@@ -292,6 +292,13 @@ static void test_issuers_and_origins(void)
                   CHECK("--env", "prod", "--auth-jwks-url", "http://idp/k", "--auth-jwks-issuer", "idp"),
                   "must begin with https://");
     CHECK_TAKEN("{}", CHECK("--http-cors-origin", "https://app.example.com:8443"));
+    char origin[270] = "https://"; /* as long as there can be one: it goes into every answer */
+    memset(origin + 8, 'a', 253);
+    strcpy(origin + 8 + 253, ":65535");
+    CHECK_TAKEN("{}", CHECK("--http-cors-origin", origin));
+    memset(origin + 8, 'a', 254);
+    strcpy(origin + 8 + 254, ":65535");
+    CHECK_REFUSED("{}", CHECK("--http-cors-origin", origin), "of at most 267 bytes");
     CHECK_REFUSED("{}", CHECK("--http-cors-origin", "*"), "it must be one origin");
     CHECK_REFUSED("{}", CHECK("--http-cors-origin", "https://app.example.com/"), "it must be one origin");
     CHECK_REFUSED("{}", CHECK("--http-cors-origin", "https://a.org\r\nX: y"), "it must be one origin");

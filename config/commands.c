@@ -351,11 +351,12 @@ enum {
     EVENTS_PAGES_MAX = 2 * (TELEMETRY_SHARDS_MAX + 1) * TELEMETRY_RING_SIZE / EVENTS_PAGE,
 };
 
-/* The wanted ones behind this place; "": all that are kept. */
-static bool events_target(const struct options *o, const char *since, char target[CLIENT_TARGET_MAX])
+/* The wanted ones behind this place; "": all that are kept. limit: "" of a stream, which has none. */
+static bool events_target(const struct options *o, const char *limit, const char *since,
+                          char target[CLIENT_TARGET_MAX])
 {
     char head[128];
-    snprintf(head, sizeof(head), "/stats/events?limit=%d%s%s%s", EVENTS_PAGE, *since ? "&since=" : "", since,
+    snprintf(head, sizeof(head), "/stats/events?%s%s%s%s", limit, *since ? "&since=" : "", since,
              *o->event ? "&event=" : "");
     return command_target(target, head, o->event, "");
 }
@@ -366,9 +367,10 @@ static int events_page(const struct options *o, struct json_sink *out, char sinc
                        uint32_t *ret_count)
 {
     struct json_text json;
-    char target[CLIENT_TARGET_MAX];
+    char target[CLIENT_TARGET_MAX], limit[24];
     uint64_t missed = 0;
-    if (!events_target(o, since, target))
+    snprintf(limit, sizeof(limit), "limit=%d", EVENTS_PAGE);
+    if (!events_target(o, limit, since, target))
         return too_long();
     int status = command_ask(o, &(struct client_request){.method = "GET", .target = target}, &json);
     if (status)
@@ -418,7 +420,7 @@ int command_events(const struct options *o)
     int status = events_so_far(o, &out, since);
     if (status || !o->follow)
         return status ? status : output_done(&out);
-    if (!events_target(o, since, target))
+    if (!events_target(o, "", since, target))
         return too_long();
     if (json_sink_flush(&out) != JSON_OK)
         return output_done(&out);

@@ -227,9 +227,14 @@ static void serve_stream(const struct request *q, struct response *r, const stru
 {
     struct front *front = front_find(q->front->name);
     struct stream s = {.r = r, .wanted = wanted};
+    uint64_t limit;
     bool given;
-    if (!place_read(q, r, &s.place, &given))
+    if (!place_read(q, r, &s.place, &given) || !parameter_number(q, r, "limit", 0, EVENTS_MAX, &limit))
         return;
+    if (limit) {
+        response_error(r, ERROR_OPS_400_INVALID, "limit is of a list; a stream has no end");
+        return;
+    }
     uint32_t most = atomic_load(&front->limits)->streams_max;
     if (atomic_fetch_add(&front->streams, 1) >= most) {
         atomic_fetch_sub(&front->streams, 1);

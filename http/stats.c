@@ -317,6 +317,18 @@ static const char *const states[] = {
 };
 enum { STATES = sizeof(states) / sizeof(*states) };
 
+/* What can't be meant together; NULL: it can. */
+static const char *tree_contradiction(const struct tree_query *t, uint64_t n, uint64_t limit)
+{
+    if (n && limit)
+        return "n and limit say the same: how many are shown of a list";
+    if (t->filtered && t->children)
+        return "children is of a tree: of a list n or limit say how many are shown";
+    if (t->filtered && t->format == FORMAT_DOT)
+        return "a drawing is of the whole tree: name, class, state, limit and top are for json and text";
+    return NULL;
+}
+
 static bool tree_query_read(const struct request *q, struct response *r, struct tree_query *t)
 {
     static const char *const formats[] = {"json", "text", "dot"};
@@ -328,7 +340,7 @@ static bool tree_query_read(const struct request *q, struct response *r, struct 
     uint64_t n, limit;
     if (!parameter_word(q, r, "format", formats, 3, &t->format) ||
         !parameter_word(q, r, "top", orders, LIVING_ORDER_COUNT, &t->order) ||
-        !parameter_number(q, r, "children", LIVING_CHILDREN_DEFAULT, LIVING_CHILDREN_MAX, &t->children) ||
+        !parameter_number(q, r, "children", 0, LIVING_CHILDREN_MAX, &t->children) ||
         !parameter_number(q, r, "n", 0, LIVING_LIST_MAX, &n) ||
         !parameter_number(q, r, "limit", 0, LIVING_LIST_MAX, &limit) ||
         !parameter_text(q, r, "name", t->name, sizeof(t->name)) ||
@@ -337,12 +349,13 @@ static bool tree_query_read(const struct request *q, struct response *r, struct 
         return false;
     t->filtered = t->order || n || limit || t->name[0] || t->class_name[0] || t->state;
     t->limit = n ? n : limit ? limit : t->order ? 10 : LIVING_LIST_DEFAULT;
-    if (t->filtered && t->format == FORMAT_DOT) {
-        response_error(r, ERROR_OPS_400_INVALID,
-                       "a drawing is of the whole tree: name, class, state, limit and top "
-                       "are for json and text");
+    const char *why = tree_contradiction(t, n, limit);
+    if (why) {
+        response_error(r, ERROR_OPS_400_INVALID, "%s", why);
         return false;
     }
+    if (!t->children)
+        t->children = LIVING_CHILDREN_DEFAULT;
     return true;
 }
 

@@ -59,6 +59,28 @@ if have promtool; then
 fi
 check "CTL-028 versions of the contract" has "$(get /metrics)" 'routing_decision_count{version="v1"} 0'
 check "a drawing for Graphviz" has "$(get '/stats/tree?format=dot')" 'digraph coppice {'
+# What can't be meant is refused, not passed over: by the table, by the contract, by the handler.
+while read -r why path; do
+    check "$why: $path" is "$(curl -s -o /dev/null -w '%{http_code}' -H "$bearer" "http://$at$path")" 400
+done <<'END'
+twice /stats/tree?n=3&limit=7
+a-list-of-children /stats/tree?top=memory&children=5
+a-list-of-children /stats/tree?name=keys&children=5
+a-list-of-children /stats/tree?class=keyring&children=5
+a-list-of-children /stats/tree?state=running&children=5
+empty /stats/tree?name=
+empty /stats/tree?class=
+empty /stats/events?event=
+empty /stats/events?since=
+empty /stats/audits?after=
+empty /keys/history?after=
+empty /principals?after=
+empty /jobs/pauses?after=
+END
+check "a stream has no limit" is "$(curl -s -o /dev/null -w '%{http_code}' -H "$bearer" -H 'Accept: text/event-stream' "http://$at/stats/events?limit=2")" 400
+for body in '{"issuer":"x"}' '{"subject":"x","issuer":"x"}' '{"session_id":"x","issuer":"x"}' '{"token":"x","issuer":"x"}'; do
+    check "an issuer of nothing: $body" is "$(curl -s -o /dev/null -w '%{http_code}' -H "$bearer" -H 'Content-Type: application/json' -d "$body" "http://$at/tokens:revoke")" 400
+done
 check "those of a class" has "$(get '/stats/tree?class=registry')" '"matched":3,'
 check "those with the most memory" has "$(get '/stats/tree?top=memory&n=2')" '"actors":[{"name":"'
 check "one actor, by name" has "$(get /stats/actors/deduper)" '"child":{"supervisor":"0x100000001","id":"deduper","state":"running"'

@@ -167,6 +167,8 @@ static void test_stream(void)
         TEST_CHECK(operated_ask("GET", "/stats/events?limit=1", others[i], NULL) == 200);
         TEST_CHECK_(strstr(operated_head, "Content-Type: application/json\r\n") != NULL, "%s", others[i]);
     }
+    TEST_CHECK(operated_ask("GET", "/stats/events?limit=2", STREAM, NULL) == 400 &&
+               operated_has("limit is of a list"));
     TEST_CHECK(operated_ask("HEAD", "/stats/events", STREAM, NULL) == 200 && operated_body[0] == 0);
     TEST_CHECK(strstr(operated_head, "Content-Type: text/event-stream") &&
                !strstr(operated_head, "Content-Length:"));

@@ -157,8 +157,11 @@ static void test_tree(void)
     TEST_CHECK(operated_get("/stats/actors/top") == 200 &&
                operated_has("\"strategy\":\"one_for_one\",\"children\":9,"));
     static const char *const refused[] = {
-        "children=0", "children=201",          "format=dance", "top=weight",           "n=0",
-        "limit=1001", "format=dot&top=memory", "name=%zz",     "children=1&children=2"};
+        "children=0", "children=201", "format=dance", "top=weight", "n=0", "limit=1001",
+        "format=dot&top=memory", "name=%zz", "children=1&children=2",
+        /* what would be passed over (nothing is silently ignored) */
+        "n=3&limit=7", "top=memory&n=3&limit=3", "children=5&top=memory", "children=5&name=r2",
+        "children=5&class=idle", "children=5&state=running", "children=5&limit=2", "children=5&n=2"};
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
         char path[128];
         snprintf(path, sizeof(path), "/stats/tree?%s", refused[i]);

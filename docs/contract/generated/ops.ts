@@ -2203,7 +2203,7 @@ export interface operations {
     getTree: {
         parameters: {
             query?: {
-                /** @description Of each supervisor, how many are shown. */
+                /** @description Of each supervisor, how many are shown; not of a list. */
                 children?: number;
                 format?: "json" | "text" | "dot";
                 /** @description A list instead, of those whose name holds this. */
@@ -2212,7 +2212,7 @@ export interface operations {
                 class?: string;
                 /** @description A list instead, of those in this state. */
                 state?: "any" | "stopped" | "starting" | "running" | "restarting" | "backing_off" | "stopping" | "quarantined" | "suspended" | "silent";
-                /** @description Of a list, how many are shown. */
+                /** @description Of a list, how many are shown; not together with `n`. */
                 limit?: number;
                 /** @description A list instead, of those with the most. */
                 top?: "tree" | "mailbox" | "restarts" | "memory";
@@ -2275,6 +2275,7 @@ export interface operations {
                 since?: string;
                 /** @description Only events of this name, or of a family, as `supervisor.*`. */
                 event?: string;
+                /** @description Of a list; a stream has no end. */
                 limit?: number;
             };
             header?: never;

@@ -49,7 +49,21 @@ enum error directory_path(const char *path, char ret_path[DIRECTORY_PATH_MAX + 1
     return OK;
 }
 
+static bool among(const char *name, const char *const *names)
+{
+    while (*names && strcmp(name, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
 enum error directory_vacant(const char *path, bool *ret_missing, char *ret_text, size_t text_size)
+{
+    static const char *const none[] = {NULL};
+    return directory_vacant_but(path, none, ret_missing, ret_text, text_size);
+}
+
+enum error directory_vacant_but(const char *path, const char *const *names, bool *ret_missing, char *ret_text,
+                                size_t text_size)
 {
     DIR *dir = opendir(path);
     if (!dir && errno == ENOENT) {
@@ -61,7 +75,8 @@ enum error directory_vacant(const char *path, bool *ret_missing, char *ret_text,
     enum error e = OK;
     struct dirent *entry;
     for (errno = 0; !e && (entry = readdir(dir)); errno = 0)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            !among(entry->d_name, names)) {
             snprintf(
                 ret_text, text_size,
                 "'%s' isn't empty ('%s' is in it); nothing there was touched, name an empty or a new one",

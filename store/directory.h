@@ -14,6 +14,9 @@ enum error directory_path(const char *path, char ret_path[DIRECTORY_PATH_MAX + 1
                           size_t text_size);
 /* Missing or empty: OK. ERR_EXISTS with the first name that is in the way; ERR_NOT_WRITABLE, ERR_SYSTEM. */
 enum error directory_vacant(const char *path, bool *ret_missing, char *ret_text, size_t text_size);
+/* The same for one in which these names, up to NULL, may be. */
+enum error directory_vacant_but(const char *path, const char *const *names, bool *ret_missing, char *ret_text,
+                                size_t text_size);
 /* Syncs the directory in which the path's last name stands. False with errno. */
 bool directory_sync_parent(const char *path);
 

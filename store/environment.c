@@ -37,7 +37,8 @@ enum {
 #define DATA_FILE      "data.mdb"
 #define READERS_FILE   "lock.mdb"
 #define MAKING         "new"
-#define LOCK_LINE_SIZE (sizeof(ENVIRONMENT_LOCK_LINE) - 1 + UUID_TEXT_SIZE) /* with its newline */
+#define LOCK_LINE_SIZE (sizeof(ENVIRONMENT_LOCK_LINE) - 1 + UUID_TEXT_SIZE)    /* with its newline */
+#define LOCK_LINE_MAX  (sizeof(ENVIRONMENT_RESTORE_LINE) - 1 + UUID_TEXT_SIZE) /* the longer one */
 
 int environment_exit_status(enum error e)
 {
@@ -164,11 +165,17 @@ static enum error reach_dir(struct opening *o)
 /* ---- the lock ---- */
 
 /* What the lock file says: empty before there is a store. */
-static bool lock_names_a_store(int fd, char line[LOCK_LINE_SIZE + 1])
+static bool lock_names_a_store(int fd, char line[LOCK_LINE_MAX + 1])
 {
-    ssize_t size = pread(fd, line, LOCK_LINE_SIZE, 0);
+    ssize_t size = pread(fd, line, LOCK_LINE_MAX, 0);
     line[size > 0 ? size : 0] = 0;
     return size > 0;
+}
+
+/* A store that is being brought back, or was when the restore was cut off. */
+static bool names_a_restore(const char *line)
+{
+    return strncmp(line, ENVIRONMENT_RESTORE_LINE, sizeof(ENVIRONMENT_RESTORE_LINE) - 1) == 0;
 }
 
 static bool open_lock(struct opening *o)
@@ -221,13 +228,14 @@ static enum error take_lock(struct opening *o)
 
 static enum error write_lock_line(struct opening *o, const struct uuid *identity)
 {
-    char line[LOCK_LINE_SIZE + 1], text[UUID_TEXT_SIZE];
+    char line[LOCK_LINE_MAX + 1], text[UUID_TEXT_SIZE];
     int fd = o->environment->lock_fd;
-    if (lock_names_a_store(fd, line))
+    if (lock_names_a_store(fd, line) && !names_a_restore(line))
         return OK;
     uuid_format(identity, text);
     snprintf(line, sizeof(line), ENVIRONMENT_LOCK_LINE "%s\n", text);
-    if (pwrite(fd, line, LOCK_LINE_SIZE, 0) != (ssize_t)LOCK_LINE_SIZE || fsync(fd) < 0)
+    if (pwrite(fd, line, LOCK_LINE_SIZE, 0) != (ssize_t)LOCK_LINE_SIZE ||
+        ftruncate(fd, (off_t)LOCK_LINE_SIZE) < 0 || fsync(fd) < 0)
         return refuse_system(o, errno ? errno : ENOSPC, LOCK_FILE);
     return OK;
 }
@@ -279,7 +287,7 @@ static int open_tables(struct environment *e, const struct schema *schema, MDB_t
 /* A data file from elsewhere in the place of ours. A line that names nothing says nothing. */
 static bool lock_names_another(const struct opening *o, const struct uuid *identity)
 {
-    char line[LOCK_LINE_SIZE + 1];
+    char line[LOCK_LINE_MAX + 1];
     struct uuid named;
     size_t head = sizeof(ENVIRONMENT_LOCK_LINE) - 1;
     int fd = o->environment->lock_fd;
@@ -383,7 +391,7 @@ static enum error probe_later(struct opening *o, int fd)
 static enum error probe(struct opening *o)
 {
     struct stat stat;
-    char line[LOCK_LINE_SIZE + 1];
+    char line[LOCK_LINE_MAX + 1];
     bool named = o->environment->lock_fd >= 0 && lock_names_a_store(o->environment->lock_fd, line);
     enum error e = OK;
     if (fstatat(o->environment->dir_fd, DATA_FILE, &stat, 0) < 0)
@@ -662,6 +670,11 @@ static enum error read_format(struct environment *e, struct meta_format *ret_for
 
 static enum error refuse_lost(struct opening *o, const char *line)
 {
+    if (names_a_restore(line))
+        return refuse(o, ERR_DAMAGED,
+                      "holds a restore that was cut off (" LOCK_FILE
+                      " says '%.*s') and no store; run 'coppice restore' again",
+                      (int)strcspn(line, "\n"), line);
     return refuse(o, ERR_DAMAGED,
                   "has lost its " DATA_FILE ": " LOCK_FILE " says that there was %.*s; a backup helps",
                   (int)strcspn(line, "\n"), line);
@@ -689,7 +702,7 @@ static enum error open_owned(struct opening *o)
 {
     struct environment *e = o->environment;
     struct lying lying;
-    char line[LOCK_LINE_SIZE + 1];
+    char line[LOCK_LINE_MAX + 1];
     enum error error = look(o, &lying);
     if (error || (error = refuse_lying(o, &lying)) != OK)
         return error;
@@ -749,7 +762,7 @@ static enum error probe_unowned(struct opening *o, const struct lying *lying)
 static enum error refuse_no_data(struct opening *o)
 {
     struct lying lying;
-    char line[LOCK_LINE_SIZE + 1];
+    char line[LOCK_LINE_MAX + 1];
     int fd = openat(o->environment->dir_fd, LOCK_FILE, O_RDONLY | O_CLOEXEC);
     bool named = fd >= 0 && lock_names_a_store(fd, line);
     if (fd >= 0)

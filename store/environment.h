@@ -5,12 +5,13 @@
  *     DIR/data.mdb       LMDB 0.9; Debian's mdb_stat, mdb_dump and mdb_copy read it. A copy by mdb_copy is a store; one
  *                        by mdb_copy -c is refused as damaged: it is numbered 1, its stamp says a later commit
  *     DIR/lock.mdb       LMDB's table of readers
- *     DIR/new/           a store in the making; only until it is renamed
+ *     DIR/new/           a store in the making, or being restored; only until it is renamed
  *
  * A directory that doesn't exist is made, an empty one is used. A store comes into being in DIR/new, complete
  * and synced, and is then renamed; so whatever happens, there is no half-made one, and a missing or empty
  * data.mdb beside a lock that names a store is damage and never a reason to start empty. A directory with other
- * things in it is refused and not touched.
+ * things in it is refused and not touched. A restore (store/backup.h) says in the lock file, before anything else, what
+ * it brings back: a directory in which it was cut off is refused for as long as there is no data.mdb.
  *
  * The store's own flags are MDB_NOTLS and nothing else: no WRITEMAP, NOSYNC, NOMETASYNC, MAPASYNC, NOLOCK, ever. After
  * opening, and before the first write, everything is synced by force: what a failed sync of an earlier process
@@ -84,6 +85,8 @@ bool environment_claimed(const char *dir);
 
 /* What the lock file says once there is a store: this, its identity and a newline. */
 #define ENVIRONMENT_LOCK_LINE "coppice store "
+/* And while one is being restored. Once data.mdb is there, it is complete. */
+#define ENVIRONMENT_RESTORE_LINE "coppice restore "
 
 /* How opening fails, each with the exit status of a program that can do nothing else. */
 #define ENVIRONMENT_ERRORS(X)                  \

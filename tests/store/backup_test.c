@@ -366,6 +366,95 @@ static void test_a_directory_with_something_in_it_is_not_restored_into(void)
     place_remove(place);
 }
 
+/* What a restore leaves that is cut off before the store has its name. tests/store/failing_deeds_test.c cuts one off at each
+ * of its calls. */
+static void leave_a_restore(const char *name)
+{
+    static const char line[] = "coppice restore 0d9f3f0a-2b1c-4d5e-8f90-123456789abc\n";
+    char path[64];
+    TEST_CHECK(mkdir(place_in(place, name), 0700) == 0);
+    snprintf(path, sizeof(path), "%s/coppice.lock", name);
+    place_write(place_in(place, path), line, sizeof(line) - 1);
+    snprintf(path, sizeof(path), "%s/new", name);
+    TEST_CHECK(mkdir(place_in(place, path), 0700) == 0);
+    snprintf(path, sizeof(path), "%s/new/data.mdb", name);
+    place_write(place_in(place, path), "half", 4);
+}
+
+static void check_refused(const char *dir, enum error wanted, const char *word)
+{
+    struct store *store = NULL;
+    char *before = place_look(place_in(place, dir));
+    CHECK_ERROR(store_open(&(struct store_options){.environment = {.dir = place_in(place, dir)},
+                                                   .schema = &parcel_store_schema},
+                           &store, text, sizeof(text)),
+                wanted);
+    CHECK_SAYS(word);
+    char *after = place_look(place_in(place, dir));
+    TEST_CHECK(strcmp(before, after) == 0);
+    free(before);
+    free(after);
+}
+
+static void test_what_a_restore_left_that_was_cut_off_is_restored_into(void)
+{
+    make_store(10);
+    CHECK_ERROR(make("a", "b"), OK);
+    leave_a_restore("c");
+    check_refused("c", ERR_DAMAGED, "holds a restore that was cut off");
+    check_refused("c", ERR_DAMAGED, "run 'coppice restore' again");
+    struct check_report found;
+    uint64_t findings = 0;
+    CHECK_ERROR(check_directory(place_in(place, "c"), &parcel_store_schema, count_finding, &findings, &found,
+                                text, sizeof(text)),
+                OK);
+    TEST_CHECK(findings == 1);
+    CHECK_ERROR(restore("b", "c"), OK);
+    struct state before = state_of("a"), after = state_of("c");
+    TEST_CHECK(memcmp(&before, &after, sizeof(before)) == 0);
+    CHECK_ERROR(restore("b", "c"), ERR_EXISTS);
+    place_remove(place);
+}
+
+static void test_a_restore_that_fails_leaves_another_as_it_was_cut_off(void)
+{
+    make_store(10);
+    CHECK_ERROR(make("a", "b"), OK);
+    leave_a_restore("c");
+    int fd = open(place_in(place, "c/coppice.lock"), O_RDWR);
+    TEST_ASSERT(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0); /* it goes on: nobody has cut it off */
+    CHECK_ERROR(restore("b", "c"), ERR_IN_USE);
+    TEST_CHECK(!nothing_at("c/new/data.mdb"));
+    check_refused("c", ERR_IN_USE, "is in use");
+    close(fd);
+    place_write(place_in(place, "c/mine"), "x", 1);
+    CHECK_ERROR(restore("b", "c"), ERR_EXISTS);
+    CHECK_SAYS("'mine' is in it");
+    TEST_CHECK(!nothing_at("c/new/data.mdb") && unlink(place_in(place, "c/mine")) == 0);
+    place_write(place_in(place, "c/new/mine"), "x", 1); /* that can't be cleared */
+    TEST_CHECK(restore("b", "c") != OK);
+    check_refused("c", ERR_DAMAGED, "holds a restore that was cut off");
+    TEST_CHECK(unlink(place_in(place, "c/new/mine")) == 0);
+    CHECK_ERROR(restore("b", "c"), OK);
+    state_of("c");
+    place_remove(place);
+}
+
+/* Only that word makes it a restore's. */
+static void test_what_a_server_left_is_not_restored_into(void)
+{
+    make_store(10);
+    CHECK_ERROR(make("a", "b"), OK);
+    TEST_CHECK(unlink(place_in(place, "a/data.mdb")) == 0 && unlink(place_in(place, "a/lock.mdb")) == 0);
+    CHECK_ERROR(restore("b", "a"), ERR_EXISTS);
+    CHECK_SAYS("'coppice.lock' is in it");
+    check_refused("a", ERR_DAMAGED, "has lost its data.mdb");
+    TEST_CHECK(truncate(place_in(place, "a/coppice.lock"), 0) == 0);
+    CHECK_ERROR(restore("b", "a"), OK); /* of a making, or a restore, that had just begun */
+    state_of("a");
+    place_remove(place);
+}
+
 /* ---- no room ---- */
 
 static int fill_the_disk(void *arg)
@@ -569,6 +658,11 @@ TEST_LIST
     {"two_backups_to_one_place", test_two_backups_to_one_place},
     {"a_directory_with_something_in_it_is_not_restored_into",
      test_a_directory_with_something_in_it_is_not_restored_into},
+    {"what_a_restore_left_that_was_cut_off_is_restored_into",
+     test_what_a_restore_left_that_was_cut_off_is_restored_into},
+    {"a_restore_that_fails_leaves_another_as_it_was_cut_off",
+     test_a_restore_that_fails_leaves_another_as_it_was_cut_off},
+    {"what_a_server_left_is_not_restored_into", test_what_a_server_left_is_not_restored_into},
     {"a_full_disk_leaves_nothing", test_a_full_disk_leaves_nothing},
     {"damage_of_any_byte_is_found", test_damage_of_any_byte_is_found},
     {"a_manifest_that_says_otherwise", test_a_manifest_that_says_otherwise},

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "store/backup.h"
@@ -398,6 +399,80 @@ static void test_S2_every_call_fails_while_a_backup_is_restored(void)
     end();
 }
 
+/* A restore that ends at the n-th call of the system. Whether it came so far. */
+static bool cut_off_restore(uint64_t n)
+{
+    int status;
+    prepare_restore();
+    failing_begin_ending(FAILING_SYSTEM, n);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(run_restore() == OK ? 0 : 1);
+    TEST_ASSERT(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+    bool hit = failing_end();
+    TEST_CHECK_(WEXITSTATUS(status) == 0 || hit, "it ends with %d", WEXITSTATUS(status));
+    return hit;
+}
+
+/* Something of it lies there, and isn't just the file that is locked. */
+static bool restore_has_begun(void)
+{
+    struct stat st;
+    return access(place_in(work, "new"), F_OK) == 0 || access(place_in(work, "data.mdb"), F_OK) == 0 ||
+           (stat(place_in(work, "coppice.lock"), &st) == 0 && st.st_size > 0);
+}
+
+/* All that was left to do was to sync its name. */
+static bool restore_is_named(void)
+{
+    size_t size = 0;
+    bool there = access(place_in(work, "coppice.lock"), F_OK) == 0;
+    uint8_t *line = there ? place_read(place_in(work, "coppice.lock"), &size) : NULL;
+    bool named = size > sizeof(ENVIRONMENT_LOCK_LINE) &&
+                 memcmp(line, ENVIRONMENT_LOCK_LINE, sizeof(ENVIRONMENT_LOCK_LINE) - 1) == 0;
+    free(line);
+    return named;
+}
+
+/* Either it is the whole store, or nobody opens it; counts the latter. */
+static void judge_cut_off(uint32_t *refused)
+{
+    bool whole = access(place_in(work, "data.mdb"), F_OK) == 0;
+    enum error e = open_with(work, &parcel_store_schema, NULL);
+    TEST_CHECK_(whole ? e == OK : e == ERR_DAMAGED && strstr(text, "run 'coppice restore' again"), "%s: %s",
+                error_name(e), text);
+    *refused += !whole;
+    if (!e) {
+        judge_open(&parcel_store_schema);
+        open_sound(work, &parcel_store_schema); /* and once more, as any other */
+        judge_open(&parcel_store_schema);
+        TEST_CHECK(run_restore() == ERR_EXISTS);
+    }
+}
+
+static void test_S2_a_restore_that_is_cut_off_anywhere_is_no_empty_store(void)
+{
+    uint32_t refused = 0, begun = 0;
+    begin();
+    TEST_ASSERT(run_backup() == OK);
+    for (uint64_t n = 1; cut_off_restore(n); n++) {
+        TEST_ASSERT(n < CALLS_MAX);
+        TEST_CASE_("cut off at call %u, %s", (unsigned)n, failing_name());
+        if (restore_has_begun()) {
+            begun++;
+            judge_cut_off(&refused);
+        }
+        (void)cut_off_restore(n);
+        bool named = restore_is_named();
+        enum error e = run_restore();
+        TEST_CHECK_(e == (named ? ERR_EXISTS : OK), "again: %s: %s", error_name(e), text);
+        open_sound(work, &parcel_store_schema);
+        judge_open(&parcel_store_schema);
+    }
+    TEST_CHECK_(refused >= 5 && begun - refused >= 3, "%u of %u refused", (unsigned)refused, (unsigned)begun);
+    end();
+}
+
 static void prepare_nothing(void)
 {
 }
@@ -491,6 +566,8 @@ TEST_LIST
    {"S2_every_call_fails_while_a_journal_is_replayed", test_S2_every_call_fails_while_a_journal_is_replayed},
    {"S2_every_call_fails_while_a_backup_is_made", test_S2_every_call_fails_while_a_backup_is_made},
    {"S2_every_call_fails_while_a_backup_is_restored", test_S2_every_call_fails_while_a_backup_is_restored},
+   {"S2_a_restore_that_is_cut_off_anywhere_is_no_empty_store",
+    test_S2_a_restore_that_is_cut_off_anywhere_is_no_empty_store},
    {"S2_every_call_fails_while_a_backup_is_verified", test_S2_every_call_fails_while_a_backup_is_verified},
    {"S6_every_call_fails_while_a_store_is_checked", test_S6_every_call_fails_while_a_store_is_checked},
    {"S6_every_call_fails_while_a_store_is_exported", test_S6_every_call_fails_while_a_store_is_exported},

@@ -19,7 +19,7 @@
 
 /* Of this process and of its children: whoever makes the n-th call has it fail. */
 static struct armed {
-    bool armed, failed;
+    bool armed, failed, ends;
     enum failing_kind kind;
     uint64_t left;
     char name[32];
@@ -33,6 +33,12 @@ void failing_begin(enum failing_kind kind, uint64_t n)
     if (failing == MAP_FAILED)
         abort();
     *failing = (struct armed){.armed = true, .kind = kind, .left = n, .name = "nothing"};
+}
+
+void failing_begin_ending(enum failing_kind kind, uint64_t n)
+{
+    failing_begin(kind, n);
+    failing->ends = true;
 }
 
 bool failing_end(void)
@@ -59,6 +65,8 @@ static bool fails(enum failing_kind kind, const char *name)
     failing->armed = false;
     failing->failed = true;
     snprintf(failing->name, sizeof(failing->name), "%s", name);
+    if (failing->ends)
+        _exit(FAILING_ENDED);
     return true;
 }
 

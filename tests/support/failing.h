@@ -36,6 +36,9 @@ enum failing_kind {
 };
 
 void failing_begin(enum failing_kind kind, uint64_t n);
+/* Instead of failing, the n-th call isn't made, and the process ends there with this status, as if it had been killed. */
+#define FAILING_ENDED 99
+void failing_begin_ending(enum failing_kind kind, uint64_t n);
 /* Whether the n-th call came and failed. */
 bool failing_end(void);
 /* The function that failed last. */

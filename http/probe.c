@@ -67,6 +67,17 @@ static enum probe_level worse(enum probe_level a, enum probe_level b)
     return a > b ? a : b;
 }
 
+/* Then whatever comes with a key is refused. What is over counts, until the keeper has removed it. */
+static bool ledger_full(struct store *store)
+{
+    struct view *view = view_open(store);
+    if (!view)
+        return false;
+    bool full = txn_rows(&view->txn, TABLE_LEDGER) >= store->ledger_max;
+    view_close(view);
+    return full;
+}
+
 static bool outbox_fullish(struct store *store)
 {
     bool fullish = false;
@@ -132,6 +143,8 @@ void probe_look(const struct front *front, struct probe_state *ret_state)
     enum probe_level *checks = ret_state->checks;
     enum probe_level written = store ? writer() : PROBE_DOWN;
     checks[PROBE_CHECK_DATABASE] = worse(database(store), written == PROBE_DOWN ? PROBE_DOWN : PROBE_OK);
+    if (checks[PROBE_CHECK_DATABASE] == PROBE_OK && ledger_full(store))
+        checks[PROBE_CHECK_DATABASE] = PROBE_DEGRADED;
     checks[PROBE_CHECK_REDIS] =
         worse(checks[PROBE_CHECK_DATABASE] == PROBE_DOWN ? PROBE_DOWN : PROBE_OK, written);
     checks[PROBE_CHECK_EVENT_BUS] = event_bus(store);

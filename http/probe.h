@@ -39,7 +39,7 @@ enum probe_level {
 /* X(id, "name", contract): contract: one of the three that are always shown. */
 #define PROBE_CHECKS(X)                                                                                     \
     X(DATABASE, "database",                                                                                 \
-      true) /* the store: tight is degraded; failed, absent or not taking commands is down */               \
+      true) /* the store: tight, a full ledger: degraded; failed, absent, not taking commands: down */      \
     X(REDIS, "redis", true)         /* without the writer degraded: it is being started again */            \
     X(EVENT_BUS, "event_bus", true) /* no bus: down; a partition of the outbox that is fullish: degraded */ \
     X(ACTORS, "actors", false)      /* a declared one doesn't live: down */                                 \

@@ -214,7 +214,7 @@ static void note_ledger(struct txn *txn, const struct job_submit *c, uint64_t at
     struct scope room;
     if (c->key.size > 0)
         job->ledger = ledger_put(txn, LEDGER_KEPT, at_us, key_scope(c, &room), c->key, &c->digest, id) + 1;
-    if (repeat && ledger_room(txn))
+    if (repeat && ledger_room_spare(txn))
         ledger_put(txn, LEDGER_DAY, at_us, repeat_scope(c, &room), c->repeat, &c->digest, id);
 }
 

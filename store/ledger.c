@@ -286,6 +286,11 @@ bool ledger_room(struct txn *txn)
     return txn->store->ledger->rows < txn->store->ledger->room;
 }
 
+bool ledger_room_spare(struct txn *txn)
+{
+    return txn->store->ledger->rows < txn->store->ledger->room / 4 * 3;
+}
+
 static void failed(struct txn *txn, enum error e)
 {
     if (!txn->error)

@@ -63,6 +63,9 @@ enum error ledger_find(struct txn *txn, uint64_t now_us, struct span scope, stru
 /* Whether one more row may be put. False (store_options.ledger_max is reached, or there was no memory for a larger
  * index): the command refuses with ERR_LIMIT, before it writes anything. */
 bool ledger_room(struct txn *txn);
+/* Whether three quarters of the room aren't used yet. What a command may note and may leave out goes by this one, so that
+ * notes that nobody asked for never take the place of keys that somebody did. */
+bool ledger_room_spare(struct txn *txn);
 /* Must follow a ledger_find that said ERR_NOT_FOUND and a ledger_room that said true; anything else is a bug.
  * Written rows get at_us, and expires_us by the lifetime. The row's number; 0 when the transaction has failed. */
 uint64_t ledger_put(struct txn *txn, enum ledger_lifetime lifetime, uint64_t now_us, struct span scope,

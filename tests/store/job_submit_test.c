@@ -494,6 +494,31 @@ static void test_submit_with_a_key_goes_by_the_key_alone_AMB_J_30(void)
     jobs_close(&j);
 }
 
+/* Nobody asked for the notes of requests' ids; a key that came is kept, or the job is refused. */
+static void test_submit_keeps_room_for_keys_beside_requests_ids_JOB_093_AMB_J_30(void)
+{
+    enum { ROOM = 1024, REQUESTS = 1100 };
+    struct jobs j;
+    char request[16];
+    jobs_open(&j);
+    j.fresh.ledger_max = ROOM;
+    fresh_reopen(&j.fresh);
+    for (uint32_t i = 0; i < REQUESTS; i++) {
+        snprintf(request, sizeof(request), "r%u", i);
+        struct job_submit c = numbered(&j, request, 1);
+        TEST_CHECK(jobs_submit(&j, &c, NULL) == OK);
+    }
+    TEST_CHECK(jobs_rows(&j, TABLE_LEDGER) == ROOM / 4 * 3 && jobs_rows(&j, TABLE_JOBS) == REQUESTS);
+    for (uint32_t i = 0; i < ROOM / 4; i++) {
+        snprintf(request, sizeof(request), "k%u", i);
+        struct job_submit c = keyed(&j, request, 1);
+        TEST_CHECK(jobs_submit(&j, &c, NULL) == OK);
+    }
+    struct job_submit c = keyed(&j, "one more", 1);
+    refused(&j, &c, ERR_LIMIT);
+    jobs_close(&j);
+}
+
 static void test_submit_of_a_request_whose_job_has_gone_is_a_new_one_AMB_J_30(void)
 {
     struct jobs j;
@@ -544,6 +569,8 @@ TEST_LIST
      test_submit_knows_a_request_for_a_day_by_its_id_and_body_JOB_093_JOB_323_AMB_J_30},
     {"submit: with a key it goes by that alone (AMB-J-30)",
      test_submit_with_a_key_goes_by_the_key_alone_AMB_J_30},
+    {"submit: keeps room for keys beside requests' ids (JOB-093, AMB-J-30)",
+     test_submit_keeps_room_for_keys_beside_requests_ids_JOB_093_AMB_J_30},
     {"submit: a request whose job has gone (AMB-J-30)",
      test_submit_of_a_request_whose_job_has_gone_is_a_new_one_AMB_J_30},
     {NULL, NULL},

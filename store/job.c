@@ -540,7 +540,16 @@ void job_write(struct txn *txn, const struct job *job)
     txn_write(txn, TABLE_JOBS, key_span(&key), job);
 }
 
-void job_end(struct txn *txn, struct job *job, const struct job_end *end)
+/* From when on a job is kept that ends now. A clock that is behind for a moment, such as one that hasn't been set yet after a start,
+ * doesn't say that it has been kept for long: time that retention believes has been. */
+static uint64_t kept_from(struct txn *txn, uint64_t at_us)
+{
+    int64_t retained = 0;
+    (void)counter_read(txn, COUNTER_RETAINED, no_label, &retained); /* one that can't be read says nothing */
+    return retained > 0 && (uint64_t)retained > at_us ? (uint64_t)retained : at_us;
+}
+
+void job_end(struct txn *txn, struct job *job, uint64_t at_us, const struct job_end *end)
 {
     struct key key = report_key(&job->id, job->attempt);
     ASSERT(job_state_final(job->state));
@@ -557,7 +566,7 @@ void job_end(struct txn *txn, struct job *job, const struct job_end *end)
                             .result = end->result,
                             .retried = end->retried};
     txn_write(txn, TABLE_REPORTS, key_span(&key), &report);
-    job->retire_us = job_later(job->finished_us, end->kept_us);
+    job->retire_us = job_later(kept_from(txn, at_us), end->kept_us);
     retention_set(txn, RETENTION_JOB, job->retire_us, &job->id, 0);
 }
 

@@ -264,14 +264,15 @@ enum error job_begin(struct txn *txn, struct job *job, uint64_t at_us);
 enum error job_requeue(struct txn *txn, struct job *job, uint64_t at_us, uint64_t steady_us, uint64_t start);
 void job_write(struct txn *txn, const struct job *job);
 
-/* What a final state leaves: report, retention. After job_move, before job_write. */
+/* What a final state leaves: report, retention. After job_move, before job_write. It is kept from at_us on, the command's own time: a
+ * job's times may be ahead of it, for as long as a clock was ahead once (AMB-J-37, AMB-J-41). */
 struct job_end {
     struct digest digest;
     struct span message, result;
     uint64_t kept_us;
     bool retried; /* it is QUEUED again by this very command */
 };
-void job_end(struct txn *txn, struct job *job, const struct job_end *end);
+void job_end(struct txn *txn, struct job *job, uint64_t at_us, const struct job_end *end);
 
 /* Durable timers: of each job at most one, in the queue of the due index that its state says; false: it says none. */
 bool job_due_queue(uint8_t state, enum due_queue *ret_queue);

@@ -57,7 +57,7 @@ enum error job_cancel_now(struct txn *txn, struct job *job, uint64_t at_us, uint
         return e;
     job->lease_us = 0; /* whoever runs it is told with the next heartbeat, and what it brings is refused */
     job->owner = 0;
-    job_end(txn, job, &(struct job_end){.kept_us = kept_us});
+    job_end(txn, job, at_us, &(struct job_end){.kept_us = kept_us});
     return OK;
 }
 

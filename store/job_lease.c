@@ -607,7 +607,7 @@ static enum error conclude(struct txn *txn, struct job *job, uint64_t at_us, con
         job->progress = end->progress;
     job->lease_us = 0;
     job->owner = 0;
-    job_end(txn, job, report);
+    job_end(txn, job, at_us, report);
     return OK;
 }
 

@@ -64,12 +64,12 @@ static bool is_nobody(const struct uuid *id)
     return uuid_equal(id, &nobody);
 }
 
-static void end(struct model_job *job, uint64_t kept_us, const struct job_finish *said)
+static void end(struct model_job *job, uint64_t at_us, uint64_t kept_us, const struct job_finish *said)
 {
     struct model_report *report = &job->reports[job->attempt];
     job->lease_us = job->owner = 0;
     job->finished_us = job->updated_us;
-    job->retire_us = plus(job->finished_us, kept_us);
+    job->retire_us = plus(at_us, kept_us);
     *report = (struct model_report){.there = true,
                                     .outcome = job->state,
                                     .fence = job->fence,
@@ -371,7 +371,7 @@ static void finish(struct model *m, const struct job_finish *c, uint64_t at_us, 
         job->failure = c->failure;
         job->retryable = c->retryable;
         job->progress = c->event == JOB_SUCCEED ? 1000 : c->progress ? c->progress : job->progress;
-        end(job, c->kept_us, c);
+        end(job, at_us, c->kept_us, c);
         bool goes_on = c->event != JOB_SUCCEED && c->auto_retry && c->retryable &&
                        job->attempt <= c->retry_max && model_count(m, JOB_QUEUED) < c->queue_max;
         job->reports[job->attempt].retried = goes_on;
@@ -390,7 +390,7 @@ static void lose(struct model_job *job, uint64_t at_us, uint64_t kept_us)
     move(job, JOB_FAILED, at_us);
     job->failure = JOB_RUNNER_LOST;
     job->retryable = 1;
-    end(job, kept_us, NULL);
+    end(job, at_us, kept_us, NULL);
 }
 
 /* ---- what clients change ---- */
@@ -425,7 +425,7 @@ static void cancel(struct model *m, const struct job_cancel *c, uint64_t at_us, 
     bool made = !final(job);
     if (made) {
         move(job, JOB_CANCELED, at_us);
-        end(job, c->kept_us, NULL);
+        end(job, at_us, c->kept_us, NULL);
     }
     say_changed(answer, job, from, made);
 }

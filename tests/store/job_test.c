@@ -7,6 +7,7 @@
 #include "store/audit.h"
 #include "store/client.h"
 #include "store/outbox.h"
+#include "store/retention.h"
 #include "store/webhook.h"
 #include "tests/store/jobs.h"
 
@@ -478,7 +479,7 @@ static void test_job_goes_with_all_of_it_after_30_days_JOB_387_JOB_391_JOB_395_J
     jobs_open(&j);
     finished(&j, 1, &id);
     struct jobs_held going = jobs_in(&j, JOB_CREATED);
-    uint64_t end_us = jobs_look(&j, &id).finished_us + 30 * JOBS_DAY_US;
+    uint64_t end_us = j.at_us - 10 * JOBS_SECOND_US + 30 * JOBS_DAY_US; /* by the clock as it was then */
     TEST_CHECK(jobs_look(&j, &id).retire_us == end_us);
     TEST_CHECK(jobs_rows(&j, TABLE_REPORTS) == 2 && jobs_rows(&j, TABLE_LEDGER) == 1);
     j.at_us = end_us - JOBS_SECOND_US;
@@ -494,6 +495,63 @@ static void test_job_goes_with_all_of_it_after_30_days_JOB_387_JOB_391_JOB_395_J
     j.at_us += 1000 * JOBS_DAY_US; /* what isn't final never goes */
     jobs_sweep(&j);
     TEST_CHECK(jobs_look(&j, &going.id).state == JOB_CREATED);
+    jobs_close(&j);
+}
+
+/* Times of later jobs aren't before those of earlier ones; what is kept, and until when, goes by the clock as it is now. */
+static void test_job_goes_after_30_days_though_the_clock_was_ahead_once_JOB_398_AMB_J_37(void)
+{
+    struct jobs j;
+    struct job job;
+    jobs_open(&j);
+    uint64_t now_us = j.at_us;
+    j.at_us = now_us + 3650 * JOBS_DAY_US;
+    struct uuid early = jobs_new(&j);
+    j.at_us = now_us;
+    TEST_CHECK(jobs_cancel(&j, &j.client, &early, NULL) == OK);
+    struct uuid canceled = jobs_new(&j);
+    TEST_CHECK(jobs_look(&j, &canceled).created_us >= now_us + 3650 * JOBS_DAY_US);
+    TEST_CHECK(jobs_cancel(&j, &j.client, &canceled, NULL) == OK);
+    struct jobs_held succeeded = jobs_in(&j, JOB_SUCCEEDED), failed = jobs_in(&j, JOB_FAILED);
+    struct jobs_held running = jobs_in(&j, JOB_RUNNING);
+    j.at_us = now_us + 29 * JOBS_DAY_US;
+    jobs_sweep(&j);
+    TEST_CHECK(jobs_rows(&j, TABLE_JOBS) == 5);
+    j.at_us = now_us + 31 * JOBS_DAY_US;
+    jobs_sweep(&j);
+    TEST_CHECK(jobs_find(&j, &canceled, &job) == ERR_NOT_FOUND &&
+               jobs_find(&j, &early, &job) == ERR_NOT_FOUND);
+    TEST_CHECK(jobs_find(&j, &succeeded.id, &job) == ERR_NOT_FOUND);
+    TEST_CHECK(jobs_find(&j, &failed.id, &job) == ERR_NOT_FOUND);
+    TEST_CHECK(jobs_find(&j, &running.id, &job) == OK && jobs_rows(&j, TABLE_JOBS) == 1);
+    jobs_close(&j);
+}
+
+/* As the keeper does each minute: how far it is, is noted. */
+static void keep(struct jobs *j)
+{
+    struct answer answer;
+    const struct retention_sweep c = {.until_us = j->at_us};
+    TEST_ASSERT(batch_one(j->fresh.store, &retention_sweep_class, j->at_us, &c, &answer) == OK);
+}
+
+/* One that hasn't been set yet after a start, say. */
+static void test_job_stays_for_30_days_though_the_clock_was_behind_once_JOB_398(void)
+{
+    struct jobs j;
+    struct job job;
+    jobs_open(&j);
+    uint64_t now_us = j.at_us;
+    struct uuid id = jobs_new(&j);
+    keep(&j);
+    j.at_us = JOBS_DAY_US;
+    TEST_CHECK(jobs_cancel(&j, &j.client, &id, NULL) == OK);
+    j.at_us = now_us + 29 * JOBS_DAY_US;
+    jobs_sweep(&j);
+    TEST_CHECK(jobs_look(&j, &id).state == JOB_CANCELED);
+    j.at_us = now_us + 31 * JOBS_DAY_US;
+    jobs_sweep(&j);
+    TEST_CHECK(jobs_find(&j, &id, &job) == ERR_NOT_FOUND);
     jobs_close(&j);
 }
 
@@ -690,6 +748,10 @@ TEST_LIST
     {"job: those who asked are told (JOB-080)", test_job_tells_those_who_asked_JOB_080_O1},
     {"job: goes with all of it after 30 days (JOB-387, JOB-391, JOB-395, JOB-398..JOB-400)",
      test_job_goes_with_all_of_it_after_30_days_JOB_387_JOB_391_JOB_395_JOB_398_JOB_400},
+    {"job: goes after 30 days though the clock was ahead once (JOB-398, AMB-J-37)",
+     test_job_goes_after_30_days_though_the_clock_was_ahead_once_JOB_398_AMB_J_37},
+    {"job: stays for 30 days though the clock was behind once (JOB-398)",
+     test_job_stays_for_30_days_though_the_clock_was_behind_once_JOB_398},
     {"job: its key goes with it (AMB-J-29)", test_job_key_is_free_when_the_job_has_gone_AMB_J_29},
     {"job: a retry starts the 30 days again (AMB-J-10)", test_job_retry_starts_the_30_days_again_AMB_J_10},
     {"job: stays while somebody is to be told (O2)", test_job_stays_while_somebody_is_to_be_told_O2},

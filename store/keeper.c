@@ -12,6 +12,7 @@ struct keeper {
     uint64_t ticks, next; /* when the next one comes */
     uint64_t sweep;       /* the request that isn't answered yet; 0: none */
     uint32_t sweeps;      /* in a row */
+    bool more;            /* the last one has left more to do */
     uint32_t table;       /* where the scrub goes on ... */
     struct key key;       /* ... behind this one; empty: at its beginning */
     uint64_t rows, state; /* so many behind us, of the state with this number; 0: of several */
@@ -82,9 +83,9 @@ static void sweep_ask(struct keeper *k)
         k->sweep = 0;
 }
 
-/* Whether the one that was asked for is over, and has left more to do. Waits until the next tick at most: views that are
- * too old are looked for then, whoever doesn't answer. */
-static bool sweep_over(struct keeper *k, bool *ret_more)
+/* Whether the one that was asked for is over. Waits until the next tick at most: views that are too old are looked for then,
+ * whoever doesn't answer. */
+static bool sweep_over(struct keeper *k)
 {
     uint32_t answer[2] = {0}; /* removed, more */
     size_t size = 0;
@@ -92,21 +93,21 @@ static bool sweep_over(struct keeper *k, bool *ret_more)
     if (e == ERR_TIMEOUT)
         return false;
     k->sweep = 0;
-    *ret_more = e == OK && size == sizeof(answer) && answer[1];
+    k->more = e == OK && size == sizeof(answer) && answer[1];
     return true;
 }
 
 static void retain(struct keeper *k)
 {
-    bool known = look_at_calendar(k), more;
+    bool known = look_at_calendar(k);
     if (!k->sweep) {
-        if (!known || (k->ticks % KEEPER_SWEEP_EVERY != 1 && !something_due(k)))
+        if (!known || (!k->more && k->ticks % KEEPER_SWEEP_EVERY != 1 && !something_due(k)))
             return;
         k->sweeps = 0;
         sweep_ask(k);
     }
-    while (k->sweep && sweep_over(k, &more))
-        if (more && ++k->sweeps < KEEPER_SWEEPS_MAX)
+    while (k->sweep && sweep_over(k))
+        if (k->more && ++k->sweeps < KEEPER_SWEEPS_MAX)
             sweep_ask(k);
 }
 

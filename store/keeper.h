@@ -17,7 +17,7 @@
 #define KEEPER_INTERVAL_MS 1000u
 #define KEEPER_SWEEPS_MAX  16u /* of retention, each interval */
 #define KEEPER_SWEEP_EVERY \
-    60u /* intervals, when nothing is due: the ledger has no due entries; and at the first */
+    60u /* intervals, when nothing is due, or was left: the ledger has no due entries; and at the first */
 #define KEEPER_STATS_EVERY 10u   /* intervals */
 #define KEEPER_SCRUB_ROWS  1024u /* each interval: a million rows in 17 minutes */
 

@@ -165,6 +165,34 @@ static void test_retention(void)
     TEST_CHECK(stage_run(&(struct stage){.seed = 1}, retention_body) == 0);
 }
 
+/* More keys than the sweeps of one look remove, and nothing else whose time is over. */
+static void many_keys_body(void)
+{
+    enum { KEYS = 10000, LOOKS = 5 };
+    stage_writer();
+    stage_keeper();
+    for (uint64_t i = 0; i < KEYS; i++) {
+        char key[16];
+        snprintf(key, sizeof(key), "k%u", (unsigned)i);
+        EXPECT(append(i, key) == OK);
+    }
+    EXPECT(rows_of(TABLE_LEDGER) == KEYS);
+    stage_kill(actor_whereis(KEEPER_NAME));
+    actor_sleep(actor_now() + 2 * DAY_NS);
+    stage_keeper();
+    EXPECT(rows_of(TABLE_LEDGER) == KEYS);
+    actor_sleep(actor_now() + LOOKS * NS_PER_S + NS_PER_S / 2);
+    EXPECT(rows_of(TABLE_LEDGER) == 0 && rows_of(TABLE_AUDITS) == KEYS);
+    uint64_t commands = stage_store->commands;
+    actor_sleep(actor_now() + 10 * NS_PER_S);
+    EXPECT(stage_store->commands == commands); /* and nobody is asked for what isn't there */
+}
+
+static void test_many_keys_go_at_once(void)
+{
+    TEST_CHECK(stage_run(&(struct stage){.seed = 1}, many_keys_body) == 0);
+}
+
 static uint64_t ledger_after(uint64_t ns)
 {
     actor_sleep(actor_now() + ns);
@@ -358,6 +386,7 @@ TEST_LIST
     {"S4_views_are_ended_while_the_writer_answers_nobody",
      test_S4_views_are_ended_while_the_writer_answers_nobody},
     {"retention: a day for keys, 400 for audit entries", test_retention},
+    {"retention: more keys than one look removes", test_many_keys_go_at_once},
     {"retention: a clock that is ahead removes nothing until it is believed",
      test_a_clock_that_is_ahead_removes_nothing_until_it_is_believed},
     {"the scrub finds damaged rows, says so and goes on", test_scrub},

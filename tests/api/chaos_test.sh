@@ -118,6 +118,13 @@ check "a load beyond the limits" runs 0 chaos_run kill-writer --rate 1000
 check "is made smaller, and that is said" has "$(cat "$tmp/ran")" 'the load is 6 requests a second instead of 1000: limits.requests_per_minute is 600'
 check "nobody was told to come again" has "$(cat "$tmp/ran")" ' 0 told to come again'
 
+# --- a loop without end is switched out, and ended by its budget: not by the fault's own clock ---
+overruns() { get /metrics | awk '/^coppice_runtime_overruns_total/ { print $2 }'; }
+before=$(overruns)
+check "A6 endless-loop holds" runs 0 chaos_run endless-loop
+check "A6 each was ended at its budget" is "$(grep -c 'alone ended and was replaced: overrun$' "$tmp/ran")" 3
+check "A6 as many as are counted" is "$(($(overruns) - before))" 3
+
 # --- a file that may not grow is a full disk, and no end ---
 if have prlimit; then
     pid=$(get /stats | sed 's/.*"pid":\([0-9]*\).*/\1/')

@@ -59,6 +59,7 @@ static const int handled[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 
 bool signals_open(struct runtime *runtime)
 {
+    sigset_t heard;
     struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
     running = runtime;
     atomic_store(&stops, 0);
@@ -68,8 +69,12 @@ bool signals_open(struct runtime *runtime)
     if (!piped)
         ends[0] = ends[1] = -1;
     sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof(handled) / sizeof(*handled); i++)
+    sigemptyset(&heard);
+    for (size_t i = 0; i < sizeof(handled) / sizeof(*handled); i++) {
         sigaction(handled[i], &action, NULL);
+        sigaddset(&heard, handled[i]);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &heard, NULL); /* a mask is inherited, from whoever started us */
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL); /* a file that may not grow is a full disk: the write says so */

@@ -237,18 +237,29 @@ static void wake_all(struct runtime *rt)
             rt->env->poller_wake(rt->schedulers[i]->poller);
 }
 
+/* Threads of ours leave the process's signals to the one that called us. Those of faults and of slices are each thread's own; whoever
+ * started the process may have blocked them, since a mask is inherited, and then each fault would be the process's end. */
+static void mask_signals(sigset_t *ret_before)
+{
+    const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGURG, SIGRTMIN + 5};
+    sigset_t ours, others;
+    sigemptyset(&ours);
+    sigfillset(&others);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        sigaddset(&ours, own[i]);
+        sigdelset(&others, own[i]);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
+    pthread_sigmask(SIG_BLOCK, &others, ret_before);
+}
+
 int runtime_run(struct runtime *rt)
 {
     pthread_t threads[RUNTIME_SCHEDULERS_MAX];
     uint32_t started = 1;
+    sigset_t before;
     ASSERT(!rt->env->simulated);
-    sigset_t all, before;
-    sigfillset(&all); /* threads of ours leave the process's signals to the one that called us */
-    for (size_t i = 0; i < 6; i++)
-        sigdelset(&all, (int[]){SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}[i]);
-    sigdelset(&all, SIGURG);
-    sigdelset(&all, SIGRTMIN + 5);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
+    mask_signals(&before);
     if (!rt->options.no_preemption && !SANITIZED)
         rt->preempt = preempt_start(rt); /* before the threads, which read this */
     for (; started < rt->schedulers_count; started++)

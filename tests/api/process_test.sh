@@ -93,6 +93,30 @@ check "outside dev" start_without --env stage
 check "it isn't ready" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' "http://$client/readyz")" 503
 check "ends as well" stop
 
+# --- a mask of signals is inherited: one that blocks them all ---
+if env --block-signal=TERM true 2>/dev/null; then
+    printf '#!/bin/sh\nexec env --block-signal "%s" "$@"\n' "$COPPICE" >"$tmp/blocked"
+    chmod +x "$tmp/blocked"
+    plain=$COPPICE COPPICE=$tmp/blocked
+    check "a server whose starter has blocked its signals" start
+    check "which makes its signing key" ready
+    kill -USR1 "$server"
+    check "SIGUSR1 is heard" await '"logger":"stats","msg":"figures of the runtime"'
+    for how in trap loop; do # of which neither is where sanitizers are
+        [ -z "${MODE:-}" ] || break
+        check "a $how is contained" has "$(curl -sS -m 120 -H "$bearer" -H 'Content-Type: application/json' \
+            -d "{\"reason\":\"a test\",\"how\":\"$how\"}" "http://$at/chaos/actors/deduper:crash")" '"outcome":"recovered"'
+    done
+    check "nor is a loop more than an overrun" sh -c '[ -n "$1" ] || [ "$2" = 1 ]' sh "${MODE:-}" \
+        "$(get /metrics | awk '/^coppice_runtime_overruns_total/ { print $2 }')"
+    check "SIGTERM ends it with 0" stop
+    check "a guarded one" start --guardian
+    check "SIGTERM ends both with 0" stop
+    COPPICE=$plain
+else
+    echo "SKIP    what needs env --block-signal"
+fi
+
 # --- a drain ---
 check "a server that waits for its balancer" start --http-shutdown-delay 1h
 check "gets ready" ready

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "config/log.h"
@@ -94,6 +95,28 @@ static void report(const struct guardian *g, int status, bool again)
         LOG(LOG_WARN, "guardian", what, {"server", NULL, g->child}, {"status", NULL, WEXITSTATUS(status)});
 }
 
+/* Between two tries to start one, while there is no room for a process. True: it is told to stop. */
+static bool rest(void)
+{
+    const struct timespec second = {.tv_sec = 1};
+    sigset_t stops;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGTERM);
+    sigaddset(&stops, SIGINT);
+    return sigtimedwait(&stops, NULL, &second) > 0;
+}
+
+static void watch_signals(struct guardian *g)
+{
+    sigemptyset(&g->watched);
+    sigaddset(&g->watched, SIGTERM);
+    sigaddset(&g->watched, SIGINT);
+    sigaddset(&g->watched, SIGHUP);
+    sigaddset(&g->watched, SIGUSR1);
+    sigaddset(&g->watched, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &g->watched, &g->before);
+}
+
 int guardian_run(struct intensity intensity, struct env *env, int (*serve)(void *arg), void *arg)
 {
     static uint64_t ring[1000]; /* as many restarts as an intensity may have */
@@ -102,24 +125,23 @@ int guardian_run(struct intensity intensity, struct env *env, int (*serve)(void 
     int status, code;
     if (!restart_window_init(&window, intensity.restarts, intensity.period_ns, ring))
         return EXIT_CONFIG;
-    sigemptyset(&g.watched);
-    sigaddset(&g.watched, SIGTERM);
-    sigaddset(&g.watched, SIGINT);
-    sigaddset(&g.watched, SIGHUP);
-    sigaddset(&g.watched, SIGUSR1);
-    sigaddset(&g.watched, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &g.watched, &g.before);
+    watch_signals(&g);
+    if (!start(&g))
+        return EXIT_FAILURE;
     for (;;) {
-        if (!start(&g))
-            return EXIT_FAILURE;
         status = watch(&g);
         if (final(&g, status, &code))
             return code;
-        if (!restart_window_grant(&window, env->now(env)))
+        bool granted = restart_window_grant(&window, env->now(env));
+        report(&g, status, granted);
+        while (granted && !start(&g)) { /* which counts as one that has ended */
+            granted = restart_window_grant(&window, env->now(env));
+            if (granted && rest())
+                return EXIT_SUCCESS;
+        }
+        if (!granted)
             break;
-        report(&g, status, true);
     }
-    report(&g, status, false);
     LOG(LOG_ERROR, "guardian", "restart budget spent", {"restarts", NULL, intensity.restarts},
         {"window_s", NULL, (int64_t)(intensity.period_ns / NS_PER_S)}, {"last_status", NULL, code});
     return RUNTIME_EXIT_EXHAUSTED;

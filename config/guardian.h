@@ -5,7 +5,8 @@
  * What would only come again is final, and the guardian ends with it: 64 and 78 (the command line, the
  * configuration, a newer store), 65, 66, 73 and 77 (a data directory that is damaged, missing, not ours, or that
  * may not be written). Anything else, signals included, is a reason to start it again, at once, as long as the
- * restart intensity allows. More than that gives one JSON line and status 70. When the guardian itself is
+ * restart intensity allows. More than that gives one JSON line and status 70. When the system has no room for another process
+ * just then, that counts as one more end, and is tried again a second later. When the guardian itself is
  * killed, the kernel tells the child to stop.
  *
  * What the guardian opened before (the listening socket) is inherited by each child, so clients wait in its

@@ -48,6 +48,32 @@ check "and is gone when its log ends" sh -c '
     done
     exit 1' sh "$guarded"
 
+# There may be no room for a process just when the server has ended: it is tried again, and is stopped meanwhile. (Sanitizers want to be
+# loaded first.)
+if [ -z "${MODE:-}" ]; then
+    "${CC:-cc}" -O1 -shared -fPIC -o "$tmp/forks.so" tests/api/forks.c -ldl || exit 1
+    start_where_forks_fail() {
+        export LD_PRELOAD="$tmp/forks.so" FORKS_FAIL="$1"
+        shift
+        start --guardian "$@"
+        set -- $?
+        unset LD_PRELOAD FORKS_FAIL
+        return "$1"
+    }
+    check "a guarded server of which no other can be made at first" start_where_forks_fail 1 --guardian-intensity 2/3600s
+    kill -9 "$(child)"
+    check "that there is no room is told" await '"msg":"the server could not be started"'
+    check "it is tried again" await '"msg":"started"'
+    check "it serves again" has "$(get /healthz)" '{"status":"ok"'
+    kill -9 "$(child)"
+    check "each try counts" await '"msg":"restart budget spent"'
+    check "then the guardian ends with 70, as ever" ends_with 70
+    check "one of which no other can be made at all" start_where_forks_fail 1000 --guardian-intensity 1000/3600s
+    kill -9 "$(child)"
+    check "that there is no room is told again" await '"msg":"the server could not be started"'
+    check "SIGTERM ends the guardian with 0 meanwhile" stop
+fi
+
 # What can't succeed isn't tried again: address space for a runtime is missing. (Sanitizers can't start at all then.)
 [ -n "${MODE:-}" ] || check "a server without room" sh -c '
     ulimit -v 1000000

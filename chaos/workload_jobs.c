@@ -244,8 +244,10 @@ static bool draw_pause(struct workload *w, struct txn *txn, struct batch_item *i
 
     const struct job_fairness fairness = {.on = dice_chance(&w->dice, 500),
                                           .most = (uint16_t)(dice_chance(&w->dice, 30) ? 0 : 4)};
-    const struct job_admit admit = {.after = dice_chance(&w->dice, 800) ? (struct uuid){{0}} : some_client(w),
-                                    .client_max = (uint32_t)dice_below(&w->dice, 6)};
+    struct job_admit admit = {.after = {{0}}};
+    if (!dice_chance(&w->dice, 800))
+        admit.after = some_client(w);
+    admit.client_max = (uint32_t)dice_below(&w->dice, 6);
     switch (code) {
     case 220: /* job.pause */
         if (dice_chance(&w->dice, 300))

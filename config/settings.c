@@ -76,7 +76,7 @@ static int still_meant(const struct settings *s, char *text, size_t text_size)
     bool server = is_default(o, OPTION_url) && is_default(o, OPTION_operator_listen);
     if (FOR_DATA >> o->command & 1 && is_default(o, OPTION_store_dir))
         snprintf(text, text_size, "which store is meant can't be known, --store-dir says it: %s", s->damage);
-    else if ((FOR_CHANGE | FOR(KEYS_ISSUE) | FOR(CHAOS_RUN)) >> o->command & 1 && server)
+    else if ((FOR_CHANGE | FOR(CHAOS_RUN)) >> o->command & 1 && server)
         snprintf(text, text_size,
                  "which server is meant can't be known, --operator-listen or --url says it: %s", s->damage);
     else

@@ -72,9 +72,9 @@ struct store {
     _Atomic uint32_t state;  /* enum store_state */
     _Atomic uint64_t commits, commands, refused, grown, commit_ns;
     _Atomic uint64_t found_nothing; /* commands that came for something that wasn't there: not refused */
-    _Atomic uint32_t standing;    /* commands that stand in the writer */
-    struct calendar calendar;     /* the keeper's */
-    _Atomic uint64_t retained_us; /* its time at the keeper's last look; 0: there was none yet */
+    _Atomic uint32_t standing;      /* commands that stand in the writer */
+    struct calendar calendar;       /* the keeper's */
+    _Atomic uint64_t retained_us;   /* its time at the keeper's last look; 0: there was none yet */
     uint64_t view_age_ns;
     uint64_t opened_us, opened_elapsed_us; /* steady time (store/steady.h) and elapsed time of the opening */
     uint64_t start;                        /* names this opening: whose leases are whose; never 0 */

@@ -223,6 +223,9 @@ static struct uuid some_paused(struct workload *w, struct txn *txn, uint8_t scop
     return job_read(txn, &id, &job) == OK ? job.work : id;
 }
 
+/* What stands before all others. */
+static const struct uuid nobody = {{0}};
+
 static bool draw_pause(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
 {
     uint8_t scope = dice_chance(&w->dice, 30)    ? PAUSE_ALL
@@ -244,10 +247,8 @@ static bool draw_pause(struct workload *w, struct txn *txn, struct batch_item *i
 
     const struct job_fairness fairness = {.on = dice_chance(&w->dice, 500),
                                           .most = (uint16_t)(dice_chance(&w->dice, 30) ? 0 : 4)};
-    struct job_admit admit = {.after = {{0}}};
-    if (!dice_chance(&w->dice, 800))
-        admit.after = some_client(w);
-    admit.client_max = (uint32_t)dice_below(&w->dice, 6);
+    const struct job_admit admit = {.after = dice_chance(&w->dice, 200) ? some_client(w) : nobody,
+                                    .client_max = (uint32_t)dice_below(&w->dice, 6)};
     switch (code) {
     case 220: /* job.pause */
         if (dice_chance(&w->dice, 300))
@@ -352,8 +353,7 @@ static bool draw_schedule(struct workload *w, struct txn *txn, struct batch_item
                                        .payload_max = 262144,
                                        .queue_max = 500,
                                        .active_max = 600};
-    const struct schedule_retime retime = {.after =
-                                               dice_chance(&w->dice, 800) ? (struct uuid){{0}} : there.id,
+    const struct schedule_retime retime = {.after = dice_chance(&w->dice, 200) ? there.id : nobody,
                                            .wall_us = w->at_us - dice_below(&w->dice, 86400) * SECOND_US};
     if (code == schedule_put_class.code)
         workload_encode(w, item, &schedule_put_class, &put);

@@ -190,6 +190,15 @@ static void add_stand(struct turn *turn, struct stand *stand, uint64_t at_us)
     add(turn, stand->class, at_us, span_of(stand->bytes, stand->size), NULL, stand);
 }
 
+/* It came with this very batch: what becomes of it will be told. */
+static bool stands_here(const struct turn *turn, actor_pid who, uint64_t number)
+{
+    for (size_t i = 0; i < turn->count; i++)
+        if (turn->stands[i] && turn->stands[i]->who == who && turn->stands[i]->number == number)
+            return true;
+    return false;
+}
+
 /* A copy of it; it is a command of this batch first. */
 static void take_standing(struct writer *w, const struct message *m)
 {
@@ -207,6 +216,8 @@ static void take_standing(struct writer *w, const struct message *m)
         head.again ? standing_find(&w->standing, m->from, head.number) : standing_new(&w->standing);
     if (head.again)
         standing_tidy(&w->standing, STANDING_LOOKS);
+    if (!stand && head.again && stands_here(&w->turn, m->from, head.number))
+        return;
     if (!stand) { /* again: behind what became of it, or instead, where his mailbox had no room for that */
         give(m->from, head.number, head.again ? ERR_NOT_FOUND : ERR_FULL, NULL);
         return;

@@ -306,6 +306,32 @@ static void test_again(void)
     run(again_body);
 }
 
+/* Nor is that said of one that came with the same batch: who heard that it isn't there would stand twice, and have two jobs. */
+static void again_at_once_body(void)
+{
+    writer = stage_writer();
+    actor_suspend(writer);
+    stand(1);
+    EXPECT(stand_as("worker:0", 1, true, 0) == OK);
+    stage_settle();
+    actor_resume(writer);
+    EXPECT(gives_nothing() && standing() == 1);
+    submit(1);
+    EXPECT(gives(1, 1) && gives_nothing() && standing() == 0);
+    submit(2);
+    actor_suspend(writer);
+    stand(2); /* it is given something in the batch in which it is said again */
+    EXPECT(stand_as("worker:0", 2, true, 0) == OK);
+    stage_settle();
+    actor_resume(writer);
+    EXPECT(gives(2, 2) && gives_nothing() && standing() == 0);
+}
+
+static void test_again_at_once(void)
+{
+    run(again_at_once_body);
+}
+
 /* Where a limit held the job back, whoever says again that he stands gets it. */
 static void limit_body(void)
 {
@@ -441,6 +467,7 @@ TEST_LIST
     {"JOB-282: a lease counts from the claim, however long that has stood", test_time},
     {"J2: the claim of a worker that has died gets no job", test_dead},
     {"a claim that is said again is one claim", test_again},
+    {"a claim that is said again in the same batch is one claim", test_again_at_once},
     {"JOB-279: where a limit held it back, the next look finds it", test_limit},
     {"a new writer wakes whoever stood with the old one", test_new_writer},
     {"there is room for so many, and the dead make room", test_room},

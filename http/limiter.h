@@ -21,24 +21,24 @@
 
 struct response;
 
-#define LIMITS(X)                                                                                           \
-    X(NONE, "none", 0, 0, ROUTE)                                                                            \
-    X(ADDRESS, "address", 0, 60, ADDRESS) /* of any request on the client port; 0: off unless configured */ \
-    X(CLIENT, "client", 600, 60, CLIENT)  /* limits.requests_per_minute, JOB-441 */                         \
-    X(REGISTER, "register", 60, 60, ADDRESS) /* new clients and first keys, which need no credentials */    \
-    X(SUBMIT, "submit", 20, 60, ACTOR)       /* CTL-160 */                                                  \
-    X(DECISION, "decision", 10, 60, ACTOR)   /* CTL-158, all three paths */                                 \
-    X(DLQ_LIST, "dlq_list", 60, 60, ACTOR)   /* CTL-155 */                                                  \
-    X(DLQ_REPROCESS, "dlq_reprocess", 20, 60, ACTOR)                                                        \
-    X(DLQ_BULK, "dlq_bulk", 5, 60, ACTOR)                                                                   \
-    X(FAILURES, "failures", 30, 60, ADDRESS) /* refused credentials of one address: beyond that it waits */ \
-    X(TOKEN, "token", 60, 60, ADDRESS)       /* tokens that are asked for with a secret */                  \
-    X(SUBJECT, "subject", 600, 60, SUBJECT)  /* limits.subject: where a token has no bucket of its own */   \
-    X(REGISTER_ALL, "register_all", 6000, 60,                                                               \
-      ROUTE) /* new clients and first keys, from wherever they come */                                      \
-    X(TOKEN_ALL, "token_all", 6000, 60, ROUTE)                                                              \
-    X(WORK, "work", 60000, 60, CLIENT) /* a client's workers: claims, heartbeats, ends */                   \
-    X(OPERATOR_FAILURES, "operator_failures", 30, 60,                                                       \
+#define LIMITS(X)                                                                                            \
+    X(NONE, "none", 0, 0, ROUTE)                                                                             \
+    X(ADDRESS, "address", 0, 60, ADDRESS) /* of any request on the client port; 0: off unless configured */  \
+    X(CLIENT, "client", 600, 60, CLIENT)  /* limits.requests_per_minute, JOB-441 */                          \
+    X(REGISTER, "register", 60, 60, ADDRESS) /* new clients and first keys, which need no credentials */     \
+    X(SUBMIT, "submit", 20, 60, ACTOR)       /* CTL-160 */                                                   \
+    X(DECISION, "decision", 10, 60, ACTOR)   /* CTL-158, all three paths */                                  \
+    X(DLQ_LIST, "dlq_list", 60, 60, ACTOR)   /* CTL-155 */                                                   \
+    X(DLQ_REPROCESS, "dlq_reprocess", 20, 60, ACTOR)                                                         \
+    X(DLQ_BULK, "dlq_bulk", 5, 60, ACTOR)                                                                    \
+    X(FAILURES, "failures", 600, 60, ADDRESS) /* refused credentials of one address: beyond that it waits */ \
+    X(TOKEN, "token", 60, 60, ADDRESS)        /* tokens that are asked for with a secret */                  \
+    X(SUBJECT, "subject", 600, 60, SUBJECT)   /* limits.subject: where a token has no bucket of its own */   \
+    X(REGISTER_ALL, "register_all", 6000, 60,                                                                \
+      ROUTE) /* new clients and first keys, from wherever they come */                                       \
+    X(TOKEN_ALL, "token_all", 6000, 60, ROUTE)                                                               \
+    X(WORK, "work", 60000, 60, CLIENT) /* a client's workers: claims, heartbeats, ends */                    \
+    X(OPERATOR_FAILURES, "operator_failures", 600, 60,                                                       \
       ADDRESS) /* the same of the operators' listener: neither listener's count for the other */
 
 enum limit {

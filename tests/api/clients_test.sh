@@ -10,7 +10,7 @@ operator=$at
 none=00000000-0000-4000-8000-000000000000
 
 # ask METHOD PATH ARGUMENT...: status; body and head stay in files
-# Refused credentials are limited by address (30 a minute), so each chapter comes from another one.
+# Refused credentials are limited by address, so each chapter comes from another one.
 from=127.0.0.1
 ask() {
     method=$1 path=$2

@@ -13,7 +13,7 @@ uuid='[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 json='Content-Type: application/json'
 secret=canary-that-nobody-may-repeat
 
-# Refused credentials are limited by address (30 a minute), so each chapter comes from another one.
+# Refused credentials are limited by address, so each chapter comes from another one.
 from=127.0.0.1
 ask() {
     method=$1 path=$2

@@ -102,13 +102,13 @@ static void look_body(void)
 {
     open_with(0);
     for (uint32_t i = 0; i < 100; i++)
-        EXPECT(limiter_look(limiter, LIMIT_FAILURES, span_text("a")).allowed);
-    for (uint32_t i = 0; i < 30; i++)
-        EXPECT(take(LIMIT_FAILURES, "a").allowed);
-    struct limit_result result = limiter_look(limiter, LIMIT_FAILURES, span_text("a"));
-    EXPECT(!result.allowed && result.reset_s == 2); /* 30 a minute: one every two seconds */
+        EXPECT(limiter_look(limiter, LIMIT_TOKEN, span_text("a")).allowed);
+    for (uint32_t i = 0; i < 60; i++)
+        EXPECT(take(LIMIT_TOKEN, "a").allowed);
+    struct limit_result result = limiter_look(limiter, LIMIT_TOKEN, span_text("a"));
+    EXPECT(!result.allowed && result.reset_s == 1); /* 60 a minute: one every second */
     sleep_s(result.reset_s);
-    EXPECT(take(LIMIT_FAILURES, "a").allowed);
+    EXPECT(take(LIMIT_TOKEN, "a").allowed);
 }
 
 static void test_looking_counts_nothing(void)

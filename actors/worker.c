@@ -29,7 +29,8 @@ struct task {
     struct job_claimed claimed;
     struct job_definition definition; /* without its texts: they were the view's */
     struct jobs_settings settings;    /* of its beginning */
-    uint64_t began_us;                /* by steady time */
+    uint64_t began_us;                /* by steady time; */
+    uint64_t began_at_us;             /* the same instant as the store's clock had it */
     uint64_t start;                   /* its start was asked for, and hasn't been answered; 0: it has */
     bool again;                       /* and had to be said again */
     bool lost;                        /* nobody waits for what comes of it any more */
@@ -138,13 +139,19 @@ static struct job_start start_of(const struct task *t)
                               .lease_us = t->settings.lease_us};
 }
 
+static void note_begin(struct task *t)
+{
+    t->began_us = steady();
+    t->began_at_us = store_time_us();
+}
+
 /* What comes of it is heard later: `begun`. The job starts when that is said; its work is counted from behind it, so that no job runs
  * shorter than it should because its worker was switched out in between, or had to say it again. */
 static enum error begin(struct task *t)
 {
     struct job_start c = start_of(t);
     enum error e = store_ask(&job_start_class, &c, &t->start);
-    t->began_us = steady();
+    note_begin(t);
     return e;
 }
 
@@ -158,15 +165,15 @@ static enum error begin_again(struct task *t, uint64_t *ret_started_us)
         struct job_start c = start_of(t);
         e = submit(&job_start_class, &c, ret_started_us, sizeof(*ret_started_us));
     } while (passing(e));
-    t->began_us = steady();
+    note_begin(t);
     return e;
 }
 
 /* Events of one millisecond are told a millisecond apart each, so that a start may be told for some milliseconds later than it was; what
  * is then told of the job's time must not be less than its work takes. A start that is far ahead is of a clock that was set back. */
-static uint64_t told_ahead_us(uint64_t started_us)
+static uint64_t told_ahead_us(const struct task *t, uint64_t started_us)
 {
-    uint64_t ahead_us = later_of(started_us, store_time_us());
+    uint64_t ahead_us = later_of(started_us, t->began_at_us);
     return ahead_us <= WORKER_AHEAD_US ? ahead_us : 0;
 }
 
@@ -182,7 +189,7 @@ static enum error begun(struct task *t)
         e = begin_again(t, &started_us);
     if (e)
         return e;
-    t->began_us += told_ahead_us(started_us);
+    t->began_us += told_ahead_us(t, started_us);
     tell(t, JOB_START, JOB_ASSIGNED, JOB_RUNNING, JOB_NO_FAILURE, later_of(started_us, t->claimed.claimed_us),
          0);
     return OK;

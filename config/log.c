@@ -478,6 +478,7 @@ static enum log_level level_of(enum telemetry_event event)
     case TELEMETRY_STORE_STATE:
     case TELEMETRY_HTTP_CROWDED:
     case TELEMETRY_JOB_REFUSED:
+    case TELEMETRY_JOB_QUEUE_FULL:
         return LOG_WARN;
     default:
         return LOG_DEBUG;

@@ -10,6 +10,7 @@
 #include "http/exposition.h"
 #include "http/front.h"
 #include "http/job_metrics.h"
+#include "http/jwt.h"
 #include "http/media.h"
 #include "http/process.h"
 #include "http/store_figures.h"
@@ -484,6 +485,21 @@ static void write_routing(const struct exposition *t)
     exposition_sample(t, "routing_decision_count", "version", "v1", metrics_version_requests());
 }
 
+/* By the name that the contract has for it (CTL-089, CTL-093). */
+static void write_rejections(const struct exposition *t)
+{
+    static const char *const stages[] = {
+#define X(id, name) name,
+        JWT_STAGES(X)
+#undef X
+    };
+    const struct telemetry *telemetry = runtime_telemetry(runtime_self());
+    exposition_family(t, "auth_rejections", "counter", "Tokens that were refused, by the check they failed.");
+    for (size_t i = 0; i < sizeof(stages) / sizeof(*stages); i++)
+        exposition_sample(t, "auth_rejections_total", "stage", stages[i],
+                          telemetry_counter_label(telemetry, TELEMETRY_AUTH_REJECTED, stages[i]));
+}
+
 void metrics_serve(const struct request *q, struct response *r)
 {
     struct exposition t = {.sink = &r->sink, .open = media_accepts(q, "application/openmetrics-text")};
@@ -503,6 +519,7 @@ void metrics_serve(const struct request *q, struct response *r)
     write_requests(&t);
     write_quantiles(&t);
     write_routing(&t);
+    write_rejections(&t);
     job_metrics_write(&t);
     webhook_metrics_write(&t);
     telemetry_write_metrics(runtime_telemetry(runtime_self()), t.sink,

@@ -197,7 +197,9 @@ static void write_slos(struct json *json)
         json_object_begin(json);
         JSON_MEMBER(json, "name", string, name);
         write_amount(json, name, "value", state.value);
-        write_amount(json, name, "target",
+        /* The baselines of the contract: where it turns critical, and for what has no warning, that there is none of it. */
+        write_amount(json, name, "target", state.threshold.warn ? state.threshold.critical : 0);
+        write_amount(json, name, "warn",
                      state.threshold.warn ? state.threshold.warn : state.threshold.critical);
         write_amount(json, name, "critical", state.threshold.critical);
         JSON_MEMBER(json, "level", string, slo_level_name(state.level));

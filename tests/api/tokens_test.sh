@@ -112,6 +112,9 @@ signatures=$(metric 'auth_signatures_total{outcome="good"}')
 check "CTL-110 keys revoke" keys keys revoke "$first" --yes --reason "it leaked"
 check "CTL-110 CTL-113 its tokens are refused at once" refused "$alice"
 check "CTL-089 by the blocklist" is "$(metric 'auth_rejected_total{stage="blocklist"}')" $((stops + 1))
+check "CTL-089 CTL-093 by the contract's name" has "$(curl -sS -m 120 -H "$bearer" "http://$at/metrics")" "
+auth_rejections_total{stage=\"blocklist\"} $((stops + 1))
+"
 check "CTL-089 before any cryptography" is "$(metric 'auth_signatures_total{outcome="good"}')" "$signatures"
 check "CTL-110 others aren't" is "$(with "$bob")" 200
 check "a token that nobody has" has "$(keys token revoke nope --yes --reason x --json 2>"$tmp/warned")" '"seen":false'

@@ -1138,7 +1138,10 @@ export interface components {
         Objective: {
             name: string;
             value: number;
+            /** @description The baseline of the contract. */
             target: number;
+            /** @description Beyond this the level is warn; where there is no such level, as critical. */
+            warn: number;
             critical: number;
             /** @enum {string} */
             level: "ok" | "warn" | "critical";

@@ -153,20 +153,22 @@ uint32_t schedule_history(const struct schedule *schedule,
     return count;
 }
 
-static bool dealt_with(const struct schedule *s, uint64_t at_us)
+/* Whether there is a job of this time. One that was left out, for whatever reason, is looked at anew when it comes again: a clock that was
+ * ahead has left out times that nobody has come to yet. */
+static bool submitted_at(const struct schedule *s, uint64_t at_us)
 {
     struct schedule_entry entries[SCHEDULE_HISTORY_MAX];
     uint32_t count = schedule_history(s, entries);
     for (uint32_t i = 0; i < count; i++)
-        if (entries[i].at_us == at_us && entries[i].outcome != OUTCOME_BY_HAND)
+        if (entries[i].at_us == at_us && entries[i].outcome == OUTCOME_SUBMITTED)
             return true;
     return false;
 }
 
-/* This time, or the first one behind it that it hasn't dealt with: a clock that was set back comes to some of them again. */
+/* This time, or the first one behind it that it has submitted nothing for: a clock that was set back comes to some of them again. */
 static uint64_t undone(const struct schedule *s, uint64_t at_us)
 {
-    for (uint32_t i = 0; i < SCHEDULE_HISTORY_MAX && at_us && dealt_with(s, at_us); i++)
+    for (uint32_t i = 0; i < SCHEDULE_HISTORY_MAX && at_us && submitted_at(s, at_us); i++)
         at_us = next_after(s, at_us);
     return at_us;
 }
@@ -290,7 +292,7 @@ static enum error apply_switch(struct txn *txn, uint64_t at_us, const void *comm
         return e;
     uint64_t before = s.next_us;
     s.paused = c->paused != 0;
-    s.next_us = s.paused ? 0 : next_after(&s, at_us);
+    s.next_us = s.paused ? 0 : undone(&s, next_after(&s, at_us));
     write_schedule(txn, &s); /* first: its texts are the map's */
     move_due(txn, &s, before, s.next_us);
     return OK;

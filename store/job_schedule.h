@@ -13,7 +13,9 @@
  *
  * The next time of each is a wall time. A clock that was ahead and is right again would leave all of them waiting until it has come there
  * once more: schedule.retime, by the actor `queues` at its start and whenever the clock has gone back, brings those forward that have a time
- * before. Of the times in its history a schedule does none a second time, so a clock that goes back by a moment repeats nothing.
+ * before. Of the times in its history that it has submitted a job for a schedule does none a second time, also when it was paused
+ * meanwhile: so a clock that goes back by a moment repeats nothing. What was left out, for whatever reason, comes again: a clock that
+ * was ahead has missed times which are still to come.
  *
  * Rows: a schedule under its id, and one more under its client, so that a client's stand together.
  */

@@ -10,6 +10,7 @@
 #include "tests/support/spoil.h"
 
 #define MINUTE_US UINT64_C(60000000)
+#define HOUR_US   (60 * MINUTE_US)
 #define AT_US     (UINT64_C(28333333) * MINUTE_US) /* a whole minute: 2023-11-14T22:13:00Z */
 
 static const struct uuid nobody = {{0}};
@@ -262,6 +263,66 @@ static void test_schedule_does_no_time_twice_when_the_clock_goes_back(void)
     TEST_CHECK(retime(&fresh, AT_US - 2 * MINUTE_US) == 1 && next_of(&fresh, &c.id) == AT_US - MINUTE_US);
     TEST_CHECK(fire_all(&fresh, AT_US) == 1); /* the one before came too late, and is made up for by none */
     TEST_CHECK(next_of(&fresh, &c.id) == AT_US + 4 * MINUTE_US && !fire(&fresh, AT_US, &fired));
+    fresh_close(&fresh);
+}
+
+/* A clock that is ahead leaves out times to come, by each policy and for each reason: right again, it comes to them. */
+static void test_schedule_does_what_a_clock_that_was_ahead_has_left_out(void)
+{
+    struct fresh fresh;
+    struct schedule_fired fired;
+    struct schedule_entry entries[SCHEDULE_HISTORY_MAX];
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct schedule_put hourly = each_minute(&client), full = each_minute(&client),
+                        overlaps = each_minute(&client);
+    hourly.cron = span_text("13 * * * *");
+    hourly.missed = MISSED_SKIP;
+    hourly.grace_us = MINUTE_US;
+    TEST_CHECK(put(&fresh, &hourly) == OK);
+    TEST_CHECK(fire_all(&fresh, AT_US + 5 * HOUR_US + 2 * MINUTE_US) == 0);
+    struct schedule s = look(&fresh, &hourly.id, entries, NULL);
+    TEST_CHECK(s.skipped == 5 && s.next_us == AT_US + 6 * HOUR_US);
+    TEST_CHECK(retime(&fresh, AT_US) == 1 && next_of(&fresh, &hourly.id) == AT_US + HOUR_US);
+    for (uint32_t i = 1; i <= 7; i++)
+        TEST_CHECK(fire_all(&fresh, AT_US + i * HOUR_US) == 1);
+    s = look(&fresh, &hourly.id, entries, NULL);
+    TEST_CHECK(s.submitted == 7 && s.skipped == 5 && s.next_us == AT_US + 8 * HOUR_US);
+    struct schedule_remove gone = {.id = hourly.id, .client = client};
+    TEST_CHECK(batch_one(fresh.store, &schedule_remove_class, AT_US, &gone, NULL) == OK);
+    TEST_CHECK(put(&fresh, &full) == OK && fire_with(&fresh, AT_US + MINUTE_US, 0, &fired));
+    TEST_CHECK(fired.outcome == OUTCOME_FULL && retime(&fresh, AT_US) == 1);
+    TEST_CHECK(fire_all(&fresh, AT_US + MINUTE_US) == 1 && retime(&fresh, AT_US) == 0);
+    gone.id = full.id;
+    TEST_CHECK(batch_one(fresh.store, &schedule_remove_class, AT_US, &gone, NULL) == OK);
+    overlaps.overlap = OVERLAP_SKIP;
+    TEST_CHECK(put(&fresh, &overlaps) == OK && fire(&fresh, AT_US + MINUTE_US, &fired));
+    TEST_CHECK(fire_all(&fresh, AT_US + 2 * MINUTE_US) == 0 && retime(&fresh, AT_US) == 1);
+    TEST_CHECK(next_of(&fresh, &overlaps.id) == AT_US + 2 * MINUTE_US); /* there is a job of the first one */
+    struct job_cancel cancel = {.id = fired.job, .kept_us = MINUTE_US};
+    TEST_CHECK(batch_one(fresh.store, &job_cancel_class, AT_US, &cancel, NULL) == OK);
+    TEST_CHECK(fire_all(&fresh, AT_US + 2 * MINUTE_US) == 1);
+    fresh_close(&fresh);
+}
+
+/* Off and on again after a clock that was set back: as without. */
+static void test_schedule_does_no_time_twice_when_it_was_paused(void)
+{
+    struct fresh fresh;
+    struct schedule_fired fired;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct schedule_put c = each_minute(&client);
+    struct schedule_switch change = {.id = c.id, .client = client, .paused = 1};
+    TEST_CHECK(put(&fresh, &c) == OK);
+    for (uint32_t i = 1; i <= 3; i++)
+        TEST_CHECK(fire_all(&fresh, AT_US + i * MINUTE_US) == 1);
+    TEST_CHECK(retime(&fresh, AT_US) == 0);
+    TEST_CHECK(batch_one(fresh.store, &schedule_switch_class, AT_US, &change, NULL) == OK);
+    change.paused = 0;
+    TEST_CHECK(batch_one(fresh.store, &schedule_switch_class, AT_US, &change, NULL) == OK);
+    TEST_CHECK(next_of(&fresh, &c.id) == AT_US + 4 * MINUTE_US);
+    TEST_CHECK(!fire(&fresh, AT_US + 3 * MINUTE_US, &fired) && fire_all(&fresh, AT_US + 4 * MINUTE_US) == 1);
     fresh_close(&fresh);
 }
 
@@ -563,6 +624,9 @@ TEST_LIST
     {"schedule made by a clock that was ahead", test_schedule_made_by_a_clock_that_was_ahead},
     {"schedule does no time twice when the clock goes back",
      test_schedule_does_no_time_twice_when_the_clock_goes_back},
+    {"schedule does what a clock that was ahead has left out",
+     test_schedule_does_what_a_clock_that_was_ahead_has_left_out},
+    {"schedule does no time twice when it was paused", test_schedule_does_no_time_twice_when_it_was_paused},
     {"schedule: very many are retimed, and what is damaged is passed by",
      test_schedule_retimes_very_many_and_passes_by_what_is_damaged},
     {"schedule: overlap policies", test_schedule_overlap_policies},

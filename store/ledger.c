@@ -428,36 +428,68 @@ static enum error expired(struct txn *txn, uint8_t lifetime, uint64_t now_us, st
     return e ? e : ended;
 }
 
-/* What the last look left is noted, so that rows that are ahead, however many, use up no more than one look each. */
-static enum error expire_one(struct txn *txn, uint8_t lifetime, uint64_t now_us, struct over *over)
+/* Where the last look through each lifetime ended; -1: that can't be read, and nothing is noted there. */
+static enum error read_behind(struct txn *txn, int64_t behind[LEDGER_LIFETIME_COUNT])
 {
-    int64_t before = 0;
-    enum error e = counter_read(txn, COUNTER_LEDGER_PASSED, span_of(&lifetime, 1), &before);
-    over->behind = e || before < 0 ? 0 : before;
-    over->count = 0;
-    enum error found = expired(txn, lifetime, now_us, over);
-    for (uint32_t i = 0; i < over->count; i++)
-        row_remove(txn, over->slots[i]);
-    if (!e && !found && over->behind != before)
-        counter_add(txn, COUNTER_LEDGER_PASSED, span_of(&lifetime, 1), over->behind - before);
-    return found ? found : e;
+    enum error first = OK;
+    for (uint8_t lifetime = 0; lifetime < LEDGER_LIFETIME_COUNT; lifetime++) {
+        enum error e = counter_read(txn, COUNTER_LEDGER_PASSED, span_of(&lifetime, 1), &behind[lifetime]);
+        if (e || behind[lifetime] < 0)
+            behind[lifetime] = -1;
+        first = first ? first : e;
+    }
+    return first;
 }
 
-enum error ledger_expire(struct txn *txn, uint64_t now_us, uint32_t limit, uint32_t *ret_removed)
-{
+/* One call of ledger_expire. */
+struct expiring {
+    uint64_t now_us;
     struct slot slots[LEDGER_EXPIRE_MAX];
-    uint32_t room = limit < LEDGER_EXPIRE_MAX ? limit : LEDGER_EXPIRE_MAX, removed = 0, writes = txn->writes;
-    enum error first = OK;
-    for (unsigned lifetime = 0; lifetime < LEDGER_LIFETIME_COUNT; lifetime++) {
-        struct over over = {.slots = slots, .room = room - removed};
-        enum error e = expire_one(txn, (uint8_t)lifetime, now_us, &over);
-        if (e && !first)
-            first = e;
-        removed += over.count;
+    uint32_t room, removed;
+    bool more;
+    enum error error; /* the first one */
+};
+
+/* What the look left is noted, so that rows that are ahead, however many, use up no more than one look each. Whether it found nothing
+ * wrong. */
+static bool expire_one(struct txn *txn, struct expiring *x, uint8_t lifetime, int64_t before, bool note)
+{
+    struct over over = {.slots = x->slots, .room = x->room - x->removed, .behind = before};
+    enum error e = expired(txn, lifetime, x->now_us, &over);
+    for (uint32_t i = 0; i < over.count; i++)
+        row_remove(txn, over.slots[i]);
+    x->removed += over.count;
+    if (e) {
+        x->error = x->error ? x->error : e;
+    } else if (note) {
+        if (over.behind != before)
+            counter_add(txn, COUNTER_LEDGER_PASSED, span_of(&lifetime, 1), over.behind - before);
+        x->more = x->more || over.behind != 0;
     }
+    return !e;
+}
+
+/* A round goes through all lifetimes, each of them once: who is at the front while others are on their way looks there, and waits with
+ * going further for the next round. So it ends, however many rows of however many lifetimes are ahead. */
+enum error ledger_expire(struct txn *txn, uint64_t now_us, uint32_t limit, uint32_t *ret_removed,
+                         bool *ret_more)
+{
+    struct expiring x = {.now_us = now_us, .room = limit < LEDGER_EXPIRE_MAX ? limit : LEDGER_EXPIRE_MAX};
+    int64_t behind[LEDGER_LIFETIME_COUNT];
+    uint32_t writes = txn->writes;
+    bool on_the_way = false;
+    enum error unreadable = read_behind(txn, behind);
+    for (uint8_t lifetime = 0; lifetime < LEDGER_LIFETIME_COUNT; lifetime++)
+        if (behind[lifetime] > 0)
+            on_the_way = expire_one(txn, &x, lifetime, behind[lifetime], true) || on_the_way;
+    for (uint8_t lifetime = 0; lifetime < LEDGER_LIFETIME_COUNT; lifetime++)
+        if (behind[lifetime] <= 0)
+            (void)expire_one(txn, &x, lifetime, 0, !on_the_way && behind[lifetime] == 0);
+    enum error first = x.error ? x.error : unreadable;
     if (first && txn->writes == writes)
         return first;
-    *ret_removed = removed;
+    *ret_removed = x.removed;
+    *ret_more = x.more;
     return OK;
 }
 

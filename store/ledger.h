@@ -75,9 +75,10 @@ uint64_t ledger_expiry(uint64_t now_us, enum ledger_lifetime lifetime);
 /* Takes a row away before its time; one that has gone is fine. */
 void ledger_forget(struct txn *txn, enum ledger_lifetime lifetime, uint64_t row);
 /* Removes rows whose time is over, at most `limit` and LEDGER_EXPIRE_MAX; *ret_removed. Rows that a clock wrote which was ahead
- * hold up nobody: they are passed by, and where there are many the next call goes on behind them. A damaged row is
- * ERR_DAMAGED once nothing else can be removed before it. */
-enum error ledger_expire(struct txn *txn, uint64_t now_us, uint32_t limit, uint32_t *ret_removed);
+ * hold up nobody: they are passed by, and where there are more than LEDGER_PASS_MAX the next call goes on behind them: *ret_more,
+ * until one has come to the end. A damaged row is ERR_DAMAGED once nothing else can be removed before it. */
+enum error ledger_expire(struct txn *txn, uint64_t now_us, uint32_t limit, uint32_t *ret_removed,
+                         bool *ret_more);
 
 /* ---- the index ---- */
 

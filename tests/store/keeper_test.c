@@ -193,6 +193,39 @@ static void test_many_keys_go_at_once(void)
     TEST_CHECK(stage_run(&(struct stage){.seed = 1}, many_keys_body) == 0);
 }
 
+/* A clock that was ahead has written more rows than one sweep passes by, before one that is over; then only they are there. */
+static void many_ahead_body(void)
+{
+    enum { AHEAD = 3 * LEDGER_PASS_MAX, SWEEPS = AHEAD / LEDGER_PASS_MAX + 1, LOOKS = 3 };
+    stage_writer();
+    stage_keeper();
+    actor_sleep(actor_now() + 2 * NS_PER_S); /* it knows which time it is */
+    stage_kill(actor_whereis(KEEPER_NAME));
+    stage_clock_jump(30 * (int64_t)DAY_NS);
+    for (uint64_t i = 0; i < AHEAD; i++) {
+        char key[16];
+        snprintf(key, sizeof(key), "k%u", (unsigned)i);
+        EXPECT(append(i, key) == OK);
+    }
+    stage_clock_jump(-30 * (int64_t)DAY_NS);
+    EXPECT(append(AHEAD, "behind") == OK && rows_of(TABLE_LEDGER) == AHEAD + 1);
+    actor_sleep(actor_now() + 2 * DAY_NS);
+    stage_keeper();
+    actor_sleep(actor_now() + LOOKS * NS_PER_S + NS_PER_S / 2);
+    EXPECT(rows_of(TABLE_LEDGER) == AHEAD);
+    uint64_t commands = stage_store->commands;
+    actor_sleep(actor_now() + 10 * NS_PER_S);
+    EXPECT(stage_store->commands == commands); /* the round is over */
+    actor_sleep(actor_now() + KEEPER_SWEEP_EVERY * NS_PER_S);
+    EXPECT(stage_store->commands == commands + SWEEPS); /* and so is the one of the minute behind it */
+    EXPECT(rows_of(TABLE_LEDGER) == AHEAD);
+}
+
+static void test_keys_behind_many_that_are_ahead_go_at_once(void)
+{
+    TEST_CHECK(stage_run(&(struct stage){.seed = 1}, many_ahead_body) == 0);
+}
+
 static uint64_t ledger_after(uint64_t ns)
 {
     actor_sleep(actor_now() + ns);
@@ -387,6 +420,7 @@ TEST_LIST
      test_S4_views_are_ended_while_the_writer_answers_nobody},
     {"retention: a day for keys, 400 for audit entries", test_retention},
     {"retention: more keys than one look removes", test_many_keys_go_at_once},
+    {"retention: keys behind many that are ahead", test_keys_behind_many_that_are_ahead_go_at_once},
     {"retention: a clock that is ahead removes nothing until it is believed",
      test_a_clock_that_is_ahead_removes_nothing_until_it_is_believed},
     {"the scrub finds damaged rows, says so and goes on", test_scrub},

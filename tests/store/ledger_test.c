@@ -29,7 +29,7 @@ enum { EXECUTIONS = 9100 }; /* a counter: how often something was really done */
 struct outcome {
     uint64_t execution; /* which one it was */
     uint32_t removed;
-    bool repeated;
+    bool repeated, more;
 };
 
 static void (*look)(struct txn *txn);
@@ -71,7 +71,7 @@ static enum error step_apply(struct txn *txn, uint64_t at_us, const void *comman
         e = once(txn, at_us, step, &out);
         break;
     case EXPIRE:
-        e = ledger_expire(txn, at_us, step->limit, &out.removed);
+        e = ledger_expire(txn, at_us, step->limit, &out.removed, &out.more);
         break;
     case LOOK:
         look(txn);
@@ -509,6 +509,39 @@ static void test_many_rows_that_are_ahead(void)
             break;
     }
     rows_are(0);
+    end();
+}
+
+/* Looks until one has nothing more to do. */
+static uint32_t looks_of_a_round(uint64_t at_us)
+{
+    struct step step = {.op = EXPIRE, .limit = LEDGER_EXPIRE_MAX};
+    struct outcome out = {.more = true};
+    uint32_t looks = 0;
+    for (; looks < 100 && out.more; looks++)
+        TEST_CHECK(run_one(&step, at_us, &out) == OK && out.removed == 0);
+    return looks;
+}
+
+/* A round ends with the longest way, and isn't drawn out by who has come to his end before: three looks and two aren't six. */
+static void test_rows_that_are_ahead_of_several_lifetimes(void)
+{
+    enum { DAYS = 2 * LEDGER_PASS_MAX + 10, WEEKS = LEDGER_PASS_MAX + 10 };
+    struct outcome out;
+    uint32_t removed = 0;
+    begin(0);
+    for (uint32_t i = 0; i < DAYS + WEEKS; i++) {
+        char key[12];
+        snprintf(key, sizeof(key), "%u", i);
+        TEST_CHECK(ask_for(i < DAYS ? LEDGER_DAY : LEDGER_WEEK, key, T0 + 365 * DAY, &out) == OK);
+    }
+    for (uint32_t round = 0; round < 3; round++)
+        TEST_CHECK(looks_of_a_round(T0 + DAY) == 3);
+    TEST_CHECK(ask_for(LEDGER_QUARTER, "over", T0 - 90 * DAY, &out) == OK);
+    TEST_CHECK(expire(T0 + DAY, 100, &removed) == OK && removed == 1);
+    TEST_CHECK(ask_for(LEDGER_QUARTER, "over", T0 - 90 * DAY, &out) == OK); /* in the middle of a round */
+    TEST_CHECK(expire(T0 + DAY, 100, &removed) == OK && removed == 1);
+    rows_are(DAYS + WEEKS);
     end();
 }
 
@@ -1118,6 +1151,7 @@ TEST_LIST
     {"rows that are ahead hold up nobody", test_rows_that_are_ahead_hold_up_nobody},
     {"rows a little ahead keep their order", test_rows_a_little_ahead_keep_their_order},
     {"many rows that are ahead", test_many_rows_that_are_ahead},
+    {"rows that are ahead, of several lifetimes", test_rows_that_are_ahead_of_several_lifetimes},
     {"aborted expiry comes back", test_aborted_expire_comes_back},
     {"limit", test_limit},
     {"limit within a batch", test_limit_within_a_batch},

@@ -262,8 +262,9 @@ static enum error load(struct fresh *fresh)
 static enum error expire(struct txn *txn, uint64_t at_us, void *context)
 {
     uint32_t removed;
+    bool more;
     (void)context;
-    return ledger_expire(txn, at_us, 100, &removed);
+    return ledger_expire(txn, at_us, 100, &removed, &more);
 }
 
 static void test_ledger_row_that_is_none(void)

@@ -53,6 +53,16 @@ static void fetch(const struct run *run, size_t i)
         span_fetch(run->items[i].bytes);
 }
 
+/* In a journal stand commands of the version that wrote it, which they don't name. A version only appends fields, and no byte may be
+ * left: so what one can read no other can. */
+static enum error read_command(const struct record_class *class, struct span bytes, void *ret_command)
+{
+    enum error e = ERR_DAMAGED;
+    for (uint8_t version = class->version; e == ERR_DAMAGED && version > 0; version--)
+        e = record_decode(class, version, bytes, ret_command);
+    return e;
+}
+
 static void decode(struct run *run)
 {
     size_t i = run->decoded_count++;
@@ -60,7 +70,7 @@ static void decode(struct run *run)
     const struct command_class *class = item->class;
     struct decoded *d = &run->decoded[i % 2];
     ASSERT(class->record->size <= sizeof(d->command));
-    d->error = record_decode(class->record, class->record->version, item->bytes, &d->command);
+    d->error = read_command(class->record, item->bytes, &d->command);
     if (!d->error && class->announce)
         class->announce(&run->store->txn, &d->command);
     fetch(run, i + 1);

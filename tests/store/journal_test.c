@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "chaos/workload.h"
+#include "store/audit.h"
 #include "store/check.h"
 #include "store/checksum.h"
 #include "store/journal.h"
+#include "store/retention.h"
 #include "store/view.h"
 #include "tests/store/parcels.h"
 #include "tests/store/place.h"
@@ -75,6 +77,28 @@ static void test_replay_gives_the_same_bytes(void)
         check_same(place_in(place, "a/data.mdb"), place_in(place, "b/data.mdb"), seed);
         place_remove(place);
     }
+}
+
+/* A command as an earlier version of this program encoded it: without the time until which it sweeps. */
+static void test_commands_of_an_earlier_version_are_replayed(void)
+{
+    struct replay_report report;
+    struct retention_sweep sweep = {.limit = 8};
+    struct audit_append audit = {.id = {{1}}, .who = span_text("tests"), .verb = span_text("parcel.kick")};
+    uint8_t bytes[sizeof(sweep)];
+    place_make(place);
+    struct store *store = parcels_open(place_in(place, "a"), place_in(place, "journal"));
+    size_t size = record_encode(&retention_sweep_record, &sweep, bytes, sizeof(bytes));
+    struct batch_item item = {.class = &retention_sweep_class,
+                              .at_us = (AUDIT_KEPT_DAYS + 1) * UINT64_C(86400000000),
+                              .bytes = span_of(bytes, size - sizeof(sweep.until_us))};
+    TEST_CHECK(batch_one(store, &audit_append_class, 1, &audit, NULL) == OK);
+    TEST_CHECK(batch_run(store, &item, 1) == OK && item.answer.error == OK);
+    store_close(store);
+    CHECK_ERROR(replay(place_in(place, "journal"), place_in(place, "b"), &report), OK);
+    TEST_CHECK(report.commands == 2 && report.refused == 0);
+    check_same(place_in(place, "a/data.mdb"), place_in(place, "b/data.mdb"), 0);
+    place_remove(place);
 }
 
 /* Readers keep pages from being used again, so the file differs; what is in it doesn't. LMDB takes the memory of a new
@@ -498,6 +522,7 @@ TEST_LIST
 = {
     {"replay_gives_the_same_bytes", test_replay_gives_the_same_bytes},
     {"every_command_replays_to_the_same_bytes", test_every_command_replays_to_the_same_bytes},
+    {"commands_of_an_earlier_version_are_replayed", test_commands_of_an_earlier_version_are_replayed},
     {"with_readers_the_compact_copies_are_the_same", test_with_readers_the_compact_copies_are_the_same},
     {"a_batch_cut_off_at_the_end_is_left_out", test_a_batch_cut_off_at_the_end_is_left_out},
     {"damage_is_found_at_every_byte", test_damage_is_found_at_every_byte},

@@ -101,7 +101,8 @@ static enum error step_bulk(void)
                               .queue_max = s.queue_max,
                               .base_us = s.backoff_base_us,
                               .most_us = s.backoff_most_us,
-                              .chance = (uint32_t)actor_random()};
+                              .chance = (uint32_t)actor_random(),
+                              .by_steady = 1};
     uint8_t answer[ANSWER_SIZE_MAX];
     size_t size = 0;
     enum error e = submit(&job_bulk_step_class, &c, answer, sizeof(answer), &size);

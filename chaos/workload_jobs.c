@@ -292,7 +292,8 @@ static bool draw_bulk(struct workload *w, struct txn *txn, struct batch_item *it
                                   .states = UINT8_MAX,
                                   .type = BULK_ANY_TYPE,
                                   .who = span_text("operator"),
-                                  .reason = span_text("all of them")};
+                                  .reason = span_text("all of them"),
+                                  .by_steady = 1};
     const struct job_bulk_abort end = {.id = workload_id(w, txn, TABLE_BULKS)};
     const struct job_bulk_step step = {.wall_us = w->at_us + SECOND_US,
                                        .steady_us = w->at_us,
@@ -300,7 +301,8 @@ static bool draw_bulk(struct workload *w, struct txn *txn, struct batch_item *it
                                        .retry_max = 3,
                                        .queue_max = 500,
                                        .base_us = SECOND_US,
-                                       .most_us = 60 * SECOND_US};
+                                       .most_us = 60 * SECOND_US,
+                                       .by_steady = 1};
     if (code == job_bulk_class.code)
         workload_encode(w, item, &job_bulk_class, &bulk);
     else if (code == job_bulk_abort_class.code)

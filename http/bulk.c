@@ -153,7 +153,7 @@ static const char *take(const struct request *q, struct job_bulk *c, bool *ret_d
 {
     const struct json_node *root = q->json ? json_root(q->json) : NULL, *dry = member(q, root, "dry_run");
     struct span action = text(q, root, "action"), reason = text(q, root, "reason"), who = q->identity.subject;
-    *c = (struct job_bulk){.who = who.size <= BULK_WHO ? who : span_of(NULL, 0)};
+    *c = (struct job_bulk){.who = who.size <= BULK_WHO ? who : span_of(NULL, 0), .by_steady = 1};
     if (q->identity.kind == IDENTITY_CLIENT)
         c->owner = c->client = q->identity.client;
     for (c->action = 0; c->action < BULK_ACTION_COUNT; c->action++)

@@ -11,11 +11,11 @@
 #define bulk_FIELD(name, TYPE, limit, since) RECORD_FIELD(bulk, name, TYPE, limit, since)
 RECORD_CLASS(bulk, BULK_FIELDS, 1);
 #define job_bulk_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_bulk, name, TYPE, limit, since)
-RECORD_CLASS(job_bulk, JOB_BULK_FIELDS, 1);
+RECORD_CLASS(job_bulk, JOB_BULK_FIELDS, 2);
 #define job_bulk_abort_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_bulk_abort, name, TYPE, limit, since)
 RECORD_CLASS(job_bulk_abort, JOB_BULK_ABORT_FIELDS, 1);
 #define job_bulk_step_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_bulk_step, name, TYPE, limit, since)
-RECORD_CLASS(job_bulk_step, JOB_BULK_STEP_FIELDS, 1);
+RECORD_CLASS(job_bulk_step, JOB_BULK_STEP_FIELDS, 2);
 
 STATIC_ASSERT(BULKS_RUNNING_MAX < BULKS_OWN_MAX && BULKS_OWN_MAX <= BULKS_CLIENTS_MAX,
               "who has all his places has one that has ended");
@@ -225,7 +225,7 @@ static enum error apply_bulk(struct txn *txn, uint64_t at_us, const void *comman
     enum error e = startable(txn, c);
     if (!e)
         e = counter_read(txn, COUNTER_JOB_SEQ, no_label, &newest);
-    if (!e)
+    if (!e && c->by_steady)
         e = make_room(txn, &c->owner);
     if (e)
         return e;
@@ -244,7 +244,7 @@ static enum error apply_bulk(struct txn *txn, uint64_t at_us, const void *comman
                         .last_seq = (uint64_t)newest,
                         .who = c->who,
                         .reason = c->reason};
-    set_due(txn, &bulk, BULK_AT_ONCE);
+    set_due(txn, &bulk, c->by_steady ? BULK_AT_ONCE : at_us);
     count_running(txn, &bulk.owner, 1);
     write_bulk(txn, &bulk);
     return OK;
@@ -456,6 +456,12 @@ static void step_back(struct bulk *b, const struct bulk *before, const struct fo
     b->after_id = at > 0 ? found[at - 1].id : before->after_id;
 }
 
+/* The time by which this step goes. */
+static uint64_t now_of(const struct job_bulk_step *c)
+{
+    return c->by_steady ? c->steady_us : c->wall_us;
+}
+
 static enum error step(struct txn *txn, struct bulk *b, const struct job_bulk_step *c, uint64_t at_us,
                        struct answer *answer)
 {
@@ -479,24 +485,24 @@ static enum error step(struct txn *txn, struct bulk *b, const struct job_bulk_st
     if (wait) {
         step_back(b, &before, found, at);
         b->left += unsound;
-        set_due(txn, b, job_later(c->steady_us, BULK_WAIT_US));
+        set_due(txn, b, job_later(now_of(c), BULK_WAIT_US));
         return OK;
     }
     b->left += unsound;
     if (end)
         end_bulk(txn, b, BULK_FINISH, at_us);
     else
-        set_due(txn, b, job_later(c->steady_us, BULK_STEP_US));
+        set_due(txn, b, job_later(now_of(c), BULK_STEP_US));
     return OK;
 }
 
 /* ERR_NOT_FOUND: nothing is due; or a timer that is no bulk action's own was, and went, or that of one which can't be read, and comes again
  * later: the next call looks at the one behind it. */
-static enum error find_due(struct txn *txn, uint64_t steady_us, struct opened *ret)
+static enum error find_due(struct txn *txn, uint64_t now_us, struct opened *ret)
 {
     struct due_entry entry;
     uint32_t count = 0;
-    enum error e = due_scan_keys(txn, DUE_JOB_BULK, BULK_SHARD, steady_us, &entry, 1, &count);
+    enum error e = due_scan_keys(txn, DUE_JOB_BULK, BULK_SHARD, now_us, &entry, 1, &count);
     if (e || count == 0)
         return e ? e : ERR_NOT_FOUND;
     e = open_bulk(txn, &entry.id, ret);
@@ -505,7 +511,7 @@ static enum error find_due(struct txn *txn, uint64_t steady_us, struct opened *r
     if (!e || e == ERR_NOT_FOUND)
         due_clear(txn, DUE_JOB_BULK, BULK_SHARD, entry.due_us, &entry.id);
     else
-        due_move(txn, &entry, job_later(steady_us, JOB_SET_BY_US));
+        due_move(txn, &entry, job_later(now_us, JOB_SET_BY_US));
     return ERR_NOT_FOUND;
 }
 
@@ -513,10 +519,11 @@ static enum error apply_step(struct txn *txn, uint64_t at_us, const void *comman
 {
     const struct job_bulk_step *c = command;
     struct opened bulk;
-    enum error e = find_due(txn, c->steady_us, &bulk);
+    enum error e = find_due(txn, now_of(c), &bulk);
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
-    steady_note(txn, c->steady_us);
+    if (c->by_steady)
+        steady_note(txn, c->steady_us);
     e = step(txn, &bulk.row, c, at_us, answer);
     if (!e)
         write_bulk(txn, &bulk.row);

@@ -98,14 +98,17 @@ extern const struct lifecycle bulk_lifecycle;
     X(reason, TEXT, BULK_REASON, 1)
 RECORD_STRUCT(bulk, BULK_FIELDS);
 
-/* ERR_LIMIT: too many are running. ERR_INVALID, ERR_EXISTS. */
-#define JOB_BULK_FIELDS(X)    \
-    X(id, UUID, 0, 1)         \
-    X(owner, UUID, 0, 1)      \
-    X(action, U8, 0, 1)       \
-    BULK_FILTER_FIELDS(X)     \
-    X(who, TEXT, BULK_WHO, 1) \
-    X(reason, TEXT, BULK_REASON, 1)
+/* by_steady 1: it goes on by steady time, at once. 0, of version 1: by the wall clock, from its own time on; and who wrote it had made
+ * sure that there is a place.
+ * ERR_LIMIT: too many are running. ERR_INVALID, ERR_EXISTS. */
+#define JOB_BULK_FIELDS(X)          \
+    X(id, UUID, 0, 1)               \
+    X(owner, UUID, 0, 1)            \
+    X(action, U8, 0, 1)             \
+    BULK_FILTER_FIELDS(X)           \
+    X(who, TEXT, BULK_WHO, 1)       \
+    X(reason, TEXT, BULK_REASON, 1) \
+    X(by_steady, U8, 0, 2)
 RECORD_STRUCT(job_bulk, JOB_BULK_FIELDS);
 extern const struct command_class job_bulk_class; /* code 224 */
 
@@ -115,16 +118,18 @@ extern const struct command_class job_bulk_class; /* code 224 */
 RECORD_STRUCT(job_bulk_abort, JOB_BULK_ABORT_FIELDS);
 extern const struct command_class job_bulk_abort_class; /* code 225 */
 
-/* The first task whose time has come, by steady_us, goes on; with none nothing happens. */
-#define JOB_BULK_STEP_FIELDS(X)         \
-    X(wall_us, TIME, 0, 1) /* unused */ \
-    X(steady_us, TIME, 0, 1)            \
-    X(kept_us, U64, 0, 1)               \
-    X(retry_max, U16, 0, 1)             \
-    X(queue_max, U32, 0, 1)             \
-    X(base_us, U64, 0, 1)               \
-    X(most_us, U64, 0, 1)               \
-    X(chance, U32, 0, 1)
+/* The first task whose time has come goes on; with none nothing happens. by_steady 1: by steady_us; 0, of version 1: by wall_us, which is
+ * for nothing else. */
+#define JOB_BULK_STEP_FIELDS(X) \
+    X(wall_us, TIME, 0, 1)      \
+    X(steady_us, TIME, 0, 1)    \
+    X(kept_us, U64, 0, 1)       \
+    X(retry_max, U16, 0, 1)     \
+    X(queue_max, U32, 0, 1)     \
+    X(base_us, U64, 0, 1)       \
+    X(most_us, U64, 0, 1)       \
+    X(chance, U32, 0, 1)        \
+    X(by_steady, U8, 0, 2)
 RECORD_STRUCT(job_bulk_step, JOB_BULK_STEP_FIELDS);
 extern const struct command_class
     job_bulk_step_class; /* code 226; answer: struct bulk_changed, one behind the other */

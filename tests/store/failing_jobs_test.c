@@ -458,7 +458,8 @@ static void test_every_call_fails_in_a_pause_or_turn(void)
 
 static struct job_bulk bulk_of(const struct uuid *client, uint8_t action)
 {
-    return (struct job_bulk){.id = fresh_uuid(),
+    return (struct job_bulk){.by_steady = 1,
+                             .id = fresh_uuid(),
                              .owner = *client,
                              .client = *client,
                              .action = action,
@@ -496,7 +497,8 @@ static void prepare_bulk_own(struct jobs *j)
 
 static enum error run_step(struct jobs *j)
 {
-    const struct job_bulk_step c = {.wall_us = j->at_us,
+    const struct job_bulk_step c = {.by_steady = 1,
+                                    .wall_us = j->at_us,
                                     .steady_us = j->steady_us,
                                     .kept_us = j->kept_us,
                                     .retry_max = j->retry_max,

@@ -70,7 +70,8 @@ static void fail_next(struct fresh *fresh)
 
 static struct job_bulk bulk_of(const struct uuid *client, uint8_t action, uint8_t states)
 {
-    return (struct job_bulk){.id = fresh_uuid(),
+    return (struct job_bulk){.by_steady = 1,
+                             .id = fresh_uuid(),
                              .owner = *client,
                              .client = *client,
                              .action = action,
@@ -89,7 +90,8 @@ static enum error start(struct fresh *fresh, const struct job_bulk *c)
 static uint32_t step_with(struct fresh *fresh, uint32_t queue_max)
 {
     struct answer answer;
-    struct job_bulk_step c = {.wall_us = now_us - back_us,
+    struct job_bulk_step c = {.by_steady = 1,
+                              .wall_us = now_us - back_us,
                               .steady_us = now_us,
                               .kept_us = SECOND_US,
                               .retry_max = 3,
@@ -126,6 +128,27 @@ static uint8_t state_of(struct fresh *fresh, const struct uuid *id)
     return job.state;
 }
 
+/* As a program of version 1 encoded it: without the last field, which is by_steady. */
+static enum error of_version_1(struct fresh *fresh, const struct command_class *class, uint64_t at_us,
+                               const void *command)
+{
+    uint8_t bytes[COMMAND_SIZE_MAX];
+    size_t size = record_encode(class->record, command, bytes, sizeof(bytes));
+    struct batch_item item = {.class = class, .at_us = at_us, .bytes = span_of(bytes, size - 1)};
+    TEST_ASSERT(size > 1 && batch_run(fresh->store, &item, 1) == OK);
+    return item.answer.error;
+}
+
+static void step_of_version_1(struct fresh *fresh, uint64_t wall_us, uint64_t steady_us)
+{
+    struct job_bulk_step c = {.wall_us = wall_us,
+                              .steady_us = steady_us,
+                              .kept_us = SECOND_US,
+                              .retry_max = 3,
+                              .queue_max = 100000};
+    TEST_CHECK(of_version_1(fresh, &job_bulk_step_class, wall_us, &c) == OK);
+}
+
 #define QUEUED_ONES (1u << JOB_QUEUED)
 #define FAILED_ONES (1u << JOB_FAILED)
 #define ALL_STATES  ((1u << JOB_STATE_COUNT) - 1)
@@ -158,6 +181,35 @@ static void test_bulk_cancels_a_clients_own_page_by_page_across_a_restart(void)
     TEST_CHECK(state_of(&fresh, &foreign) == JOB_QUEUED);
     TEST_CHECK(state_of(&fresh, &later) == JOB_QUEUED); /* it came after it began */
     TEST_CHECK(step(&fresh) == 0);
+    fresh_close(&fresh);
+}
+
+/* A journal of version 1: what was due was so by the wall clock, and does what it did, whatever steady time said. */
+static void test_bulk_of_version_1_goes_by_the_wall_clock(void)
+{
+    enum { JOBS = BULK_CHANGE_MAX + 8 };
+    const uint64_t ahead_us = 1000 * SECOND_US, later_us = AT_US + BULK_STEP_US;
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), other = join(&fresh), theirs = submit(&fresh, &other);
+    for (int i = 0; i < JOBS; i++)
+        submit(&fresh, &client);
+    struct job_bulk first = bulk_of(&client, BULK_CANCEL, QUEUED_ONES),
+                    second = bulk_of(&other, BULK_CANCEL, QUEUED_ONES);
+    TEST_CHECK(of_version_1(&fresh, &job_bulk_class, AT_US, &first) == OK);
+    TEST_CHECK(bulk_now(&fresh, &first.id).due_us == AT_US);
+    step_of_version_1(&fresh, AT_US - 1, AT_US + ahead_us); /* not yet */
+    TEST_CHECK(bulk_now(&fresh, &first.id).changed == 0);
+    step_of_version_1(&fresh, AT_US, AT_US - ahead_us);
+    TEST_CHECK(bulk_now(&fresh, &first.id).changed == BULK_CHANGE_MAX);
+    TEST_CHECK(bulk_now(&fresh, &first.id).due_us == later_us);
+    TEST_CHECK(of_version_1(&fresh, &job_bulk_class, later_us + 1, &second) == OK);
+    step_of_version_1(&fresh, later_us - 1, AT_US + ahead_us);
+    TEST_CHECK(bulk_now(&fresh, &first.id).changed == BULK_CHANGE_MAX);
+    step_of_version_1(&fresh, later_us + 1, AT_US + ahead_us); /* who has waited for longer comes first */
+    TEST_CHECK(bulk_now(&fresh, &first.id).state == BULK_DONE && state_of(&fresh, &theirs) == JOB_QUEUED);
+    step_of_version_1(&fresh, later_us + 1, 1);
+    TEST_CHECK(bulk_now(&fresh, &first.id).changed == JOBS && state_of(&fresh, &theirs) == JOB_CANCELED);
     fresh_close(&fresh);
 }
 
@@ -613,6 +665,7 @@ TEST_LIST
 = {
     {"bulk cancels a client's own, page by page, across a restart",
      test_bulk_cancels_a_clients_own_page_by_page_across_a_restart},
+    {"bulk of version 1 goes by the wall clock", test_bulk_of_version_1_goes_by_the_wall_clock},
     {"bulk of an operator goes by its filter", test_bulk_of_an_operator_goes_by_its_filter},
     {"bulk retries what failed, and waits while the queue is full",
      test_bulk_retries_what_failed_and_waits_while_the_queue_is_full},

@@ -205,8 +205,11 @@ static void test_check_knows_whose_a_place_in_the_queue_is(void)
 
 static struct bulk bulk_of(struct jobs *j)
 {
-    struct job_bulk c = {
-        .id = fresh_uuid(), .states = UINT8_MAX, .type = BULK_ANY_TYPE, .who = span_text("somebody")};
+    struct job_bulk c = {.by_steady = 1,
+                         .id = fresh_uuid(),
+                         .states = UINT8_MAX,
+                         .type = BULK_ANY_TYPE,
+                         .who = span_text("somebody")};
     struct bulk bulk = {.due_us = 0};
     TEST_CHECK(batch_one(j->fresh.store, &job_bulk_class, j->at_us, &c, NULL) == OK);
     struct view *view = view_open_outside(j->fresh.store, 0);

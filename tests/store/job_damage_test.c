@@ -799,9 +799,13 @@ static void test_a_bulk_action_goes_by_its_own_times_alone(void)
     struct jobs j;
     struct uuid stranger = fresh_uuid();
     begin(&j);
-    struct job_bulk c = {
-        .id = fresh_uuid(), .action = BULK_CANCEL, .states = UINT8_MAX, .type = BULK_ANY_TYPE};
-    struct job_bulk_step step = {.wall_us = j.at_us, .steady_us = j.steady_us, .queue_max = j.queue_max};
+    struct job_bulk c = {.by_steady = 1,
+                         .id = fresh_uuid(),
+                         .action = BULK_CANCEL,
+                         .states = UINT8_MAX,
+                         .type = BULK_ANY_TYPE};
+    struct job_bulk_step step = {
+        .by_steady = 1, .wall_us = j.at_us, .steady_us = j.steady_us, .queue_max = j.queue_max};
     TEST_CHECK(command(&j, &job_bulk_class, &c) == OK);
     uint64_t rows = jobs_rows(&j, TABLE_DUE);
     put_timer(&j, (struct timer){DUE_RETENTION, RETENTION_SHARD, j.at_us, c.id, RETENTION_BULK});
@@ -1261,10 +1265,13 @@ static void test_no_attempt_comes_behind_the_last_number(void)
     put_row(&j, TABLE_JOBS, key_of_uuid(&held.id), &job);
     TEST_CHECK(jobs_retry(&j, &j.client, &held.id, NULL) == ERR_CONFLICT);
     struct job_bulk c = {
-        .id = fresh_uuid(), .action = BULK_RETRY, .states = UINT8_MAX, .type = BULK_ANY_TYPE};
+        .by_steady = 1, .id = fresh_uuid(), .action = BULK_RETRY, .states = UINT8_MAX, .type = BULK_ANY_TYPE};
     TEST_CHECK(command(&j, &job_bulk_class, &c) == OK);
-    struct job_bulk_step step = {
-        .wall_us = j.at_us, .steady_us = j.steady_us, .retry_max = UINT16_MAX, .queue_max = j.queue_max};
+    struct job_bulk_step step = {.by_steady = 1,
+                                 .wall_us = j.at_us,
+                                 .steady_us = j.steady_us,
+                                 .retry_max = UINT16_MAX,
+                                 .queue_max = j.queue_max};
     TEST_CHECK(command(&j, &job_bulk_step_class, &step) == OK && jobs_look(&j, &held.id).state == JOB_FAILED);
     c.id = fresh_uuid();
     step.retry_max = 3;
@@ -1363,9 +1370,13 @@ static void test_what_nobody_can_be_told_of_waits(void)
     struct jobs_held running = jobs_in(&j, JOB_RUNNING);
     struct crowd c = {partition_of(&j, &running.id), 1, j.client};
     TEST_CHECK(fresh_do(&j.fresh, j.at_us, crowd, &c) == OK);
-    struct job_bulk bulk = {
-        .id = fresh_uuid(), .action = BULK_CANCEL, .states = UINT8_MAX, .type = BULK_ANY_TYPE};
-    struct job_bulk_step step = {.wall_us = j.at_us, .steady_us = j.steady_us, .queue_max = j.queue_max};
+    struct job_bulk bulk = {.by_steady = 1,
+                            .id = fresh_uuid(),
+                            .action = BULK_CANCEL,
+                            .states = UINT8_MAX,
+                            .type = BULK_ANY_TYPE};
+    struct job_bulk_step step = {
+        .by_steady = 1, .wall_us = j.at_us, .steady_us = j.steady_us, .queue_max = j.queue_max};
     TEST_CHECK(command(&j, &job_bulk_class, &bulk) == OK && command(&j, &job_bulk_step_class, &step) == OK);
     j.start++;
     TEST_CHECK(jobs_reap(&j, &running.id, &fired) == ERR_LIMIT);
@@ -1384,7 +1395,8 @@ static void test_a_bulk_action_waits_behind_a_row_that_cannot_be_read(void)
         struct jobs j;
         begin(&j);
         struct uuid id = jobs_new(&j), last = {{0xff}};
-        struct job_bulk c = {.id = fresh_uuid(),
+        struct job_bulk c = {.by_steady = 1,
+                             .id = fresh_uuid(),
                              .owner = own ? j.client : nobody,
                              .client = own ? j.client : nobody,
                              .action = BULK_CANCEL,
@@ -1392,7 +1404,8 @@ static void test_a_bulk_action_waits_behind_a_row_that_cannot_be_read(void)
                              .type = BULK_ANY_TYPE};
         struct key key = own ? client_job_key(&j.client, 1000) : key_of_uuid(&last);
         uint32_t table = own ? TABLE_CLIENT_JOBS : TABLE_JOBS;
-        struct job_bulk_step step = {.wall_us = j.at_us, .steady_us = j.steady_us, .kept_us = j.kept_us};
+        struct job_bulk_step step = {
+            .by_steady = 1, .wall_us = j.at_us, .steady_us = j.steady_us, .kept_us = j.kept_us};
         TEST_CHECK(command(&j, &job_bulk_class, &c) == OK);
         fresh_crumb(&j.fresh, table, key);
         TEST_CHECK(command(&j, &job_bulk_step_class, &step) == OK);
@@ -1418,13 +1431,15 @@ static void test_a_bulk_action_leaves_anothers_job_alone(void)
     struct uuid own = jobs_new(&j);
     struct key key = client_job_key(&j.client, 1000);
     put_row(&j, TABLE_CLIENT_JOBS, key, &(struct client_job){.id = theirs.id});
-    struct job_bulk c = {.id = fresh_uuid(),
+    struct job_bulk c = {.by_steady = 1,
+                         .id = fresh_uuid(),
                          .owner = j.client,
                          .client = j.client,
                          .action = BULK_CANCEL,
                          .states = UINT8_MAX,
                          .type = BULK_ANY_TYPE};
-    struct job_bulk_step step = {.wall_us = j.at_us, .steady_us = j.steady_us, .kept_us = j.kept_us};
+    struct job_bulk_step step = {
+        .by_steady = 1, .wall_us = j.at_us, .steady_us = j.steady_us, .kept_us = j.kept_us};
     TEST_CHECK(command(&j, &job_bulk_class, &c) == OK && command(&j, &job_bulk_step_class, &step) == OK);
     TEST_CHECK(jobs_look(&j, &own).state == JOB_CANCELED && jobs_look(&j, &theirs.id).state == JOB_QUEUED);
     take_row(&j, TABLE_CLIENT_JOBS, key);

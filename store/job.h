@@ -180,6 +180,7 @@ RECORD_STRUCT(job_definition, JOB_DEFINITION_FIELDS);
     X(result, JSON, JOB_RESULT_MAX, 1)                                     \
     X(retried, U8, 0, 2) /* by itself, right away */
 RECORD_STRUCT(report, REPORT_FIELDS);
+#define REPORT_KNOWS_RETRIED 2u /* the version from which on it does */
 struct key report_key(const struct uuid *id, uint16_t attempt);
 
 /* Key: client, seq. A client's jobs in their order. */

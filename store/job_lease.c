@@ -639,6 +639,22 @@ static struct digest said(const struct job_finish *c)
     return digest;
 }
 
+static enum error read_report(struct txn *txn, struct key key, struct report *ret, bool *ret_knows)
+{
+    struct span bytes;
+    uint8_t version;
+    enum error e = txn_get(txn, TABLE_REPORTS, key_span(&key), &version, &bytes);
+    *ret_knows = !e && version >= REPORT_KNOWS_RETRIED;
+    return e ? e : record_decode(&report_record, version, bytes, ret);
+}
+
+/* Of a report that doesn't know whether the job was queued again by itself: it has been, if that was wanted, and if it is at a later
+ * attempt. */
+static bool went_on(const struct job *job, const struct job_finish *c, uint32_t attempt)
+{
+    return c->event != JOB_SUCCEED && c->auto_retry && c->retryable && job->attempt > attempt;
+}
+
 /* The same word again, after it was taken: OK, and answered as it was, whatever has become of the job since. Fences never fall
  * from an attempt to the next one, so it isn't among those before the first smaller one. */
 static enum error repeated(struct txn *txn, const struct job *job, const struct job_finish *c,
@@ -649,7 +665,8 @@ static enum error repeated(struct txn *txn, const struct job *job, const struct 
     for (uint32_t attempt = job->attempt; attempt > 0; attempt--) {
         struct key key = report_key(&job->id, (uint16_t)attempt);
         struct report report;
-        enum error e = txn_read(txn, TABLE_REPORTS, key_span(&key), &report);
+        bool knows;
+        enum error e = read_report(txn, key, &report, &knows);
         if (e == ERR_NOT_FOUND) /* this one isn't over */
             continue;
         if (e || report.fence < c->fence)
@@ -664,7 +681,7 @@ static enum error repeated(struct txn *txn, const struct job *job, const struct 
                                          .kind = job->kind,
                                          .attempt_last = attempt > c->retry_max,
                                          .attempt = (uint16_t)attempt,
-                                         .retried = report.retried};
+                                         .retried = knows ? report.retried : went_on(job, c, attempt)};
             return OK;
         }
         if (report.outcome == JOB_CANCELED)

@@ -607,6 +607,66 @@ static void test_finish_retries_nothing_into_a_full_queue_AMB_J_14(void)
     jobs_close(&j);
 }
 
+/* A report as it was before it knew whether the job had gone on. */
+#define OLD_REPORT_FIELDS(X)   \
+    X(outcome, U8, 0, 1)       \
+    X(failure, U8, 0, 1)       \
+    X(retryable, U8, 0, 1)     \
+    X(events, U32, 0, 1)       \
+    X(started_us, TIME, 0, 1)  \
+    X(finished_us, TIME, 0, 1) \
+    X(fence, U64, 0, 1)        \
+    X(digest, DIGEST, 0, 1)    \
+    X(message, TEXT, 512, 1)   \
+    X(result, JSON, JOB_RESULT_MAX, 1)
+RECORD_STRUCT(old_report, OLD_REPORT_FIELDS);
+#define old_report_FIELD(name, TYPE, limit, since) RECORD_FIELD(old_report, name, TYPE, limit, since)
+RECORD_CLASS(old_report, OLD_REPORT_FIELDS, 1);
+
+static enum error make_report_old(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct key key = report_key(context, 1);
+    struct report now;
+    uint8_t bytes[1024];
+    (void)at_us;
+    TEST_ASSERT(txn_read(txn, TABLE_REPORTS, key_span(&key), &now) == OK);
+#define X(name, TYPE, limit, since) .name = now.name,
+    const struct old_report old = {OLD_REPORT_FIELDS(X)};
+#undef X
+    size_t size = value_write(txn->store->environment.seeds[TABLE_REPORTS], key_span(&key),
+                              &old_report_record, &old, bytes, sizeof(bytes));
+    MDB_val k = {key.size, key.bytes}, v = {size, bytes};
+    TEST_ASSERT(size > 0 && mdb_put(txn->mdb, txn->store->environment.tables[TABLE_REPORTS], &k, &v, 0) == 0);
+    txn->writes++;
+    return OK;
+}
+
+/* A worker whose answer got lost over an upgrade says it again: the report doesn't know, and the job does. */
+static void test_finish_said_again_of_a_report_of_version_1(void)
+{
+    struct jobs j;
+    struct job_finished finished;
+    jobs_open(&j);
+    struct jobs_held held = jobs_in(&j, JOB_RUNNING), other = jobs_in(&j, JOB_RUNNING),
+                     refused = jobs_in(&j, JOB_RUNNING);
+    struct job_finish c = jobs_end_of(&j, &held.id, held.fence, JOB_FAIL),
+                      d = jobs_end_of(&j, &other.id, other.fence, JOB_FAIL),
+                      by_hand = jobs_end_of(&j, &refused.id, refused.fence, JOB_FAIL);
+    c.auto_retry = d.auto_retry = 1;
+    c.queue_max = d.queue_max = by_hand.queue_max = 1;
+    TEST_CHECK(jobs_finish(&j, &c, NULL) == OK && jobs_finish(&j, &d, NULL) == OK);
+    TEST_CHECK(jobs_finish(&j, &by_hand, NULL) == OK);
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, make_report_old, &held.id) == OK);
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, make_report_old, &other.id) == OK);
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, make_report_old, &refused.id) == OK);
+    TEST_CHECK(jobs_finish(&j, &c, &finished) == OK && !finished.made && finished.retried);
+    TEST_CHECK(jobs_finish(&j, &d, &finished) == OK && !finished.made && !finished.retried);
+    TEST_CHECK(jobs_retry(&j, &j.client, &refused.id, NULL) ==
+               OK); /* nobody said that it goes on by itself */
+    TEST_CHECK(jobs_finish(&j, &by_hand, &finished) == OK && !finished.made && !finished.retried);
+    jobs_close(&j);
+}
+
 /* ---- workers outside ---- */
 
 static struct uuid new_outside(struct jobs *j, const char *kind)
@@ -964,6 +1024,7 @@ TEST_LIST
      test_finish_retries_later_with_each_attempt_JOB_272},
     {"finish: retries nothing into a full queue (AMB-J-14)",
      test_finish_retries_nothing_into_a_full_queue_AMB_J_14},
+    {"finish: said again of a report of version 1", test_finish_said_again_of_a_report_of_version_1},
     {"outside: its own kinds in order (JOB-278)", test_outside_gets_its_own_kinds_in_order_JOB_278},
     {"outside: the kinds it names", test_outside_gets_the_kinds_it_names},
     {"outside: priorities go across kinds", test_outside_priorities_go_across_kinds},

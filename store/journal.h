@@ -15,8 +15,8 @@
  * holds is kept: the next run of a server writes FILE.2, then FILE.3, up to JOURNAL_FILES.
  *
  * Commands that were refused for lack of room (ERR_NO_SPACE, ERR_LIMIT) are left out, because that depends on the disk.
- * All others end in a replay as they did when they were recorded, or the replay ends with ERR_CONFLICT. Those of an earlier version
- * of their class are read as such (store/batch.c), and mean what they meant: a field that changes what a command does is a new one.
+ * All others end in a replay as they did when they were recorded, or the replay ends with ERR_CONFLICT. A command of an
+ * earlier version of its class is read as such (store/batch.c); a field that it hasn't got says so with 0.
  *
  * Replaying a journal that begins at the making of a store gives the same bytes in data.mdb, when no reader kept
  * pages from being used again while it was recorded; the same rows in any case. Unused bytes of a page may differ: where

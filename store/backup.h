@@ -37,7 +37,8 @@ enum error backup_make(const char *dir, const char *to, const struct schema *sch
 /* Manifest, checksum, image, and all that must be true of rows. ERR_MISSING: no backup; ERR_DAMAGED; ERR_NEWER. */
 enum error backup_verify(const char *dir, const struct schema *schema, struct backup_report *ret_report,
                          char *ret_text, size_t text_size);
-/* into must be empty or missing (ERR_EXISTS), or a restore was cut off there: what that left is removed. Verifies first. The
+/* into must be empty or missing (ERR_EXISTS), or a restore was cut off there: what that left is removed, but for a data.mdb that isn't
+ * the backup's byte for byte (ERR_EXISTS): a server of before the lock file said this may have written to it. Verifies first. The
  * restored store has the identity of the one backed up, and goes on from its commit. A failure leaves into as it was.
  *
  * Cut off by a kill or a power cut, it leaves a directory whose lock file says "coppice restore": with a complete data.mdb

@@ -20,10 +20,11 @@ struct restoring {
     struct saying *s;
     char into[DIRECTORY_PATH_MAX + 1];
     char identity[UUID_TEXT_SIZE]; /* of the store that is brought back */
-    bool made, made_lock;          /* the directory; the file in it */
-    bool begun;                    /* the lock file says that this is a restore */
-    bool cut_off;                  /* and did so before: an earlier one had been cut off here */
-    int fd, lock_fd;               /* -1: the lock isn't ours */
+    char sha256[BACKUP_SHA256_SIZE];
+    bool made, made_lock; /* the directory; the file in it */
+    bool begun;           /* the lock file says that this is a restore */
+    bool cut_off;         /* and did so before: an earlier one had been cut off here */
+    int fd, lock_fd;      /* -1: the lock isn't ours */
 };
 
 /* ---- may it be brought back there? ---- */
@@ -46,9 +47,8 @@ static enum error read_line(struct restoring *r, char ret_line[LOCK_LINE_MAX + 1
     return e;
 }
 
-/* Into an empty directory, or one in which a restore was cut off: nobody has been told that there is a store, and no server
- * has written to one, because each says first in the lock file that it is a store. Before the lock said anything at all,
- * there was no data. */
+/* Into an empty directory, or one in which a restore was cut off: nobody has been told that there is a store. Before the lock said
+ * anything at all, there was no data. */
 static enum error restoring_look(struct restoring *r, bool *ret_missing)
 {
     static const char *const none[] = {NULL}, *const begun[] = {LOCK_FILE, MAKING, NULL},
@@ -89,6 +89,29 @@ static bool restoring_clear(struct restoring *r)
            absent(unlinkat(r->fd, MAKING "/" LOOK_DATA_FILE, 0)) &&
            absent(unlinkat(r->fd, MAKING "/" READERS_FILE, 0)) &&
            absent(unlinkat(r->fd, MAKING, AT_REMOVEDIR)) && fsync(r->fd) == 0;
+}
+
+/* Whether a data file that lies where a restore was cut off is what this one brings back, or is none. A server says first that it is a
+ * store, but those of before this line had a meaning left it as it was: behind it may lie a store that somebody has written to. With the
+ * lock nobody changes it. */
+static enum error restoring_loses_nothing(struct restoring *r)
+{
+    char hex[BACKUP_SHA256_SIZE] = "";
+    int fd = openat(r->fd, LOOK_DATA_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT)
+        return OK;
+    enum error e = OK;
+    if (fd < 0 || !look_digest(fd, -1, hex))
+        e = saying_refuse_system(r->s, r->into, "read");
+    else if (strcmp(hex, r->sha256) != 0)
+        e = saying_refuse(r->s, ERR_EXISTS,
+                          "'%s' holds a store that an earlier restore has brought back, and that isn't what "
+                          "this backup holds, or isn't any more; restore into another directory, or move "
+                          "its " LOOK_DATA_FILE " away if nobody needs it",
+                          r->into);
+    if (fd >= 0)
+        close(fd);
+    return e;
 }
 
 /* Whoever made the file and then no store takes it away again: the one we have locked may have no name any more. */
@@ -136,6 +159,8 @@ static enum error restoring_begin(struct restoring *r)
     e = restoring_lock(r);
     if (!e) /* with the lock nobody changes it */
         e = restoring_look(r, &missing);
+    if (!e && r->cut_off)
+        e = restoring_loses_nothing(r);
     if (e)
         return e;
     r->begun = true;
@@ -202,6 +227,7 @@ static enum error bring_back(struct restoring *r, const char *dir, int dir_fd, c
     if (e)
         return e;
     snprintf(r->identity, sizeof(r->identity), "%s", ret_manifest->identity);
+    snprintf(r->sha256, sizeof(r->sha256), "%s", ret_manifest->sha256);
     e = restoring_begin(r);
     if (!e)
         e = restoring_copy(r, dir_fd, ret_manifest);

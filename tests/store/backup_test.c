@@ -416,6 +416,41 @@ static void test_what_a_restore_left_that_was_cut_off_is_restored_into(void)
     place_remove(place);
 }
 
+/* As a program leaves the line that doesn't know it. */
+static void say_restore(const char *name)
+{
+    char path[64], line[64], identity[UUID_TEXT_SIZE];
+    struct state state = state_of(name);
+    uuid_format(&state.identity, identity);
+    snprintf(line, sizeof(line), "coppice restore %s\n", identity);
+    snprintf(path, sizeof(path), "%s/coppice.lock", name);
+    place_write(place_in(place, path), line, strlen(line));
+}
+
+/* An older program has served from what a restore left that was cut off behind its last but one step. */
+static void test_a_store_that_was_written_to_is_not_restored_into(void)
+{
+    uint64_t commit = make_store(10);
+    CHECK_ERROR(make("a", "b"), OK);
+    CHECK_ERROR(restore("b", "c"), OK);
+    struct store *store = parcels_open(place_in(place, "c"), NULL);
+    parcels_run(&parcels, store, 1);
+    TEST_CHECK(parcels_commit(store) == commit + 1);
+    store_close(store);
+    say_restore("c");
+    char *before = place_look(place_in(place, "c"));
+    CHECK_ERROR(restore("b", "c"), ERR_EXISTS);
+    CHECK_SAYS("move its data.mdb away");
+    char *after = place_look(place_in(place, "c"));
+    TEST_CHECK(strcmp(before, after) == 0);
+    free(before);
+    free(after);
+    TEST_CHECK(rename(place_in(place, "c/data.mdb"), place_in(place, "mine")) == 0);
+    CHECK_ERROR(restore("b", "c"), OK);
+    TEST_CHECK(state_of("c").commit == commit);
+    place_remove(place);
+}
+
 static void test_a_restore_that_fails_leaves_another_as_it_was_cut_off(void)
 {
     make_store(10);
@@ -660,6 +695,8 @@ TEST_LIST
      test_a_directory_with_something_in_it_is_not_restored_into},
     {"what_a_restore_left_that_was_cut_off_is_restored_into",
      test_what_a_restore_left_that_was_cut_off_is_restored_into},
+    {"a_store_that_was_written_to_is_not_restored_into",
+     test_a_store_that_was_written_to_is_not_restored_into},
     {"a_restore_that_fails_leaves_another_as_it_was_cut_off",
      test_a_restore_that_fails_leaves_another_as_it_was_cut_off},
     {"what_a_server_left_is_not_restored_into", test_what_a_server_left_is_not_restored_into},

@@ -368,7 +368,9 @@ enum option_mark {
       "that deliveries are signed with unless their webhook has one of its own: whsec_ and base64, or any "  \
       "text; none: they are not signed")                                                                     \
     X(webhooks_disable_after, "webhooks.disable_after", DURATION, FOR_SERVER, 0, 365 * DAY, MARK_RELOAD,     \
-      "5d", "time", "after which a webhook is disabled when all its attempts have failed; 0: never")         \
+      "5d", "time",                                                                                          \
+      "after which a webhook is disabled when all its attempts have failed, and at least two deliveries "    \
+      "were given up; 0: never")                                                                             \
     X(retention_deliveries, "retention.deliveries", DURATION, FOR_SERVER, 60 * S, 3650 * DAY, MARK_RELOAD,   \
       "7d", "time", "for which a delivery and its attempts are kept after its end")                          \
     X(outbound_allow_private, "outbound.allow_private", FLAG, FOR_SERVER, 0, 0, MARK_RELOAD, "false", "",    \

@@ -522,8 +522,10 @@ static enum delivery_settled settle(struct txn *txn, uint64_t at_us, const struc
     const struct webhook_attempt attempt = {.client = &d.client,
                                             .id = &d.webhook,
                                             .at_us = at_us,
+                                            .steady_us = c->steady_us,
                                             .disable_after_us = c->disable_after_us,
                                             .delivered = r->outcome == DELIVERY_SUCCEED,
+                                            .given_up = r->outcome == DELIVERY_GIVE_UP,
                                             .gone = r->status == DELIVERY_GONE_STATUS};
     /* A webhook's row that can't be read is told of by check; the delivery is settled all the same. */
     if (made && !uuid_equal(&d.webhook, &no_webhook))

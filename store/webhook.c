@@ -12,7 +12,7 @@
 #define KEY_SIZE                                32u /* client:16 id:16 */
 
 #define webhook_FIELD(name, TYPE, limit, since) RECORD_FIELD(webhook, name, TYPE, limit, since)
-RECORD_CLASS(webhook, WEBHOOK_FIELDS, 1);
+RECORD_CLASS(webhook, WEBHOOK_FIELDS, 2);
 #define webhook_id_FIELD(name, TYPE, limit, since) RECORD_FIELD(webhook_id, name, TYPE, limit, since)
 RECORD_CLASS(webhook_id, WEBHOOK_ID_FIELDS, 1);
 #define webhook_put_FIELD(name, TYPE, limit, since) RECORD_FIELD(webhook_put, name, TYPE, limit, since)
@@ -287,6 +287,12 @@ const struct command_class webhook_remove_class = {
     .cleanup = true,
 };
 
+static void forget_failures(struct webhook *webhook)
+{
+    webhook->failing_us = webhook->failing_steady_us = 0;
+    webhook->given_up = 0;
+}
+
 static enum error apply_switch(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
 {
     const struct webhook_switch *c = command;
@@ -298,7 +304,7 @@ static enum error apply_switch(struct txn *txn, uint64_t at_us, const void *comm
     if (e || (webhook.state == WEBHOOK_ACTIVE) == (c->on == 1))
         return e;
     if (c->on)
-        webhook.failing_us = 0; /* it gets all its time again */
+        forget_failures(&webhook); /* it gets all its time again */
     change(txn, at_us, &webhook, c->on ? WEBHOOK_ENABLE : WEBHOOK_DISABLE,
            c->on ? WEBHOOK_NO_REASON : WEBHOOK_BY_CLIENT);
     return OK;
@@ -334,6 +340,25 @@ const struct command_class webhook_rotate_class = {
     .code = 243,
 };
 
+/* A row that doesn't know the steady time of its first failure counts from this one on. */
+static void note_failure(struct webhook *webhook, const struct webhook_attempt *attempt)
+{
+    if (!webhook->failing_us)
+        webhook->failing_us = attempt->at_us;
+    if (!webhook->failing_steady_us)
+        webhook->failing_steady_us = attempt->steady_us;
+    if (attempt->given_up && webhook->given_up < WEBHOOK_GIVEN_UP_MIN)
+        webhook->given_up++;
+}
+
+/* Whether this failure, which is noted, was one too many. */
+static bool failed_enough(const struct webhook *webhook, const struct webhook_attempt *attempt)
+{
+    uint64_t since_us = webhook->failing_steady_us;
+    return attempt->given_up && webhook->given_up >= WEBHOOK_GIVEN_UP_MIN && attempt->disable_after_us &&
+           attempt->steady_us > since_us && attempt->steady_us - since_us >= attempt->disable_after_us;
+}
+
 enum error webhook_attempted(struct txn *txn, const struct webhook_attempt *attempt, bool *ret_disabled)
 {
     struct webhook webhook;
@@ -341,18 +366,17 @@ enum error webhook_attempted(struct txn *txn, const struct webhook_attempt *atte
     *ret_disabled = false;
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
-    bool was_failing = webhook.failing_us != 0;
+    const struct webhook was = webhook;
     if (attempt->delivered)
-        webhook.failing_us = 0;
-    else if (!was_failing)
-        webhook.failing_us = attempt->at_us;
-    bool too_long = attempt->disable_after_us && webhook.failing_us && attempt->at_us > webhook.failing_us &&
-                    attempt->at_us - webhook.failing_us >= attempt->disable_after_us;
-    if (webhook.state == WEBHOOK_ACTIVE && (attempt->gone || too_long)) {
+        forget_failures(&webhook);
+    else
+        note_failure(&webhook, attempt);
+    if (webhook.state == WEBHOOK_ACTIVE && (attempt->gone || failed_enough(&webhook, attempt))) {
         change(txn, attempt->at_us, &webhook, WEBHOOK_DISABLE,
                attempt->gone ? WEBHOOK_GONE : WEBHOOK_FAILING);
         *ret_disabled = true;
-    } else if (was_failing != (webhook.failing_us != 0)) {
+    } else if (was.failing_us != webhook.failing_us || was.failing_steady_us != webhook.failing_steady_us ||
+               was.given_up != webhook.given_up) {
         write_row(txn, &webhook);
     }
     return OK;

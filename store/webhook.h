@@ -6,7 +6,9 @@
  *     put --> active --disable--> disabled --enable--> active          removed: from either, for good
  *
  * A disabled one gets nothing, and what happens meanwhile isn't kept for it. It is disabled by its client, by its receiver (410), or
- * because each attempt for a time given by the setting has failed; the row says since when it has been failing.
+ * because each attempt for a time given by the setting has failed, and WEBHOOK_GIVEN_UP_MIN deliveries have been given up in that
+ * time: one to whom little is sent may have had two bad moments, days apart, and nothing in between. The row says since when it has
+ * been failing.
  *
  * One may have a secret of its own to be signed with. It isn't kept: it is made of the store's secret, the webhook's id and a number
  * that each rotation raises (webhook_secret); so a copy of these rows signs nothing. For WEBHOOK_OVERLAP_US after a rotation the
@@ -23,6 +25,8 @@
 #define WEBHOOK_URL_MAX     2048u
 #define WEBHOOK_OVERLAP_US  (UINT64_C(86400) * 1000000)
 #define WEBHOOK_SECRET_SIZE 32u
+#define WEBHOOK_GIVEN_UP_MIN \
+    2u /* deliveries, without a success in between, before a webhook can be disabled as failing */
 
 /* What can be subscribed to is enum job_event, a bit each (AMB-J-42). */
 #define WEBHOOK_EVENTS_MAX 32u        /* bits that there are */
@@ -64,18 +68,20 @@ enum webhook_reason {
 const char *webhook_reason_name(uint8_t reason); /* "" for none and unknown ones */
 
 /* Key: client, id. */
-#define WEBHOOK_FIELDS(X)                                                                  \
-    X(id, UUID, 0, 1)                                                                      \
-    X(client, UUID, 0, 1)                                                                  \
-    X(created_us, TIME, 0, 1)                                                              \
-    X(changed_us, TIME, 0, 1) /* of its state */                                           \
-    X(failing_us, TIME, 0, 1) /* of the first failure since a success; 0: none */          \
-    X(secret_us, TIME, 0, 1)  /* when its own secret was made */                           \
-    X(secret, U32, 0, 1)      /* which of its own secrets is the newest; 0: it has none */ \
-    X(events, U32, 0, 1)      /* bits; WEBHOOK_ALL */                                      \
-    X(state, U8, 0, 1)                                                                     \
-    X(reason, U8, 0, 1)                                                                    \
-    X(url, TEXT, WEBHOOK_URL_MAX, 1)
+#define WEBHOOK_FIELDS(X)                                                                   \
+    X(id, UUID, 0, 1)                                                                       \
+    X(client, UUID, 0, 1)                                                                   \
+    X(created_us, TIME, 0, 1)                                                               \
+    X(changed_us, TIME, 0, 1) /* of its state */                                            \
+    X(failing_us, TIME, 0, 1) /* of the first failure since a success; 0: none */           \
+    X(secret_us, TIME, 0, 1)  /* when its own secret was made */                            \
+    X(secret, U32, 0, 1)      /* which of its own secrets is the newest; 0: it has none */  \
+    X(events, U32, 0, 1)      /* bits; WEBHOOK_ALL */                                       \
+    X(state, U8, 0, 1)                                                                      \
+    X(reason, U8, 0, 1)                                                                     \
+    X(url, TEXT, WEBHOOK_URL_MAX, 1)                                                        \
+    X(failing_steady_us, TIME, 0, 2) /* steady time of failing_us; 0: none, or not known */ \
+    X(given_up, U8, 0, 2)            /* deliveries since failing_us, up to WEBHOOK_GIVEN_UP_MIN */
 RECORD_STRUCT(webhook, WEBHOOK_FIELDS);
 
 /* Key: id. */
@@ -134,12 +140,14 @@ void webhook_secret(const struct store *store, const struct uuid *id, uint32_t n
 
 /* ---- by whoever sends to them, within a command ---- */
 
-/* What the newest attempt was: writes only when that changes anything. gone: the receiver wants no more. disable_after_us: for how
- * long all attempts may fail; 0: for ever. Returns whether it is disabled by this. One that isn't there: nothing happens. */
+/* What the newest attempt was: writes only when that changes anything. given_up: it was its delivery's last one, and failed; only such
+ * a one can disable the webhook as failing. gone: the receiver wants no more. disable_after_us: for how long all attempts may fail, by
+ * steady time, which no wall clock that leaps moves; 0: for ever. Returns whether it is disabled by this. One that isn't there: nothing
+ * happens. */
 struct webhook_attempt {
     const struct uuid *client, *id;
-    uint64_t at_us, disable_after_us;
-    bool delivered, gone;
+    uint64_t at_us, steady_us, disable_after_us;
+    bool delivered, given_up, gone;
 };
 enum error webhook_attempted(struct txn *txn, const struct webhook_attempt *attempt, bool *ret_disabled);
 

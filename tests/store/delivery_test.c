@@ -522,6 +522,23 @@ static void test_delivery_410_disables_the_webhook(void)
     fresh_close(&s.fresh);
 }
 
+static void test_delivery_given_up_and_no_retry_disables_a_failing_webhook(void)
+{
+    struct scene s;
+    open_scene(&s);
+    struct uuid id = hook(&s, "https://a.example/", WEBHOOK_ALL);
+    for (uint64_t event = 1; event <= 2; event++)
+        TEST_CHECK(spread(&s, event, "") == 1);
+    struct uuid first = id_of(&s, &id, 1), second = id_of(&s, &id, 2);
+    TEST_CHECK(tell(&s, &first, 1, DELIVERY_RETRY) == DELIVERY_SETTLED);
+    TEST_CHECK(tell(&s, &first, 2, DELIVERY_GIVE_UP) == DELIVERY_SETTLED);
+    s.now_us += 6 * 86400 * S_US;
+    TEST_CHECK(tell(&s, &second, 1, DELIVERY_RETRY) == DELIVERY_SETTLED);
+    TEST_CHECK(look_at(&s, &second).d.state == DELIVERY_PENDING && look_at(&s, &second).d.not_before_us);
+    TEST_CHECK(tell(&s, &second, 2, DELIVERY_GIVE_UP) == DELIVERY_WEBHOOK_DISABLED);
+    fresh_close(&s.fresh);
+}
+
 /* ---- sending again ---- */
 
 static void test_delivery_is_sent_again(void)
@@ -1197,6 +1214,8 @@ TEST_LIST
     {"delivery: may end without an attempt", test_delivery_may_end_without_an_attempt},
     {"delivery: many at once", test_delivery_many_at_once},
     {"delivery: 410 disables the webhook", test_delivery_410_disables_the_webhook},
+    {"delivery: one that is given up, and no retry, disables a failing webhook",
+     test_delivery_given_up_and_no_retry_disables_a_failing_webhook},
     {"delivery: is sent again", test_delivery_is_sent_again},
     {"delivery: sent again holds nobody up (O3)", test_delivery_sent_again_holds_nobody_up_O3},
     {"delivery: a backlog fails at once and holds no job up (JOB-326)",

@@ -3,8 +3,11 @@
 
 #include "store/client.h"
 #include "store/counter.h"
+#include "store/delivery.h"
 #include "store/job.h"
 #include "store/ledger.h"
+#include "store/store.h"
+#include "store/value.h"
 #include "store/webhook.h"
 #include "tests/store/fresh.h"
 
@@ -70,6 +73,13 @@ static uint32_t listed(struct fresh *fresh, const struct uuid *client, struct we
     TEST_CHECK(webhook_list(&view->txn, client, webhooks, &count) == OK);
     view_close(view);
     return count;
+}
+
+static struct key row_key(const struct webhook_put *c)
+{
+    struct key key = key_of_uuid(&c->client);
+    key_add_uuid(&key, &c->id);
+    return key;
 }
 
 static int64_t active(struct fresh *fresh, const struct uuid *client)
@@ -283,16 +293,25 @@ static enum error note_attempt(struct txn *txn, uint64_t at_us, void *context)
     return webhook_attempted(txn, &a->attempt, &a->disabled);
 }
 
-static bool attempt(struct fresh *fresh, uint64_t at_us, const struct webhook_put *of, bool delivered,
-                    bool gone)
+static bool told(struct fresh *fresh, uint64_t at_us, uint64_t steady_us, const struct webhook_put *of,
+                 enum delivery_outcome outcome, bool gone)
 {
     struct attempted a = {.attempt = {.client = &of->client,
                                       .id = &of->id,
+                                      .steady_us = steady_us,
                                       .disable_after_us = HOUR_US,
-                                      .delivered = delivered,
+                                      .delivered = outcome == DELIVERY_SUCCEED,
+                                      .given_up = outcome == DELIVERY_GIVE_UP,
                                       .gone = gone}};
     TEST_CHECK(fresh_do(fresh, at_us, note_attempt, &a) == OK);
     return a.disabled;
+}
+
+/* With a wall clock that is right. */
+static bool attempt(struct fresh *fresh, uint64_t at_us, const struct webhook_put *of,
+                    enum delivery_outcome outcome)
+{
+    return told(fresh, at_us, at_us, of, outcome, false);
 }
 
 static void test_webhook_says_since_when_it_fails_and_is_disabled_in_the_end(void)
@@ -303,19 +322,125 @@ static void test_webhook_says_since_when_it_fails_and_is_disabled_in_the_end(voi
     struct uuid client = join(&fresh);
     struct webhook_put c = hook_of(&client, "https://a.example/", 1);
     TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK);
-    TEST_CHECK(!attempt(&fresh, AT_US, &c, true, false));
-    TEST_CHECK(!attempt(&fresh, AT_US + 1, &c, false, false) &&
-               !attempt(&fresh, AT_US + 2, &c, false, false));
-    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.failing_us == AT_US + 1);
-    TEST_CHECK(!attempt(&fresh, AT_US + 3, &c, true, false));
-    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.failing_us == 0);
-    TEST_CHECK(!attempt(&fresh, AT_US + 4, &c, false, false));
-    TEST_CHECK(!attempt(&fresh, AT_US + 4 + HOUR_US - 1, &c, false, false) && active(&fresh, &client) == 1);
-    TEST_CHECK(attempt(&fresh, AT_US + 4 + HOUR_US, &c, false, false) && active(&fresh, &client) == 0);
-    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.reason == WEBHOOK_FAILING);
-    TEST_CHECK(!attempt(&fresh, AT_US + 5 + HOUR_US, &c, false, false));
+    TEST_CHECK(!attempt(&fresh, AT_US, &c, DELIVERY_SUCCEED));
+    TEST_CHECK(!attempt(&fresh, AT_US + 1, &c, DELIVERY_GIVE_UP) &&
+               !attempt(&fresh, AT_US + 2, &c, DELIVERY_GIVE_UP));
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.failing_us == AT_US + 1 &&
+               webhook.given_up == 2);
+    TEST_CHECK(!attempt(&fresh, AT_US + 3, &c, DELIVERY_SUCCEED));
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.failing_us == 0 &&
+               webhook.failing_steady_us == 0 && webhook.given_up == 0);
+    TEST_CHECK(!attempt(&fresh, AT_US + 4, &c, DELIVERY_RETRY));
+    TEST_CHECK(!attempt(&fresh, AT_US + 5, &c, DELIVERY_GIVE_UP));
+    TEST_CHECK(!attempt(&fresh, AT_US + 4 + HOUR_US - 1, &c, DELIVERY_GIVE_UP) &&
+               active(&fresh, &client) == 1);
+    TEST_CHECK(!attempt(&fresh, AT_US + 4 + HOUR_US, &c, DELIVERY_RETRY) && active(&fresh, &client) == 1);
+    TEST_CHECK(attempt(&fresh, AT_US + 4 + HOUR_US, &c, DELIVERY_GIVE_UP) && active(&fresh, &client) == 0);
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.reason == WEBHOOK_FAILING &&
+               webhook.failing_us == AT_US + 4);
+    TEST_CHECK(!attempt(&fresh, AT_US + 5 + HOUR_US, &c, DELIVERY_GIVE_UP));
     TEST_CHECK(turn(&fresh, AT_US + 6 + HOUR_US, &client, &c.id, 1) == OK); /* with its whole time again */
-    TEST_CHECK(!attempt(&fresh, AT_US + 7 + HOUR_US, &c, false, false) && active(&fresh, &client) == 1);
+    TEST_CHECK(!attempt(&fresh, AT_US + 7 + HOUR_US, &c, DELIVERY_GIVE_UP) &&
+               !attempt(&fresh, AT_US + 8 + HOUR_US, &c, DELIVERY_GIVE_UP) && active(&fresh, &client) == 1);
+    fresh_close(&fresh);
+}
+
+/* A bad moment, days in which nothing was to be sent, and another one. */
+static void test_webhook_with_few_events_is_not_disabled_by_two_bad_moments(void)
+{
+    struct fresh fresh;
+    struct webhook webhook;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct webhook_put c = hook_of(&client, "https://a.example/", 1);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK);
+    for (uint64_t i = 0; i < 5; i++)
+        TEST_CHECK(!attempt(&fresh, AT_US + i, &c, DELIVERY_RETRY));
+    TEST_CHECK(!attempt(&fresh, AT_US + 5, &c, DELIVERY_GIVE_UP));
+    uint64_t later_us = AT_US + 6 * 24 * HOUR_US;
+    TEST_CHECK(!attempt(&fresh, later_us, &c, DELIVERY_RETRY) && active(&fresh, &client) == 1);
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.failing_us == AT_US);
+    TEST_CHECK(!attempt(&fresh, later_us + 1, &c, DELIVERY_SUCCEED)); /* the retry */
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.failing_us == 0);
+    TEST_CHECK(!attempt(&fresh, later_us + 2, &c, DELIVERY_RETRY)); /* none is left of what was given up */
+    TEST_CHECK(!attempt(&fresh, later_us + 3 * HOUR_US, &c, DELIVERY_GIVE_UP) &&
+               active(&fresh, &client) == 1);
+    TEST_CHECK(attempt(&fresh, later_us + 4 * HOUR_US, &c, DELIVERY_GIVE_UP) && active(&fresh, &client) == 0);
+    fresh_close(&fresh);
+}
+
+static void test_webhook_is_not_disabled_by_a_clock_that_leaps(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct webhook_put c = hook_of(&client, "https://a.example/", 1);
+    uint64_t ahead_us = AT_US + 6 * 24 * HOUR_US;
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK);
+    TEST_CHECK(!told(&fresh, AT_US, AT_US, &c, DELIVERY_GIVE_UP, false));
+    TEST_CHECK(!told(&fresh, ahead_us, AT_US + 1, &c, DELIVERY_GIVE_UP, false));
+    TEST_CHECK(!told(&fresh, ahead_us, AT_US + HOUR_US - 1, &c, DELIVERY_GIVE_UP, false));
+    TEST_CHECK(active(&fresh, &client) == 1);
+    TEST_CHECK(told(&fresh, 1, AT_US + HOUR_US, &c, DELIVERY_GIVE_UP, false)); /* nor kept by one */
+    fresh_close(&fresh);
+}
+
+/* As rows were before they said how many were given up. */
+#define BEFORE_FIELDS(X)      \
+    X(id, UUID, 0, 1)         \
+    X(client, UUID, 0, 1)     \
+    X(created_us, TIME, 0, 1) \
+    X(changed_us, TIME, 0, 1) \
+    X(failing_us, TIME, 0, 1) \
+    X(secret_us, TIME, 0, 1)  \
+    X(secret, U32, 0, 1)      \
+    X(events, U32, 0, 1)      \
+    X(state, U8, 0, 1)        \
+    X(reason, U8, 0, 1)       \
+    X(url, TEXT, WEBHOOK_URL_MAX, 1)
+RECORD_STRUCT(before, BEFORE_FIELDS);
+#define before_FIELD(name, TYPE, limit, since) RECORD_FIELD(before, name, TYPE, limit, since)
+RECORD_CLASS(before, BEFORE_FIELDS, 1);
+
+static enum error put_before(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct webhook_put *c = context;
+    const struct before row = {.id = c->id,
+                               .client = c->client,
+                               .created_us = at_us,
+                               .changed_us = at_us,
+                               .failing_us = at_us,
+                               .events = c->events,
+                               .url = c->url};
+    uint8_t bytes[256];
+    struct key key = row_key(c);
+    size_t size =
+        value_write(value_seed("webhooks"), key_span(&key), &before_record, &row, bytes, sizeof(bytes));
+    MDB_val k = {key.size, key.bytes}, v = {size, bytes};
+    TEST_ASSERT(size > 0 &&
+                mdb_put(txn->mdb, txn->store->environment.tables[TABLE_WEBHOOKS], &k, &v, 0) == 0);
+    txn->writes++;
+    return OK;
+}
+
+static void test_webhook_of_an_earlier_version_counts_from_its_next_failure_on(void)
+{
+    struct fresh fresh;
+    struct webhook webhook;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct webhook_put c = hook_of(&client, "https://a.example/", 1);
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK);
+    TEST_CHECK(fresh_do(&fresh, AT_US, put_before, &c) == OK);
+    fresh_reopen(&fresh);
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.failing_us == AT_US &&
+               webhook.failing_steady_us == 0 && webhook.given_up == 0 && webhook.events == c.events);
+    uint64_t later_us = AT_US + 9 * HOUR_US;
+    TEST_CHECK(!attempt(&fresh, later_us, &c, DELIVERY_GIVE_UP) &&
+               !attempt(&fresh, later_us + 1, &c, DELIVERY_GIVE_UP));
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.failing_us == AT_US &&
+               webhook.failing_steady_us == later_us && webhook.given_up == WEBHOOK_GIVEN_UP_MIN);
+    TEST_CHECK(attempt(&fresh, later_us + HOUR_US, &c, DELIVERY_GIVE_UP));
     fresh_close(&fresh);
 }
 
@@ -327,9 +452,9 @@ static void test_webhook_410_disables_at_once(void)
     struct uuid client = join(&fresh);
     struct webhook_put c = hook_of(&client, "https://a.example/", 1);
     TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK);
-    TEST_CHECK(attempt(&fresh, AT_US, &c, false, true));
+    TEST_CHECK(told(&fresh, AT_US, AT_US, &c, DELIVERY_GIVE_UP, true));
     TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.reason == WEBHOOK_GONE);
-    TEST_CHECK(drop(&fresh, &client, &c.id) == OK && !attempt(&fresh, AT_US, &c, false, true));
+    TEST_CHECK(drop(&fresh, &client, &c.id) == OK && !told(&fresh, AT_US, AT_US, &c, DELIVERY_GIVE_UP, true));
     fresh_close(&fresh);
 }
 
@@ -392,13 +517,6 @@ static void test_webhook_damage_is_found(void)
     TEST_CHECK(fresh_would_find(&fresh, spoil_row, &c, "under another id"));
     TEST_CHECK(fresh_would_find(&fresh, spoil_row, &c, "wants no events"));
     fresh_close(&fresh);
-}
-
-static struct key row_key(const struct webhook_put *c)
-{
-    struct key key = key_of_uuid(&c->client);
-    key_add_uuid(&key, &c->id);
-    return key;
 }
 
 static void test_webhook_further_damage_is_found(void)
@@ -472,6 +590,11 @@ TEST_LIST
      test_webhook_secrets_are_each_ones_own_and_come_back},
     {"webhook: says since when it fails, and is disabled in the end",
      test_webhook_says_since_when_it_fails_and_is_disabled_in_the_end},
+    {"webhook: with few events it is not disabled by two bad moments, days apart",
+     test_webhook_with_few_events_is_not_disabled_by_two_bad_moments},
+    {"webhook: is not disabled by a clock that leaps", test_webhook_is_not_disabled_by_a_clock_that_leaps},
+    {"webhook: one of an earlier version counts from its next failure on",
+     test_webhook_of_an_earlier_version_counts_from_its_next_failure_on},
     {"webhook: 410 disables at once", test_webhook_410_disables_at_once},
     {"webhook: names and lifecycle", test_webhook_names_and_lifecycle},
     {"webhook: damage is found", test_webhook_damage_is_found},

@@ -852,7 +852,7 @@ export interface components {
             state: "active" | "disabled";
             /**
              * @description Why it is disabled: `client`: it was asked for. `gone`: its receiver has answered 410. `failing`: every
-             *     attempt has failed for as long as the server's settings allow.
+             *     attempt has failed for as long as the server's settings allow, and at least two deliveries were given up.
              * @enum {string|null}
              */
             reason: "client" | "gone" | "failing" | null;

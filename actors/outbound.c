@@ -5,6 +5,7 @@
 #include "actors/callback_url.h"
 #include "actors/jobs.h"
 #include "actors/webhooks.h"
+#include "runtime/telemetry.h"
 #include "store/job_change.h"
 #include "store/view.h"
 
@@ -283,6 +284,16 @@ struct request {
     uint64_t at_us;
 };
 
+/* What isn't there any more ends a delivery for good. What can't be read may be there again, after a restore. */
+static enum delivery_error unread(enum error e, enum delivery_error gone)
+{
+    if (e == ERR_NOT_FOUND)
+        return gone;
+    TELEMETRY(STORE_DAMAGED, 1, DIM(COMPONENT, "outbound"),
+              DIM(REASON, gone == DELIVERY_REMOVED ? "webhooks" : "jobs"));
+    return DELIVERY_DAMAGED;
+}
+
 /* What it is made of. DELIVERY_NO_ERROR, or why there is nothing to be sent. */
 static enum delivery_error request_read(struct txn *txn, struct request *q)
 {
@@ -291,7 +302,7 @@ static enum delivery_error request_read(struct txn *txn, struct request *q)
     bool hook = !uuid_equal(&d->webhook, &none);
     enum error e = hook ? webhook_read(txn, &d->client, &d->webhook, &q->webhook) : OK;
     if (e)
-        return DELIVERY_REMOVED;
+        return unread(e, DELIVERY_REMOVED);
     if (hook && q->webhook.state != WEBHOOK_ACTIVE)
         return DELIVERY_DISABLED;
     e = job_read(txn, &d->job, &q->job);
@@ -300,7 +311,7 @@ static enum delivery_error request_read(struct txn *txn, struct request *q)
     if (!e)
         e = event_read(txn, &d->job, d->event, &q->event);
     if (e)
-        return DELIVERY_JOB_GONE;
+        return unread(e, DELIVERY_JOB_GONE);
     if (!hook)
         q->webhook = (struct webhook){.url = q->definition.callback};
     const char *why;
@@ -414,6 +425,7 @@ static bool ends_here(struct flight *f, enum delivery_error error)
         return true;
     case DELIVERY_DISABLED:
     case DELIVERY_TOO_LARGE:
+    case DELIVERY_DAMAGED:
         end_without(f, DELIVERY_GIVE_UP, error);
         return true;
     default:

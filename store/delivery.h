@@ -82,7 +82,8 @@ extern const struct lifecycle delivery_lifecycle;
     X(DELIVERY_JOB_GONE, "job_gone", "")                     /* the job or its event was removed */      \
     X(DELIVERY_BACKLOG, "backlog", "")                       /* too many of the client's are pending */  \
     X(DELIVERY_TOO_LARGE, "too_large", "")                   /* the event doesn't fit into a request */  \
-    X(DELIVERY_STOPPED, "stopped", "")                       /* the sender ended meanwhile */
+    X(DELIVERY_STOPPED, "stopped", "")                       /* the sender ended meanwhile */            \
+    X(DELIVERY_DAMAGED, "damaged", "")                       /* what it is made of can't be read */
 enum delivery_error {
 #define X(id, name, code) id,
     DELIVERY_ERRORS(X)

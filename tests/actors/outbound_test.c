@@ -4,8 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/telemetry.h"
+#include "store/event.h"
 #include "store/job.h"
 #include "tests/actors/hooks.h"
+#include "tests/support/spoil.h"
 
 static const struct stage simulated = {.real = false};
 #define RUN(body) TEST_CHECK(stage_run(&simulated, body) == 0)
@@ -342,6 +345,96 @@ static void removed_body(void)
 static void test_a_removed_webhook_gets_nothing_more_JOB_193(void)
 {
     RUN(removed_body);
+}
+
+static uint32_t spoilt_table;
+static struct key spoilt_key;
+
+/* And again: as it was. */
+static enum error spoil_it(struct txn *txn)
+{
+    spoil_value(txn, spoilt_table, key_span(&spoilt_key));
+    return OK;
+}
+
+static enum error remove_it(struct txn *txn)
+{
+    spoil_remove(txn, spoilt_table, key_span(&spoilt_key));
+    return OK;
+}
+
+static uint64_t damage_told(const char *of)
+{
+    return telemetry_counter_label(runtime_telemetry(runtime_self()), TELEMETRY_STORE_DAMAGED, of);
+}
+
+static enum error send_again(const struct uuid *client, const struct uuid *id)
+{
+    const struct delivery_resend c = {
+        .client = *client, .id = *id, .steady_us = store_steady_us(stage_store)};
+    return store_submit(&delivery_resend_class, &c, NULL, 0, NULL, actor_deadline_ms(1000));
+}
+
+static void damaged_webhook_body(void)
+{
+    struct delivery first, second;
+    hooks_start(&webhooks_defaults, fails);
+    uint64_t told = damage_told("webhooks");
+    struct uuid client = hooks_client(), hook = hooks_put(&client, OK_URL, WEBHOOK_ALL);
+    struct uuid job = hooks_job(&client, "");
+    hooks_settle(200);
+    spoilt_table = TABLE_WEBHOOKS;
+    spoilt_key = key_of_uuid(&client);
+    key_add_uuid(&spoilt_key, &hook);
+    EXPECT(hooks_count == 1 && spoil(spoil_it) == OK);
+    hooks_settle(MINUTE_MS);
+    EXPECT(hooks_count == 1 && hooks_delivery(&job, &hook, 1, &first) == OK &&
+           hooks_delivery(&job, &hook, 2, &second) == OK);
+    EXPECT(first.state == DELIVERY_FAILED && first.error == DELIVERY_DAMAGED && first.attempts == 1);
+    EXPECT(second.state == DELIVERY_FAILED && second.error == DELIVERY_DAMAGED && second.attempts == 0);
+    EXPECT(damage_told("webhooks") == told + 2 && stage_logged("\"error\":\"damaged\"") == 2);
+    EXPECT(send_again(&client, &first.id) == ERR_DAMAGED);
+    EXPECT(spoil(spoil_it) == OK);
+    hooks_receive(NULL);
+    EXPECT(send_again(&client, &first.id) == OK && send_again(&client, &second.id) == OK);
+    hooks_settle(1000);
+    EXPECT(hooks_counted(DELIVERY_DELIVERED) == 2 && hooks_count == 3);
+}
+
+static void test_a_webhook_that_cannot_be_read_is_damaged_and_not_removed(void)
+{
+    const struct stage stage = {.schema = spoil_schema()};
+    TEST_CHECK(stage_run(&stage, damaged_webhook_body) == 0);
+}
+
+static void damaged_job_body(void)
+{
+    struct delivery d;
+    hooks_start(&webhooks_defaults, fails);
+    uint64_t told = damage_told("jobs");
+    struct uuid client = hooks_client(), job = hooks_job(&client, OK_URL);
+    hooks_settle(200);
+    spoilt_table = TABLE_EVENTS;
+    spoilt_key = event_key(&job, 1);
+    EXPECT(hooks_count == 1 && spoil(spoil_it) == OK);
+    hooks_settle(1500);
+    EXPECT(hooks_delivery(&job, NULL, 1, &d) == OK && d.state == DELIVERY_FAILED &&
+           d.error == DELIVERY_DAMAGED && damage_told("jobs") == told + 1);
+    EXPECT(spoil(spoil_it) == OK);
+    hooks_receive(NULL);
+    EXPECT(send_again(&client, &d.id) == OK);
+    hooks_settle(MINUTE_MS);
+    EXPECT(hooks_counted(DELIVERY_DELIVERED) == 2);
+    EXPECT(spoil(remove_it) == OK && send_again(&client, &d.id) == OK);
+    hooks_settle(1000);
+    EXPECT(hooks_delivery(&job, NULL, 1, &d) == OK && d.state == DELIVERY_DROPPED &&
+           d.error == DELIVERY_JOB_GONE && damage_told("jobs") == told + 1);
+}
+
+static void test_a_job_that_cannot_be_read_is_damaged_and_not_gone(void)
+{
+    const struct stage stage = {.schema = spoil_schema(), .unsound = true};
+    TEST_CHECK(stage_run(&stage, damaged_job_body) == 0);
 }
 
 static void skipped_body(void)
@@ -780,6 +873,10 @@ TEST_LIST
     {"Retry-After is obeyed", test_retry_after_is_obeyed},
     {"410 ends it, and disables the webhook", test_410_ends_it_and_disables_the_webhook},
     {"a removed webhook gets nothing more (JOB-193)", test_a_removed_webhook_gets_nothing_more_JOB_193},
+    {"a webhook that can't be read is damaged, and not removed",
+     test_a_webhook_that_cannot_be_read_is_damaged_and_not_removed},
+    {"a job that can't be read is damaged, and not gone",
+     test_a_job_that_cannot_be_read_is_damaged_and_not_gone},
     {"a callback that became invalid is skipped (JOB-327)",
      test_a_callback_that_became_invalid_is_skipped_JOB_327},
     {"private addresses are failed attempts (AMB-J-61, W3)",

@@ -913,10 +913,11 @@ export interface components {
              *     time. `unreachable`: not resolved, not connected, or no HTTP. `address`: one that may not be reached.
              *     `answer`: longer than may be. `url`: one that can't be meant. `disabled`, `removed`: the webhook is, or was.
              *     `job_gone`: so is the job. `backlog`: too many of the client's were pending. `too_large`: the event is.
-             *     `stopped`: the sender ended meanwhile.
+             *     `stopped`: the sender ended meanwhile. `damaged`: what it is made of can't be read; it can be sent again
+             *     after a restore.
              * @enum {string|null}
              */
-            error: "status" | "timeout" | "unreachable" | "address" | "answer" | "url" | "disabled" | "removed" | "job_gone" | "backlog" | "too_large" | "stopped" | null;
+            error: "status" | "timeout" | "unreachable" | "address" | "answer" | "url" | "disabled" | "removed" | "job_gone" | "backlog" | "too_large" | "stopped" | "damaged" | null;
             /** @description Of the catalogue, where it has one: `RFA_DEPENDENCY_TIMEOUT`. */
             error_code: string | null;
             /** Format: date-time */

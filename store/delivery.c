@@ -210,22 +210,51 @@ enum error delivery_next_lane(struct txn *txn, uint16_t partition, uint32_t lane
 
 /* ---- chains ---- */
 
+/* What a search does at a row that can't be read, or leads nowhere. Passed only upwards. */
+enum unreadable { UNREADABLE_ENDS, UNREADABLE_IS_PASSED };
+
+/* A row of the chain has ended the scan: it goes on behind it. Ends, since each time it is behind a later one; at what isn't a row
+ * (a page that can't be read) it is false. */
+static bool go_on_behind(struct scan *scan)
+{
+    struct key behind = {.size = 0};
+    ASSERT(scan->direction == SCAN_UP);
+    if (scan->error != ERR_DAMAGED || scan->key.size != ORDER_SIZE)
+        return false;
+    key_add(&behind, scan->key.bytes, scan->key.size);
+    key_add_u8(&behind, 0);
+    (void)scan_end(scan);
+    *scan = txn_scan(scan->txn, TABLE_DELIVERY_INDEX, key_span(&behind), CHAIN_SIZE, SCAN_UP);
+    return true;
+}
+
+static bool next_row(struct scan *scan, bool pass)
+{
+    while (!scan_next(scan))
+        if (!pass || !go_on_behind(scan))
+            return false;
+    return true;
+}
+
 /* The nearest one of the chain in that direction that stands in it, and not beside. ERR_NOT_FOUND: none. Its texts borrow from the
- * transaction. As many rows are read as stand beside the chain in between. */
+ * transaction. As many rows are read as stand beside the chain in between, or are passed. */
 static enum error neighbour(struct txn *txn, const struct delivery *d, enum scan_direction direction,
-                            struct delivery *ret_neighbour)
+                            enum unreadable unreadable, struct delivery *ret_neighbour)
 {
     struct key from = order_key(d);
     struct scan scan = txn_scan(txn, TABLE_DELIVERY_INDEX, key_span(&from), CHAIN_SIZE, direction);
     struct delivery_index row;
     struct delivery found = {.beside = 1};
     enum error e = OK;
-    while (!e && found.beside && scan_next(&scan)) {
+    bool pass = unreadable == UNREADABLE_IS_PASSED;
+    while (!e && found.beside && next_row(&scan, pass)) {
         if (span_equal(scan.key, key_span(&from))) /* itself */
             continue;
         e = scan_read(&scan, &row);
         if (!e)
             e = delivery_read(txn, &row.id, &found);
+        if (pass && (e == ERR_DAMAGED || e == ERR_NOT_FOUND))
+            e = OK;
     }
     enum error end = scan_end(&scan);
     e = end ? end : e;
@@ -245,7 +274,7 @@ static bool waits(const struct delivery *d)
 static enum error is_blocked(struct txn *txn, const struct delivery *d, bool *ret_blocked)
 {
     struct delivery before;
-    enum error e = neighbour(txn, d, SCAN_DOWN, &before);
+    enum error e = neighbour(txn, d, SCAN_DOWN, UNREADABLE_ENDS, &before);
     *ret_blocked = !e && before.state == DELIVERY_PENDING;
     return e == ERR_NOT_FOUND ? OK : e;
 }
@@ -254,17 +283,18 @@ static enum error is_blocked(struct txn *txn, const struct delivery *d, bool *re
 static enum error is_late(struct txn *txn, const struct delivery *d, bool *ret_late)
 {
     struct delivery after;
-    enum error e = neighbour(txn, d, SCAN_UP, &after);
+    enum error e = neighbour(txn, d, SCAN_UP, UNREADABLE_ENDS, &after);
     *ret_late = !e && !waits(&after);
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-/* `d` has come to its end: who is behind it in the chain is its first now. One that can't be read stays as it is, and check tells. */
+/* `d` has come to its end: who is behind it in the chain is its first now. One that can't be read stays as it is, and check tells; it
+ * holds up nobody behind it. */
 static void pass_on(struct txn *txn, uint64_t steady_us, const struct delivery *d)
 {
     struct delivery next;
     struct held room;
-    if (neighbour(txn, d, SCAN_UP, &next) != OK || !waits(&next))
+    if (neighbour(txn, d, SCAN_UP, UNREADABLE_IS_PASSED, &next) != OK || !waits(&next))
         return;
     hold(&next, &room);
     make_ready(txn, &next, steady_us, steady_us);

@@ -1122,22 +1122,44 @@ static enum error set_ready(struct txn *txn, uint64_t at_us, void *context)
     return OK;
 }
 
-/* The one behind it in the chain can't be read: it stays as it is, and the one before comes to its end. */
+enum loss { ROW_SPOILT, WAY_SPOILT, ROW_LOST, LOSSES };
+
+/* And again with `back`: as it was. */
+static void lose_one(struct scene *s, enum loss loss, const struct copy *copy, bool back)
+{
+    struct key row = key_of_uuid(&copy->d.id);
+    if (loss == ROW_LOST)
+        fresh_put(&s->fresh, TABLE_DELIVERIES, row, back ? &copy->d : NULL);
+    else if (loss == ROW_SPOILT)
+        fresh_flip(&s->fresh, TABLE_DELIVERIES, row);
+    else
+        fresh_flip(&s->fresh, TABLE_DELIVERY_INDEX, key_in(DELIVERY_LIST_JOB, copy));
+}
+
+/* The one behind it in the chain can't be read: it stays as it is, the one before comes to its end, and the next one has its turn. */
 static void test_delivery_ends_before_one_that_cannot_be_read(void)
 {
-    struct scene s;
-    open_scene(&s);
-    for (uint64_t event = 1; event <= 3; event++)
-        TEST_CHECK(spread(&s, event, "https://a.example/") == 1);
-    struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2);
-    fresh_flip(&s.fresh, TABLE_DELIVERIES, key_of_uuid(&second));
-    TEST_CHECK(tell(&s, &first, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
-    fresh_flip(&s.fresh, TABLE_DELIVERIES, key_of_uuid(&second));
-    struct copy copy = look_at(&s, &second);
-    TEST_CHECK(copy.d.state == DELIVERY_PENDING && copy.d.not_before_us == 0);
-    TEST_CHECK(fresh_tells(&s.fresh, "will never be sent"));
-    TEST_CHECK(fresh_do(&s.fresh, s.now_us, set_ready, &copy.d) == OK);
-    fresh_close(&s.fresh);
+    for (enum loss loss = 0; loss < LOSSES; loss++) {
+        struct scene s;
+        open_scene(&s);
+        for (uint64_t event = 1; event <= 4; event++)
+            TEST_CHECK(spread(&s, event, "https://a.example/") == 1);
+        struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2), third = id_of(&s, NULL, 3),
+                    fourth = id_of(&s, NULL, 4);
+        struct copy copy = look_at(&s, &second);
+        lose_one(&s, loss, &copy, false);
+        TEST_CHECK(tell(&s, &first, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+        TEST_CHECK(!is_due(&s, &second) && is_due(&s, &third) && !is_due(&s, &fourth));
+        TEST_CHECK(!fresh_tells(&s.fresh, "overtakes") && !fresh_tells(&s.fresh, "will never be sent"));
+        TEST_CHECK(tell(&s, &third, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED && is_due(&s, &fourth));
+        lose_one(&s, loss, &copy, true);
+        copy = look_at(&s, &second);
+        TEST_CHECK(copy.d.state == DELIVERY_PENDING && copy.d.not_before_us == 0);
+        TEST_CHECK(fresh_tells(&s.fresh, "will never be sent"));
+        TEST_CHECK(fresh_do(&s.fresh, s.now_us, set_ready, &copy.d) == OK);
+        TEST_CHECK(tell(&s, &second, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED && is_due(&s, &fourth));
+        fresh_close(&s.fresh);
+    }
 }
 
 static void test_delivery_to_a_receiver_without_a_host(void)

@@ -164,8 +164,9 @@ static bool failed_too_often(struct child *c)
 
 static bool quarantine(struct supervisor *s, struct child *c, bool at_start)
 {
-    if (!c->plan->quarantine.failures || !c->trouble)
+    if (!c->plan->quarantine.failures)
         return false;
+    ASSERT(c->trouble); /* since its first start: see child_start */
     if (!at_start) {
         c->trouble->probation = false;
         return false;
@@ -204,8 +205,9 @@ static uint32_t group_first(const struct supervisor *s, const struct child *c)
 /* A group backs off as a whole: it would be the same group when one of its members is missing. */
 static bool back_off(struct supervisor *s, struct child *c, bool lived)
 {
-    if (!c->plan->backoff.first_ms || !c->trouble)
+    if (!c->plan->backoff.first_ms)
         return false;
+    ASSERT(c->trouble); /* since its first start */
     uint64_t delay = backoff_delay(c, lived);
     if (supervisor_is_group(s))
         children_stop_group(s, group_first(s, c));
@@ -273,12 +275,13 @@ static void restarted(struct supervisor *s, struct child *c)
 static bool start_again(struct supervisor *s, struct child *c)
 {
     struct start_result r;
+    ASSERT(c->plan->restart != RESTART_TEMPORARY); /* such a one is forgotten at its end */
     enum error e = child_start_again(s, c, &r);
     if (e == OK)
         restarted(s, c);
     else if (e != ERR_IGNORED)
         name_failure(e, &r.why), start_failed(s, c, &r.why);
-    else if (s->strategy == DYNAMIC || c->plan->restart == RESTART_TEMPORARY)
+    else if (s->strategy == DYNAMIC)
         child_free(&s->children, c);
     reason_drop(&r.why);
     return e == OK || e == ERR_IGNORED;
@@ -333,8 +336,8 @@ static bool is_to_restart(const struct child *c, const struct reason *why)
 /* A significant child has ended by itself: is that the end of us all? */
 static bool is_to_shut_down(const struct supervisor *s)
 {
-    return s->auto_shutdown == AUTO_SHUTDOWN_ANY ||
-           (s->auto_shutdown == AUTO_SHUTDOWN_ALL && s->children.significant_left == 0);
+    ASSERT(s->auto_shutdown != AUTO_SHUTDOWN_NEVER); /* then no child may be significant */
+    return s->auto_shutdown == AUTO_SHUTDOWN_ANY || s->children.significant_left == 0;
 }
 
 static void died(struct supervisor *s, struct child *c, const struct reason *why, bool at_start)
@@ -355,25 +358,30 @@ static void died(struct supervisor *s, struct child *c, const struct reason *why
 static void on_exit_of(struct supervisor *s, const struct message_exit *x)
 {
     struct child *c = x->tag ? child_of_tag(&s->children, x->tag) : NULL;
-    if (c && c->pid == x->pid && c->state == CHILD_RUNNING)
-        died(s, c, &x->reason, x->at_start);
+    if (!c || c->pid != x->pid) /* an earlier life's, or somebody has passed an EXIT of his own on to us */
+        return;
+    ASSERT(c->state == CHILD_RUNNING); /* every other state begins with a new tag */
+    died(s, c, &x->reason, x->at_start);
 }
 
 static void on_note(struct supervisor *s, const struct message *m)
 {
     uint64_t tag;
-    if (m->size != sizeof tag || m->from != actor_self())
+    if (m->from != actor_self())
         return;
+    ASSERT(m->size == sizeof tag);
     memcpy(&tag, m->payload, sizeof tag);
     struct child *c = child_of_tag(&s->children, tag);
     if (!c)
         return;
     if (m->type == NOTE_TIMER)
         c->trouble->timer = 0;
-    if (c->state == CHILD_QUARANTINED)
+    if (c->state == CHILD_QUARANTINED) {
         child_resume(s, c);
-    else if (c->state == CHILD_RESTARTING || c->state == CHILD_BACKING_OFF)
-        restart(s, c, &c->last);
+        return;
+    }
+    ASSERT(c->state == CHILD_RESTARTING || c->state == CHILD_BACKING_OFF);
+    restart(s, c, &c->last);
 }
 
 static enum actor_step supervisor_handle(void *state, struct message *m)
@@ -438,8 +446,11 @@ static bool prepare_window(struct supervisor *s, const struct supervisor_spec *s
     if (__builtin_mul_overflow(s->period_ms, NS_PER_MS, &ns))
         ns = UINT64_MAX;
     uint64_t *ring = ring_for(intensity);
-    return (ring || !restart_window_ring_bytes(intensity)) &&
-           restart_window_init(&s->window, intensity, ns, ring);
+    if (!ring && restart_window_ring_bytes(intensity))
+        return false;
+    bool sound = restart_window_init(&s->window, intensity, ns, ring);
+    ASSERT(sound); /* the spec was checked */
+    return true;
 }
 
 static bool prepare_template(struct supervisor *s, const struct child_spec *spec)
@@ -526,7 +537,7 @@ static enum error take_name(const struct supervisor_spec *spec)
         return OK;
     actor_pid holder = 0;
     enum error e = actor_register(spec->name, actor_self(), &holder);
-    if (e == ERR_ALREADY_REGISTERED && holder && orphan_ends(holder))
+    if (e == ERR_ALREADY_REGISTERED && orphan_ends(holder))
         e = actor_register(spec->name, actor_self(), &holder);
     return e;
 }
@@ -585,9 +596,10 @@ enum error supervisor_start(const struct supervisor_spec *spec, int scheduler, s
     char text[SPEC_TEXT_MAX] = "";
     struct start_result r = {0};
     enum error e = spec && spec->init ? OK : supervisor_check(spec, text, sizeof text);
-    if (e || !spec) {
+    if (e) {
         r.why = reason_with_detail(reason_error((int)e), text, strlen(text));
     } else {
+        ASSERT(spec); /* without one it was refused */
         e = actor_start(&(struct spawn_options){.class = &supervisor_class,
                                                 .args = spec,
                                                 .args_size = sizeof *spec,

@@ -212,6 +212,7 @@ static uint32_t *bucket_of(const struct children *t, uint32_t hash)
 static void map_grow(struct children *t)
 {
     uint32_t i = t->buckets_count;
+    ASSERT(i < SUPERVISOR_CHILDREN_MAX); /* it grows when there are more children */
     if (!paged_grow(&t->buckets, i, sizeof(uint32_t)))
         return;
     if (i > t->buckets_mask)
@@ -235,7 +236,7 @@ static void map_grow(struct children *t)
 static void map_add(struct children *t, struct child *c, uint32_t hash)
 {
     ASSERT(!c->hashed);
-    if (t->count > t->buckets_count && t->buckets_count < SUPERVISOR_CHILDREN_MAX)
+    if (t->count > t->buckets_count)
         map_grow(t);
     uint32_t *bucket = bucket_of(t, hash);
     c->hash = hash;

@@ -48,7 +48,7 @@ __attribute__((format(printf, 3, 4))) static enum error refuse(const struct sent
     if (!s->text || !s->size)
         return e;
     int used = snprintf(s->text, s->size, "%s: ", s->who);
-    if (used < 0 || (size_t)used >= s->size)
+    if ((size_t)used >= s->size)
         return e;
     va_list args;
     va_start(args, format);

@@ -48,15 +48,28 @@ static uint64_t tag_of(const struct message *m)
     return 0;
 }
 
-/* Both begin with the reason. */
-STATIC_ASSERT(offsetof(struct message_exit, reason) == 0 && offsetof(struct message_down, reason) == 0,
+/* Both begin with the reason and who ended. */
+STATIC_ASSERT(offsetof(struct message_exit, reason) == offsetof(struct message_down, reason) &&
+                  offsetof(struct message_exit, pid) == offsetof(struct message_down, pid),
               "see take_notice");
 
-static void take_notice(struct supervisor *s, struct message *m)
+/* The child to whose end this belongs; NULL: none's. What has a child's tag by chance, because somebody has passed an EXIT of his own
+ * on to us, isn't about the child; and the DOWN of one that lives says that there was no record left for the monitor: then the
+ * link must do. */
+static struct child *ended_by(struct supervisor *s, const struct message *m)
 {
     uint64_t tag = tag_of(m);
     struct child *c = tag ? child_of_tag(&s->children, tag) : NULL;
-    if (c && (c->state == CHILD_RUNNING || c->state == CHILD_STOPPING)) {
+    if (!c || (c->state != CHILD_RUNNING && c->state != CHILD_STOPPING))
+        return NULL;
+    const struct message_exit *x = (const struct message_exit *)(const void *)m->payload;
+    return c->pid == x->pid && !actor_alive(c->pid) ? c : NULL;
+}
+
+static void take_notice(struct supervisor *s, struct message *m)
+{
+    struct child *c = ended_by(s, m);
+    if (c) {
         const struct reason *why = (const struct reason *)(const void *)m->payload;
         if (!end_expected(c, why))
             report(s, c, why);
@@ -129,7 +142,7 @@ static bool is_linked(const struct child *c)
 static void watch(struct child *c)
 {
     c->watched = true;
-    actor_monitor(c->pid, child_tag(c)); /* 0 when records are used up: then the link must do */
+    actor_monitor(c->pid, child_tag(c)); /* 0 when records are used up */
 }
 
 static void ask(struct supervisor *s, struct child *c)

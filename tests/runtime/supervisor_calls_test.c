@@ -110,6 +110,32 @@ static void arguments_body(void)
     end(sup);
 }
 
+static enum actor_step refusing_init(void *state, const void *args, size_t size)
+{
+    (void)state, (void)args, (void)size;
+    actor_refuse(reason_with_detail(reason_error(7), "not today", 9));
+}
+
+static const struct actor_class refusing_class = {
+    .name = "refusing", .init = refusing_init, .handle = doll_handle};
+
+/* A reason that nobody wants goes with the message: the books are looked at. */
+static void unwanted_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){.strategy = ONE_FOR_ONE});
+    const struct child_spec spec = {.id = "a", .class = &refusing_class};
+    struct child_result r = {0};
+    EXPECT(supervisor_start_child(sup, &spec, &r, DEADLINE_NONE) == ERR_INIT && r.why.detail);
+    reason_drop(&r.why);
+    EXPECT(supervisor_start_child(sup, &spec, NULL, DEADLINE_NONE) == ERR_INIT);
+    end(sup);
+}
+
+static void test_unwanted(void)
+{
+    node_sim(unwanted_body);
+}
+
 static void test_arguments(void)
 {
     node_sim(arguments_body);
@@ -185,5 +211,6 @@ static void test_requests(void)
 TEST_LIST
 = {{"answers that are none", test_lies},
    {"arguments that are none", test_arguments},
+   {"a refusal whose reason nobody wants to know", test_unwanted},
    {"requests that are none", test_requests},
    {NULL, NULL}};

@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/supervisor.h"
+#include "runtime/scheduler.h"
+#include "runtime/supervisor_children.h"
 
 /* ---- the n-th call ---- */
 
@@ -219,6 +220,35 @@ static void live_as_list(void)
     expect_whole(sup);
 }
 
+/* More children than a page has room for, and somebody who looks at them. */
+static void live_as_crowd(void)
+{
+    enum { CROWD = 34 };
+    static char ids[CROWD][4];
+    static struct child_info infos[CROWD];
+    actor_pid sup = started(&(struct supervisor_spec){.name = "crowd"});
+    if (!sup)
+        return;
+    uint32_t running = 0;
+    for (unsigned i = 0; i < CROWD; i++) {
+        snprintf(ids[i], sizeof ids[i], "%u", i);
+        struct child_result r = {0};
+        enum error e = supervisor_start_child(sup, &CHILD(ids[i]), &r, DEADLINE_NONE);
+        EXPECT(e == OK || failing.failed);
+        reason_drop(&r.why);
+        running += e == OK;
+        EXPECT((e == OK) == listed(sup, ids[i]));
+    }
+    size_t stored = 0, total = 0;
+    enum error e = supervisor_which_child(sup, "7", &infos[0], DEADLINE_NONE);
+    EXPECT(e == OK ? infos[0].pid == pid_of(sup, "7") : failing.failed);
+    e = supervisor_which_children(sup, 0, infos, CROWD, &stored, &total, DEADLINE_NONE);
+    EXPECT(e == OK ? stored == running && total == running : failing.failed);
+    for (unsigned i = 0; i < CROWD; i++)
+        EXPECT(failing.failed || listed(sup, ids[i]));
+    expect_whole(sup);
+}
+
 static void live_as_group(void)
 {
     actor_pid sup = started(&(struct supervisor_spec){
@@ -266,6 +296,59 @@ static void live_as_dynamic(void)
     expect_whole(sup);
 }
 
+/* The table alone, beyond the pages that are few: whoever has come is found, whatever there was no room for. */
+static void fill_table(void *arg)
+{
+    (void)arg;
+    enum { ROOM = 600 };
+    static const struct child_plan plan = {.class = &child_class};
+    static struct children t;
+    static struct child *children[ROOM];
+    uint32_t count = 0;
+    if (!children_init(&t)) {
+        EXPECT(failing.failed);
+        return;
+    }
+    for (uint32_t i = 0; i < ROOM; i++) {
+        children[i] = child_new(&t, &plan, false);
+        EXPECT(children[i] || failing.failed);
+        if (!children[i])
+            continue;
+        count++;
+        children[i]->pid = i + 1;
+        child_hash_pid(&t, children[i]);
+    }
+    EXPECT(t.count == count && count >= ROOM - 2);
+    for (uint32_t i = 0; i < ROOM; i++)
+        EXPECT(child_of_pid(&t, i + 1) == children[i]);
+}
+
+static void live_as_table(void)
+{
+    actor_pid filler = doll(SPAWN_HERE);
+    tell(filler, fill_table, NULL);
+    settle();
+    actor_kill(filler);
+    settle();
+}
+
+static enum actor_step lasting_handle(void *state, struct message *m)
+{
+    return m->type == MESSAGE_EXIT ? ACTOR_STOP : child_handle(state, m);
+}
+
+static void slow_terminate(void *state, const struct reason *why)
+{
+    (void)state, (void)why;
+    actor_sleep(actor_deadline_ms(1000));
+}
+
+static const struct actor_class lasting_class = {.name = "lasting",
+                                                 .init = child_init,
+                                                 .handle = lasting_handle,
+                                                 .terminate = slow_terminate,
+                                                 .trap_exits = true};
+
 /* Of several killed supervisors the names are still held when their successors come. */
 static void live_as_orphans(void)
 {
@@ -273,6 +356,7 @@ static void live_as_orphans(void)
     static struct child_spec named;
     static unsigned char args[SUPERVISOR_ARGS_MAX];
     named = CHILD("named", .name = "named", .scheduler = anywhere());
+    named.class = &lasting_class;
     inner.children = &named;
     actor_pid sup = started(
         &(struct supervisor_spec){.name = "outer",
@@ -320,12 +404,6 @@ static enum actor_step slow_init(void *state, const void *args, size_t size)
     return ACTOR_CONTINUE;
 }
 
-static void slow_terminate(void *state, const struct reason *why)
-{
-    (void)state, (void)why;
-    actor_sleep(actor_deadline_ms(1000));
-}
-
 static const struct actor_class slow_class = {.name = "slow",
                                               .init = slow_init,
                                               .handle = child_handle,
@@ -357,6 +435,40 @@ static void killed_in_the_middle(void)
 static void test_killed(void)
 {
     node_sim(killed_in_the_middle);
+}
+
+/* ---- nothing left elsewhere ---- */
+
+static void take_records(void *arg)
+{
+    (void)arg;
+    while (actor_timer(DEADLINE_NONE - 1, FAIL, 0))
+        ;
+}
+
+static void end_child_of_the_poor(void)
+{
+    const struct child_spec slow = {.id = "slow", .class = &slow_class, .scheduler = SPAWN_ON(1)};
+    struct start_result r;
+    memset(&begun, 0, sizeof begun);
+    EXPECT(supervisor_start(&(struct supervisor_spec){.children = &slow, .children_count = 1}, SPAWN_HERE, &r,
+                            DEADLINE_NONE) == OK);
+    actor_pid child = begun.pids[0];
+    actor_pid hog = spawn(&doll_class, SPAWN_ON(1));
+    tell(hog, take_records, NULL);
+    settle();
+    uint64_t began = actor_now();
+    EXPECT(supervisor_terminate_child(r.pid, "slow", DEADLINE_NONE) == OK);
+    EXPECT(!actor_alive(child) && actor_now() - began >= NS_PER_S);
+    actor_kill(hog);
+    EXPECT(supervisor_stop(r.pid, reason_of(REASON_NORMAL), DEADLINE_NONE) == OK);
+}
+
+/* Where the child is no record is left for a monitor, of which a DOWN tells as of an end: it lives, and is waited for. */
+static void test_poor(void)
+{
+    node_sim_with(end_child_of_the_poor,
+                  &(struct sim_options){.seed = 1, .schedulers = 2, .runtime.actors_max = 80});
 }
 
 /* ---- each n ---- */
@@ -401,6 +513,16 @@ static void test_dynamic(void)
     every(live_as_dynamic);
 }
 
+static void test_crowd(void)
+{
+    every(live_as_crowd);
+}
+
+static void test_table(void)
+{
+    every(live_as_table);
+}
+
 static void test_orphans(void)
 {
     every(live_as_orphans);
@@ -415,7 +537,10 @@ TEST_LIST
 = {{"a list", test_list},
    {"a group", test_group},
    {"a dynamic one", test_dynamic},
+   {"a list of more than a page", test_crowd},
+   {"the table of 600 children", test_table},
    {"one that was killed, and its orphans", test_orphans},
    {"the check of a long list", test_check},
    {"one that is killed while it stops a group", test_killed},
+   {"one whose child is where no records are left", test_poor},
    {NULL, NULL}};

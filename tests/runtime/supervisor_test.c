@@ -7,6 +7,7 @@
 #include "runtime/supervisor.h"
 #include "runtime/supervisor_calls.h"
 #include "runtime/supervisor_children.h"
+#include "runtime/supervisor_impl.h"
 #include "runtime/telemetry.h"
 
 /* What OTP's table says about supervisors is in tests/conformance. Here is what the table doesn't know:
@@ -63,7 +64,7 @@ static void log_line(const char *line, size_t size)
 
 #define WORKERS 8u
 static struct {
-    uint32_t begun[WORKERS], fails[WORKERS];
+    uint32_t begun[WORKERS], fails[WORKERS], ignores[WORKERS];
     actor_pid pid[WORKERS];
 } seen;
 
@@ -112,12 +113,14 @@ static uint64_t counted(enum telemetry_event event, const char *label)
 
 /* ---- workers ---- */
 
-enum { ORDER_PING = 1, ORDER_CRASH, ORDER_FAIL, ORDER_END, ORDER_UNLINK };
+enum { ORDER_PING = 1, ORDER_CRASH, ORDER_FAIL, ORDER_END, ORDER_UNLINK, ORDER_LINK };
 
 struct plan {
     uint32_t number;
-    bool deaf;       /* doesn't end when asked */
-    uint32_t end_ms; /* terminate takes this long */
+    bool deaf;        /* doesn't end when asked */
+    bool talks;       /* ends with a reason that has a detail */
+    uint32_t init_ms; /* init takes this long */
+    uint32_t end_ms;  /* terminate takes this long */
 };
 
 static enum actor_step worker_init(void *state, const void *args, size_t size)
@@ -126,6 +129,12 @@ static enum actor_step worker_init(void *state, const void *args, size_t size)
     ASSERT(size >= sizeof *p && p->number < WORKERS);
     memcpy(state, p, sizeof *p);
     seen.begun[p->number]++;
+    if (p->init_ms)
+        pass_ms(p->init_ms);
+    if (seen.ignores[p->number]) {
+        seen.ignores[p->number]--;
+        return ACTOR_IGNORE;
+    }
     if (seen.fails[p->number]) {
         seen.fails[p->number]--;
         actor_refuse(reason_error(7));
@@ -144,6 +153,9 @@ static enum actor_step worker_handle(void *state, struct message *m)
         actor_fail(12, "out of cheese");
     case ORDER_UNLINK:
         actor_unlink(actor_parent());
+        return ACTOR_CONTINUE;
+    case ORDER_LINK:
+        actor_link(*(const actor_pid *)(const void *)m->payload);
         return ACTOR_CONTINUE;
     case ORDER_END:
         return ACTOR_STOP;
@@ -165,6 +177,8 @@ static void worker_terminate(void *state, const struct reason *why)
         actor_sleep(actor_deadline_ms(1000000));
     if (p->end_ms)
         pass_ms(p->end_ms);
+    if (p->talks)
+        actor_exit(reason_with_detail(reason_of(REASON_SHUTDOWN), "so long", 7));
 }
 
 static const struct actor_class worker_class = {
@@ -176,6 +190,13 @@ static const struct actor_class trapper_class = {.name = "trapper",
                                                  .terminate = worker_terminate,
                                                  .trap_exits = true};
 
+/* One that traps exits, with further fields of its plan. */
+#define TRAPPER(id_, shutdown_ms_, ...)                       \
+    ((struct child_spec){.id = (id_),                         \
+                         .class = &trapper_class,             \
+                         .args = &(struct plan){__VA_ARGS__}, \
+                         .args_size = sizeof(struct plan),    \
+                         .shutdown_ms = (shutdown_ms_)})
 #define WORKER(id_, number_, ...)                                     \
     ((struct child_spec){.id = (id_),                                 \
                          .class = &worker_class,                      \
@@ -255,10 +276,8 @@ static void expect_state(actor_pid sup, const char *id, enum child_state state, 
 
 /* ---- the table ---- */
 
-static struct child *table_add(struct children *t, uint32_t number)
+static struct child *table_add_id(struct children *t, const char *id, uint32_t number)
 {
-    char id[32];
-    snprintf(id, sizeof id, "child %u", number);
     struct child_plan *plan =
         children_block(t, sizeof *plan + strlen(id) + 1); /* as plan_new does, for a class that isn't there */
     *plan = (struct child_plan){.id_size = (uint8_t)(strlen(id) + 1), .significant = number % 2};
@@ -269,6 +288,13 @@ static struct child *table_add(struct children *t, uint32_t number)
     TEST_CHECK(child_keep_args(t, c, args, number % sizeof args));
     child_hash_id(t, c);
     return c;
+}
+
+static struct child *table_add(struct children *t, uint32_t number)
+{
+    char id[32];
+    snprintf(id, sizeof id, "child %u", number);
+    return table_add_id(t, id, number);
 }
 
 static struct child *table_find(struct children *t, uint32_t number)
@@ -316,6 +342,47 @@ static void table_body(void)
 static void test_table(void)
 {
     simulate(1, table_body);
+}
+
+/* Two ids of one length and two of different ones, whose hashes are the same. */
+static void same_hash_body(void)
+{
+    static const char *const ids[] = {"a129018", "a146691", "a116757", "bb251043"};
+    static struct children t;
+    struct child *c[4];
+    TEST_CHECK(children_init(&t));
+    for (uint32_t i = 0; i < 4; i++)
+        c[i] = table_add_id(&t, ids[i], i);
+    TEST_CHECK(c[0]->hash == c[1]->hash && c[2]->hash == c[3]->hash);
+    for (uint32_t i = 0; i < 4; i++)
+        TEST_CHECK(child_of_id(&t, ids[i]) == c[i]);
+    child_free(&t, c[1]);
+    child_free(&t, c[3]);
+    TEST_CHECK(child_of_id(&t, ids[0]) == c[0] && !child_of_id(&t, ids[1]));
+    TEST_CHECK(child_of_id(&t, ids[2]) == c[2] && !child_of_id(&t, ids[3]));
+}
+
+static void test_same_hash(void)
+{
+    simulate(1, same_hash_body);
+}
+
+static void full_table_body(void)
+{
+    static struct children t;
+    TEST_CHECK(children_init(&t));
+    struct child *first = table_add(&t, 0);
+    uint32_t used = t.records_used;
+    t.records_used = SUPERVISOR_CHILDREN_MAX; /* as if so many had come */
+    TEST_CHECK(child_new(&t, first->plan, false) == NULL && t.count == 1 && t.newest == first->index);
+    t.records_used = used;
+    const struct child *second = child_new(&t, first->plan, false);
+    TEST_CHECK(second && second->index == used && t.count == 2);
+}
+
+static void test_full_table(void)
+{
+    simulate(1, full_table_body);
 }
 
 static void blocks_body(void)
@@ -500,6 +567,40 @@ static void quarantine_group_body(void)
     TEST_CHECK(seen.begun[0] == begun); /* it joins them, they needn't start again */
 }
 
+/* Whoever dies takes the others with him, but not the one that is set aside: that has its own time. */
+static void quarantine_stays_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){
+        .strategy = ONE_FOR_ALL,
+        .intensity = 100,
+        .period_ms = 60000,
+        .children = (struct child_spec[]){WORKER("a", 0),
+                                          WORKER("b", 1, .quarantine = {.failures = 1, .retry_ms = 1000}),
+                                          WORKER("c", 2)},
+        .children_count = 3});
+    actor_kill(seen.pid[1]);
+    settle();
+    EXPECT_STATE(sup, "b", CHILD_QUARANTINED);
+    pass_ms(500);
+    actor_pid a = seen.pid[0];
+    actor_kill(seen.pid[2]);
+    settle();
+    EXPECT_STATE(sup, "a", CHILD_RUNNING);
+    EXPECT_STATE(sup, "b", CHILD_QUARANTINED);
+    EXPECT_STATE(sup, "c", CHILD_RUNNING);
+    TEST_CHECK(!actor_alive(a) && seen.begun[0] == 2 && seen.begun[1] == 1 && seen.begun[2] == 2);
+    pass_ms(499);
+    EXPECT_STATE(sup, "b", CHILD_QUARANTINED);
+    pass_ms(2);
+    EXPECT_STATE(sup, "b", CHILD_RUNNING);
+    TEST_CHECK(seen.begun[0] == 2 && seen.begun[1] == 2 && seen.begun[2] == 2);
+}
+
+static void test_quarantine_stays(void)
+{
+    simulate_many(quarantine_stays_body);
+}
+
 static void test_quarantine_group(void)
 {
     simulate_many(quarantine_group_body);
@@ -578,6 +679,28 @@ static void test_backoff(void)
     simulate_many(backoff_body);
 }
 
+/* Twice the limit may be more than the last one, which no delay is longer than. */
+static void backoff_last_limit_body(void)
+{
+    actor_pid sup = start(
+        &(struct supervisor_spec){.intensity = 100,
+                                  .period_ms = 1000,
+                                  .children = &WORKER("a", 0, .backoff = {.first_ms = 300, .max_ms = 400}),
+                                  .children_count = 1});
+    for (unsigned i = 0; i < 10; i++) {
+        actor_kill(seen.pid[0]);
+        settle();
+        EXPECT_STATE(sup, "a", CHILD_BACKING_OFF);
+        pass_ms(400);
+        EXPECT_STATE(sup, "a", CHILD_RUNNING);
+    }
+}
+
+static void test_backoff_last_limit(void)
+{
+    simulate_many(backoff_last_limit_body);
+}
+
 /* A group waits as a whole, and comes back in order. */
 static void backoff_group_body(void)
 {
@@ -607,6 +730,48 @@ static void backoff_group_body(void)
 static void test_backoff_group(void)
 {
     simulate_many(backoff_group_body);
+}
+
+/* ---- starting again by hand ---- */
+
+/* As at its first start: one that isn't needed stays in the list, without a life. */
+static void ignored_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){.children = &WORKER("a", 0), .children_count = 1});
+    actor_pid first = seen.pid[0];
+    TEST_CHECK(supervisor_terminate_child(sup, "a", DEADLINE_NONE) == OK);
+    seen.ignores[0] = 1;
+    struct child_result r = {.pid = first};
+    TEST_CHECK(supervisor_restart_child(sup, "a", &r, DEADLINE_NONE) == OK && r.pid == 0);
+    EXPECT_STATE(sup, "a", CHILD_STOPPED);
+    TEST_CHECK(seen.begun[0] == 2 && counts(sup).specs == 1 && counts(sup).active == 0);
+    TEST_CHECK(supervisor_restart_child(sup, "a", &r, DEADLINE_NONE) == OK && r.pid == seen.pid[0]);
+    EXPECT_STATE(sup, "a", CHILD_RUNNING);
+}
+
+static void test_ignored(void)
+{
+    simulate_many(ignored_body);
+}
+
+/* Between a restart that failed and the next attempt. */
+static void resume_restarting_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){
+        .intensity = 5, .period_ms = 1000, .children = &TRAPPER("a", 0, .init_ms = 10), .children_count = 1});
+    seen.fails[0] = 1;
+    actor_kill(seen.pid[0]);
+    pass_ms(5); /* its init is at it; the call comes before the next attempt's note */
+    TEST_CHECK(seen.begun[0] == 2);
+    TEST_CHECK(supervisor_resume_child(sup, "a", DEADLINE_NONE) == ERR_RESTARTING);
+    pass_ms(20);
+    EXPECT_STATE(sup, "a", CHILD_RUNNING);
+    TEST_CHECK(seen.begun[0] == 3 && inspect(sup).restarts == 2);
+}
+
+static void test_resume_restarting(void)
+{
+    simulate_many(resume_restarting_body);
 }
 
 /* ---- the budget ---- */
@@ -708,6 +873,28 @@ static void which_body(void)
     TEST_CHECK(stored == 0 && total == MANY - 1);
     TEST_CHECK(supervisor_which_children(sup, 0, NULL, 0, &stored, &total, DEADLINE_NONE) == OK);
     TEST_CHECK(stored == 0 && total == MANY - 1);
+}
+
+/* Who asks by himself for more than one message can hold. */
+static void which_too_many_body(void)
+{
+    enum { MANY = 300 };
+    actor_pid sup = start(&(struct supervisor_spec){.strategy = DYNAMIC, .template = &WORKER(NULL, 0)});
+    for (unsigned i = 0; i < MANY; i++)
+        TEST_CHECK(supervisor_start_dynamic(sup, NULL, 0, NULL, NULL, DEADLINE_NONE) == OK);
+    struct which_request r = {.count = UINT32_MAX};
+    struct message *m;
+    TEST_ASSERT(actor_call(sup, message_of(CALL_WHICH_CHILDREN, &r, sizeof r), &m, DEADLINE_NONE) == OK);
+    const struct which_answer *a = (const struct which_answer *)(const void *)m->payload;
+    TEST_CHECK(m->type == ANSWER_CHILDREN && WHICH_MAX < MANY && a->total == MANY);
+    TEST_CHECK(m->size == sizeof *a + WHICH_MAX * sizeof(struct child_info));
+    TEST_CHECK(a->infos[0].pid == seen.pid[0] && actor_alive(a->infos[WHICH_MAX - 1].pid));
+    message_free(m);
+}
+
+static void test_which_too_many(void)
+{
+    simulate(3, which_too_many_body);
 }
 
 static void test_which(void)
@@ -871,6 +1058,87 @@ static void test_parallel(void)
     simulate_many(parallel_body);
 }
 
+/* What comes of a child between the order to end and its turn is told as it was: brutal is only who was killed, and a shutdown
+ * with a detail is none. */
+static void other_ends_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){
+        .name = "ends",
+        .children = (struct child_spec[]){WORKER("crashes", 0, .shutdown_ms = SHUTDOWN_BRUTAL),
+                                          WORKER("stops", 1, .shutdown_ms = SHUTDOWN_BRUTAL,
+                                                 .restart = RESTART_TRANSIENT),
+                                          TRAPPER("slow", 0, .number = 2, .end_ms = 1000)},
+        .children_count = 3});
+    actor_exit_signal(sup, reason_of(REASON_SHUTDOWN));
+    pass_ms(10);
+    actor_cast(seen.pid[0], ORDER_CRASH, NULL, 0);
+    actor_cast(seen.pid[1], ORDER_END, NULL, 0);
+    TEST_CHECK(wait_exit(sup).kind == REASON_SHUTDOWN);
+    TEST_CHECK(counted(TELEMETRY_SUPERVISOR_SHUTDOWN_ERROR, "ends") == 1);
+    TEST_MSG("%s", log_text);
+    sup = start(&(struct supervisor_spec){
+        .name = "talks", .children = &TRAPPER("a", 0, .talks = true), .children_count = 1});
+    TEST_CHECK(supervisor_terminate_child(sup, "a", DEADLINE_NONE) == OK);
+    TEST_CHECK(counted(TELEMETRY_SUPERVISOR_SHUTDOWN_ERROR, "talks") == 1);
+    TEST_CHECK(!strcmp(info_of(sup, "a").last_reason, "shutdown: so long"));
+    TEST_MSG("%s", info_of(sup, "a").last_reason);
+}
+
+static void test_other_ends(void)
+{
+    simulate_many(other_ends_body);
+}
+
+/* So many ms that their ns don't fit, and so many that the end of them doesn't: without limit. */
+static void endless_deadlines_body(void)
+{
+    static const int64_t limits[] = {36893488147420, 18446744073709};
+    const uint64_t hours_ms = 10 * 3600 * 1000;
+    for (unsigned i = 0; i < 2; i++) {
+        actor_pid sup = start(
+            &(struct supervisor_spec){.name = "endless",
+                                      .children = &TRAPPER("a", limits[i], .end_ms = (uint32_t)hours_ms),
+                                      .children_count = 1});
+        uint64_t began = actor_now();
+        TEST_CHECK(supervisor_terminate_child(sup, "a", DEADLINE_NONE) == OK);
+        TEST_CHECK(actor_now() - began >= hours_ms * NS_PER_MS);
+        TEST_CHECK(counted(TELEMETRY_SUPERVISOR_SHUTDOWN_ERROR, "endless") == 0);
+    }
+}
+
+static void test_endless_deadlines(void)
+{
+    simulate_many(endless_deadlines_body);
+}
+
+/* The clock goes on while nobody runs: a child's time is up before the kill of another one has got through. */
+static void late_kills_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){.name = "late", .strategy = DYNAMIC});
+    actor_pid pids[8];
+    for (uint32_t i = 0; i < 8; i++) {
+        struct child_spec spec = TRAPPER(NULL, i ? (int64_t)i : SHUTDOWN_AT_ONCE, .number = i, .deaf = true);
+        struct child_result r = {0};
+        spec.scheduler = SPAWN_ON(i % runtime_schedulers());
+        TEST_CHECK(supervisor_start_child(sup, &spec, &r, DEADLINE_NONE) == OK);
+        pids[i] = r.pid;
+    }
+    actor_exit_signal(sup, reason_of(REASON_SHUTDOWN));
+    for (unsigned i = 0; i < 40; i++) {
+        sim_clock_advance(sim, NS_PER_MS);
+        actor_yield();
+    }
+    TEST_CHECK(wait_exit(sup).kind == REASON_SHUTDOWN);
+    for (uint32_t i = 0; i < 8; i++)
+        TEST_CHECK(!actor_alive(pids[i]));
+    TEST_CHECK(counted(TELEMETRY_SUPERVISOR_SHUTDOWN_ERROR, "late") == 8); /* each one is told of once */
+}
+
+static void test_late_kills(void)
+{
+    simulate_many(late_kills_body);
+}
+
 /* Who calls while everything ends hears so at once, and not when the slowest child is gone. */
 static void refused_while_ending_body(void)
 {
@@ -888,6 +1156,9 @@ static void refused_while_ending_body(void)
     TEST_CHECK(supervisor_count_children(sup, &c, DEADLINE_NONE) == ERR_DOWN);
     TEST_CHECK(supervisor_start_child(sup, &WORKER("late", 1), &r, DEADLINE_NONE) == ERR_DOWN);
     TEST_CHECK(actor_now() - began < 20 * NS_PER_MS && seen.begun[1] == 0);
+    struct message *reply = NULL; /* what no supervisor understands is refused by its end */
+    TEST_CHECK(actor_call(sup, message_new(4711, 0), &reply, DEADLINE_NONE) == ERR_DOWN);
+    TEST_CHECK(actor_now() - began >= 4000 * NS_PER_MS);
     TEST_CHECK(wait_exit(sup).kind == REASON_SHUTDOWN);
     TEST_CHECK(actor_now() - began >= 4000 * NS_PER_MS);
     TEST_CHECK(supervisor_count_children(sup, &c, DEADLINE_NONE) == ERR_NOPROC);
@@ -994,6 +1265,58 @@ static void strangers_body(void)
 static void test_strangers(void)
 {
     simulate_many(strangers_body);
+}
+
+/* An EXIT, or a DOWN, of somebody else with the tag of this child, passed on to the supervisor. */
+static void pass_on_an_end(actor_pid sup, uint64_t tag, bool down)
+{
+    actor_pid other;
+    TEST_CHECK(actor_spawn(&(struct spawn_options){.class = &trapper_class,
+                                                   .args = &(struct plan){.number = 7},
+                                                   .args_size = sizeof(struct plan),
+                                                   .link = !down,
+                                                   .monitor = down,
+                                                   .tag = tag},
+                           &other) == OK);
+    actor_kill(other);
+    struct message *m = actor_receive(NULL, NULL, DEADLINE_NONE);
+    TEST_CHECK(m->type == (down ? MESSAGE_DOWN : MESSAGE_EXIT));
+    actor_send(sup, m);
+    settle();
+}
+
+/* Tags are whoever's: a message that the runtime has written, too, is believed only of the child that it is about. */
+static void passed_on_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){
+        .intensity = 9,
+        .period_ms = 60000,
+        .children = (struct child_spec[]){WORKER("a", 0), WORKER("b", 1),
+                                          TRAPPER("c", 0, .number = 2, .end_ms = 1000)},
+        .children_count = 3});
+    uint64_t tags[] = {(uint64_t)1 << 32 | 0, (uint64_t)1 << 32 | 1};
+    actor_pid a = seen.pid[0];
+    pass_on_an_end(sup, tags[0], false);
+    pass_on_an_end(sup, tags[0], true);
+    TEST_CHECK(info_of(sup, "a").pid == a && actor_alive(a) && inspect(sup).restarts == 0);
+    /* b has stopped for good: no tag of it tells of a life */
+    TEST_CHECK(supervisor_terminate_child(sup, "b", DEADLINE_NONE) == OK);
+    uint64_t last = actor_monitor(seen.pid[1], ((uint64_t)2 << 32) + 1);
+    struct message *down = actor_receive(NULL, NULL, DEADLINE_NONE);
+    TEST_CHECK(last && down->type == MESSAGE_DOWN && down->ref == last);
+    actor_exit_signal(sup, reason_of(REASON_SHUTDOWN));
+    pass_ms(10);
+    pass_on_an_end(sup, tags[0], false);
+    pass_on_an_end(sup, tags[0], true);
+    actor_send(sup, down);
+    TEST_CHECK(actor_alive(a)); /* its turn comes behind c's */
+    TEST_CHECK(wait_exit(sup).kind == REASON_SHUTDOWN);
+    TEST_CHECK(!actor_alive(a) && counted(TELEMETRY_SUPERVISOR_SHUTDOWN_ERROR, "unnamed") == 0);
+}
+
+static void test_passed_on(void)
+{
+    simulate_many(passed_on_body);
 }
 
 /* ---- nested ---- */
@@ -1172,7 +1495,8 @@ static void test_sentences(void)
         expect_refused(e, children[i].error, text, children[i].word);
         expect_refused(e, children[i].error, text, "children[1]");
         TEST_CHECK(supervisor_check_children(pair, 2, AUTO_SHUTDOWN_NEVER, NULL, 0) == e);
-        char tiny[4];
+        char tiny[4] = "#";
+        TEST_CHECK(supervisor_check_children(pair, 2, AUTO_SHUTDOWN_NEVER, tiny, 0) == e && tiny[0] == '#');
         TEST_CHECK(supervisor_check_children(pair, 2, AUTO_SHUTDOWN_NEVER, tiny, sizeof tiny) == e &&
                    !tiny[3]);
         struct supervisor_spec dynamic = {.strategy = DYNAMIC, .template = &children[i].spec};
@@ -1185,6 +1509,8 @@ static void test_sentences(void)
     } flags[] = {
         {{.name = long_text}, ERR_INVALID_FLAGS, "name"},
         {{.register_name = true}, ERR_INVALID_FLAGS, "register_name"},
+        {{.register_name = true, .name = ""}, ERR_INVALID_FLAGS, "register_name"},
+        {{.strategy = DYNAMIC, .children_count = 1}, ERR_INVALID_FLAGS, "children are given"},
         {{.strategy = DYNAMIC, .max_children = SUPERVISOR_CHILDREN_MAX + 1}, ERR_INVALID_FLAGS, "4194305"},
         {{.children = &WORKER("a", 0), .children_count = (size_t)SUPERVISOR_CHILDREN_MAX + 1},
          ERR_LIMIT,
@@ -1324,6 +1650,139 @@ static void test_orphans(void)
     simulate_many(orphans_body);
 }
 
+/* A supervisor with a child that is called "held" is killed: an orphan has that name. */
+static actor_pid orphan(uint32_t number, bool deaf)
+{
+    struct child_spec held = TRAPPER("held", 0, .number = number, .deaf = deaf, .end_ms = 100);
+    held.name = "held";
+    actor_pid sup = start(&(struct supervisor_spec){.children = &held, .children_count = 1});
+    actor_kill(sup);
+    TEST_CHECK(wait_exit(sup).kind == REASON_KILLED);
+    TEST_CHECK(actor_whereis("held") == seen.pid[number]);
+    return seen.pid[number];
+}
+
+/* Who waits for an orphan's end takes no other message for it: neither a call nor what has come of another end. That one is a child
+ * of which both EXIT and DOWN come, because it has more links than are looked at. */
+static void orphan_among_others_body(void)
+{
+    actor_pid sup = start(&(struct supervisor_spec){.children = &WORKER("b", 1), .children_count = 1});
+    for (unsigned i = 0; i < 9; i++) {
+        actor_pid friend;
+        const struct spawn_options o = {
+            .class = &trapper_class, .args = &(struct plan){.number = 3}, .args_size = sizeof(struct plan)};
+        TEST_CHECK(actor_spawn(&o, &friend) == OK);
+        settle();
+        actor_cast(seen.pid[1], ORDER_LINK, &friend, sizeof friend);
+    }
+    ping(seen.pid[1]);
+    actor_pid old = orphan(0, false);
+    const struct start_request r = {
+        .class = &worker_class, .args_size = sizeof(struct plan), .id_size = 2, .name_size = 5};
+    struct {
+        struct start_request request;
+        unsigned char more[sizeof(struct plan) + 7];
+    } c = {.request = r};
+    memcpy(c.request.bytes, &(struct plan){.number = 2}, sizeof(struct plan));
+    memcpy(c.request.bytes + sizeof(struct plan), "c\0held", 7);
+    uint64_t refs[3], began = actor_now();
+    size_t size = offsetof(struct start_request, bytes) + sizeof(struct plan) + 7;
+    struct message *start_c = message_new(CALL_START_CHILD, sizeof r + sizeof(struct plan) + 7);
+    TEST_ASSERT(start_c && size <= start_c->size);
+    memcpy(start_c->payload, &c, size);
+    TEST_CHECK(actor_request(sup, message_of(CALL_TERMINATE_CHILD, "b", 2), &refs[0]) == OK);
+    TEST_CHECK(actor_request(sup, start_c, &refs[1]) == OK);
+    TEST_CHECK(actor_request(sup, message_new(CALL_COUNT_CHILDREN, 0), &refs[2]) == OK);
+    for (size_t n = 0, which; n < 3; n++) {
+        struct message *m;
+        TEST_CHECK(actor_request_wait(refs + n, 3 - n, &which, &m, DEADLINE_NONE) == OK && which == 0);
+        if (n == 1)
+            TEST_CHECK(((struct child_answer *)(void *)m->payload)->error == OK);
+        message_free(m);
+    }
+    TEST_CHECK(!actor_alive(old) && actor_whereis("held") == seen.pid[2]);
+    TEST_CHECK(actor_now() - began >= 90 * NS_PER_MS);
+    TEST_CHECK(counts(sup).specs == 2 && counts(sup).active == 1);
+}
+
+static void test_orphan_among_others(void)
+{
+    simulate_many(orphan_among_others_body);
+}
+
+/* It is waited for, but not for ever. */
+static void lasting_orphan_body(void)
+{
+    actor_pid old = orphan(0, true);
+    actor_pid sup = start(&(struct supervisor_spec){.strategy = ONE_FOR_ONE});
+    uint64_t began = actor_now();
+    struct child_result r = {0};
+    TEST_CHECK(supervisor_start_child(sup, &WORKER("a", 1, .name = "held"), &r, DEADLINE_NONE) ==
+               ERR_ALREADY_REGISTERED);
+    TEST_CHECK(r.pid == old && actor_alive(old) && counts(sup).specs == 0);
+    TEST_CHECK((actor_now() - began) / NS_PER_MS == 5000);
+    struct actor_info info;
+    TEST_CHECK(actor_inspect(sup, &info, DEADLINE_NONE) == OK && info.monitors == 0); /* it looks no longer */
+    actor_kill(old);
+    settle();
+    TEST_CHECK(supervisor_start_child(sup, &WORKER("a", 1, .name = "held"), &r, DEADLINE_NONE) == OK);
+    TEST_CHECK(actor_whereis("held") == r.pid);
+}
+
+static void test_lasting_orphan(void)
+{
+    simulate_many(lasting_orphan_body);
+}
+
+/* ---- room ---- */
+
+/* A supervisor with a list, for which two children are as many as 4,194,304 are for others. */
+static enum actor_step narrow_init(void *state, const void *args, size_t size)
+{
+    enum actor_step step = supervisor_class.init(state, args, size);
+    ((struct supervisor *)state)->max_children = 2;
+    return step;
+}
+
+static void full_list_body(void)
+{
+    struct actor_class narrow = supervisor_class;
+    narrow.init = narrow_init;
+    struct supervisor_spec spec = {.children = &WORKER("a", 0), .children_count = 1};
+    struct start_result r;
+    TEST_CHECK(actor_start(&(struct spawn_options){.class = &narrow, .args = &spec, .args_size = sizeof spec},
+                           &r, DEADLINE_NONE) == OK);
+    struct child_result c = {0};
+    TEST_CHECK(supervisor_start_child(r.pid, &WORKER("b", 1), &c, DEADLINE_NONE) == OK);
+    TEST_CHECK(supervisor_start_child(r.pid, &WORKER("c", 2), &c, DEADLINE_NONE) == ERR_LIMIT);
+    TEST_CHECK(counts(r.pid).specs == 2 && seen.begun[2] == 0);
+    TEST_CHECK(supervisor_terminate_child(r.pid, "b", DEADLINE_NONE) == OK);
+    TEST_CHECK(supervisor_delete_child(r.pid, "b", DEADLINE_NONE) == OK);
+    TEST_CHECK(supervisor_start_child(r.pid, &WORKER("c", 2), &c, DEADLINE_NONE) == OK);
+    TEST_CHECK(supervisor_stop(r.pid, reason_of(REASON_NORMAL), DEADLINE_NONE) == OK);
+}
+
+static void test_full_list(void)
+{
+    simulate(1, full_list_body);
+}
+
+/* An id that is empty is none: events go by the name of the class. */
+static void empty_id_body(void)
+{
+    actor_pid sup = start(
+        &(struct supervisor_spec){.name = "loose", .strategy = DYNAMIC, .intensity = 9, .period_ms = 1000});
+    TEST_CHECK(supervisor_start_child(sup, &WORKER("", 0), NULL, DEADLINE_NONE) == OK);
+    actor_kill(seen.pid[0]);
+    settle();
+    TEST_CHECK(seen.begun[0] == 2 && counted(TELEMETRY_SUPERVISOR_RESTART, "loose") == 1);
+}
+
+static void test_empty_id(void)
+{
+    simulate_many(empty_id_body);
+}
+
 /* Used-up memory is an answer, and what is given back can be used again. */
 static void memory_body(void)
 {
@@ -1447,27 +1906,38 @@ static void test_suspended(void)
 
 TEST_LIST
 = {{"table: ids, order, tags, memory used again", test_table},
+   {"table: ids whose hashes are the same", test_same_hash},
+   {"table: as many as there may be", test_full_table},
    {"table: blocks of every size", test_blocks},
    {"table: counts follow the states", test_counts},
    {"AMB-T-07 quarantine before the budget is spent, probation, resume", test_quarantine},
    {"AMB-T-07 who has handled a message didn't fail at start", test_quarantine_spares},
    {"AMB-T-07 the quarantine's window", test_quarantine_window},
    {"AMB-T-07 quarantine in a group", test_quarantine_group},
+   {"AMB-T-07 a group's restart leaves the one that is set aside alone", test_quarantine_stays},
    {"AMB-T-07 quarantine under a dynamic supervisor", test_quarantine_dynamic},
    {"backoff: limits, reset, budget when due", test_backoff},
+   {"backoff: no delay is longer than the last limit", test_backoff_last_limit},
    {"backoff of a group", test_backoff_group},
+   {"a child that is started again and says it isn't needed", test_ignored},
+   {"resuming a child whose restart has failed", test_resume_restarting},
    {"INT-02 AMB-T-01 intensities of every size, escalation events", test_intensity},
    {"ESC-06 AMB-T-05 the root's exhaustion is the process's", test_root_exhausted},
    {"API-08 long lists in parts", test_which},
+   {"API-08 who asks for more than a message holds", test_which_too_many},
    {"last reasons", test_reasons},
    {"RT-15 arguments of temporary children aren't kept", test_args},
    {"memory is the same after 2,000 children", test_churn},
    {"terminating a child that unlinked itself", test_unlinked},
    {"SHUT-12 SHUT-13 dynamic children end in parallel", test_parallel},
+   {"ends that weren't asked for are reported", test_other_ends},
+   {"deadlines beyond the end of time", test_endless_deadlines},
+   {"kills that get through late", test_late_kills},
    {"callers are refused while everything ends", test_refused_while_ending},
    {"deaths while another child is being stopped", test_deaths_meanwhile},
    {"STORM-01 2,000 deaths at once", test_storm},
    {"LIFE-04 what strangers send", test_strangers},
+   {"LIFE-04 ends that strangers pass on", test_passed_on},
    {"AMB-T-04 supervisors in supervisors", test_nested},
    {"TOP-121 TOP-122 TOP-123 AMB-T-21 a second domain in one incident is a cascade", test_cascade},
    {"names and refusals", test_names},
@@ -1475,6 +1945,10 @@ TEST_LIST
    {"a list of 1,300 children", test_long_list},
    {"names that others hold", test_names_taken},
    {"orphans of a killed supervisor hold their names for a while", test_orphans},
+   {"who waits for an orphan takes no other message for its end", test_orphan_among_others},
+   {"an orphan that doesn't end is waited for 5 s", test_lasting_orphan},
+   {"a list with as many children as there may be", test_full_list},
+   {"an empty id is none", test_empty_id},
    {"memory used up is an answer", test_memory},
    {"callers of a killed supervisor", test_killed},
    {"suspended children are asked to end, too", test_suspended},

@@ -81,6 +81,7 @@ static void sound_texts(void)
         "{\"\":0}",
         "[\"\xef\xbb\xbf\"]",
         "1e000000000000001",
+        "1e+0000000000000000",
     };
     for (size_t i = 0; i < sizeof sound / sizeof *sound; i++) {
         struct json_text json;

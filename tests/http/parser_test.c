@@ -2,6 +2,7 @@
  * hostile_test.c has those that are refused, splitter_test.c compares both kinds with a second reader. */
 #include "acutest.h"
 
+#include <llhttp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -172,8 +173,10 @@ static void test_forms_of_the_target(void)
 static void test_what_a_host_is(void)
 {
     static const char *const good[] = {
-        "a",      "a:",         "a:0", "a:65535", "a:000080", "a-b.c_", "1.2.3.4", "[::]", "[::ffff:1.2.3.4]",
-        "[::1]:", "[::1]:65535"};
+        "a",       "a:",          "a:0",
+        "a:65535", "a:000080",    "a-b.c_",
+        "1.2.3.4", "[::]",        "[::ffff:1.2.3.4]",
+        "[::1]:",  "[::1]:65535", "[0000:0000:0000:0000:0000:ffff:192.168.158.190]"}; /* none is longer */
     static const char *const bad[] = {"",
                                       ":",
                                       ":80",
@@ -199,13 +202,99 @@ static void test_what_a_host_is(void)
                                       "[12345::]",
                                       "[fe80::1%1]",
                                       "[v1.a]",
-                                      "[0000:0000:0000:0000:0000:0000:0000:0000:0000]"};
+                                      "[0000:0000:0000:0000:0000:0000:0000:0000:0000]",
+                                      "[0000:0000:0000:0000:0000:ffff:192.168.158.1900]",
+                                      "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]"};
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
         TEST_CHECK_(parser_is_host(good[i], strlen(good[i])), "%s", good[i]);
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         TEST_CHECK_(!parser_is_host(bad[i], strlen(bad[i])), "%s", bad[i]);
     TEST_CHECK(!parser_is_host("[::1\0]", 6));
     TEST_CHECK(!parser_is_host("[::\0]:1", 7));
+}
+
+/* ---- llhttp, when it understands something else than the parser: its calls come by here (Makefile) ---- */
+
+static struct {
+    void (*differ)(llhttp_t *llhttp);
+    uint32_t times; /* that it still does */
+    uint32_t calls;
+} opinion;
+
+llhttp_errno_t __real_llhttp_execute(llhttp_t *llhttp, const char *bytes, size_t size);
+llhttp_errno_t __wrap_llhttp_execute(llhttp_t *llhttp, const char *bytes, size_t size);
+llhttp_errno_t __wrap_llhttp_execute(llhttp_t *llhttp, const char *bytes, size_t size)
+{
+    llhttp_errno_t e = __real_llhttp_execute(llhttp, bytes, size);
+    opinion.calls++;
+    if (opinion.times > 0) {
+        opinion.times--;
+        opinion.differ(llhttp);
+    }
+    return e;
+}
+
+static void other_major(llhttp_t *llhttp)
+{
+    llhttp->http_major = 2;
+}
+
+static void other_minor(llhttp_t *llhttp)
+{
+    llhttp->http_minor ^= 1;
+}
+
+static void other_length(llhttp_t *llhttp)
+{
+    llhttp->content_length++;
+}
+
+static void other_coding(llhttp_t *llhttp)
+{
+    llhttp->flags |= F_CHUNKED;
+}
+
+static void other_method(llhttp_t *llhttp)
+{
+    llhttp->method = HTTP_DELETE;
+}
+
+/* What two readers understand in two ways is refused: one of them may stand before us. */
+static void test_a_second_opinion_that_differs(void)
+{
+    static void (*const all[])(llhttp_t *) = {other_major, other_minor, other_length, other_coding};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        opinion.differ = all[i];
+        opinion.times = UINT32_MAX;
+        TEST_CHECK(!takes("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx"));
+        TEST_CHECK(feed.status == 400 && strstr(feed.why, "more than one way"));
+        opinion.times = 0;
+    }
+    TEST_CHECK(takes("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx"));
+}
+
+/* Of a head that differs in its first line alone from the one before, that line is read alone; when the two readers differ there, all
+ * of it. */
+static void test_a_second_opinion_of_the_line_that_differs(void)
+{
+    static const char first[] = "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n",
+                      second[] = "GET /2 HTTP/1.1\r\nHost: a\r\n\r\n";
+    static void (*const all[])(llhttp_t *) = {other_major, other_minor, other_method, NULL};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct parser parser;
+        struct parser_before before = {.fields = NULL};
+        struct request q;
+        size_t used;
+        parser_reset(&parser);
+        TEST_CHECK(parser_head_after(&parser, &before, first, strlen(first), &q, &used) == PARSED_DONE);
+        parser_reset(&parser);
+        opinion.calls = 0;
+        opinion.differ = all[i];
+        opinion.times = all[i] != NULL;
+        TEST_CHECK(parser_head_after(&parser, &before, second, strlen(second), &q, &used) == PARSED_DONE);
+        TEST_CHECK_(opinion.calls == (all[i] ? 2 : 1), "%u readings", opinion.calls);
+        TEST_CHECK(q.method == METHOD_GET && is(q.target, "/2") && q.minor == 1 && used == strlen(second));
+    }
 }
 
 static void test_whether_it_stays(void)
@@ -260,8 +349,9 @@ static void test_an_empty_line_is_no_request_that_has_begun(void)
     struct request q;
     size_t used;
     parser_reset(&parser);
+    TEST_CHECK(parser_head(&parser, "", 0, &q, &used) == PARSED_MORE);
     TEST_CHECK(!parser_empty_line(&parser, "\r", 1) && !parser_empty_line(&parser, "\n\n", 2) &&
-               !parser_empty_line(&parser, "\r\nG", 3));
+               !parser_empty_line(&parser, "\rG", 2) && !parser_empty_line(&parser, "\r\nG", 3));
     TEST_CHECK(parser_empty_line(&parser, "\r\n", 2));
     parser.empty_lines = PARSER_EMPTY_LINES;
     TEST_CHECK(!parser_empty_line(&parser, "\r\n", 2));
@@ -495,6 +585,8 @@ TEST_LIST
     {"forms of the target", test_forms_of_the_target},
     {"whether it stays", test_whether_it_stays},
     {"what a Host is", test_what_a_host_is},
+    {"a second opinion that differs", test_a_second_opinion_that_differs},
+    {"a second opinion of the line that differs", test_a_second_opinion_of_the_line_that_differs},
     {"HTTP/1.0 needs no Host", test_http10_needs_no_host},
     {"one empty line is forgiven", test_one_empty_line_is_forgiven},
     {"an empty line is no request that has begun", test_an_empty_line_is_no_request_that_has_begun},

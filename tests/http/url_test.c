@@ -187,6 +187,7 @@ static void test_the_asterisk_is_for_options_alone(void)
     TEST_CHECK(parse("http://example.org", true) == URL_OK && url.asterisk && is(url.host, "example.org"));
     TEST_CHECK(parse("http://example.org/", true) == URL_OK && !url.asterisk);
     TEST_CHECK(parse("http://example.org", false) == URL_OK && !url.asterisk);
+    TEST_CHECK(parse("http://example.org?a=1", true) == URL_OK && !url.asterisk && is(url.path, "/"));
     TEST_CHECK(parse("*/", true) == URL_FORM);
     TEST_CHECK(parse("**", true) == URL_FORM);
 }
@@ -244,6 +245,10 @@ static void test_values_of_queries_are_decoded_once(void)
     TEST_CHECK(decodes("%4", NULL));
     TEST_CHECK(decodes("%00", NULL));
     TEST_CHECK(decodes("%0a", NULL));
+    TEST_CHECK(decodes("%7f", NULL));
+    TEST_CHECK(decodes("\x7f", NULL));
+    TEST_CHECK(decodes("%C2%9F", NULL));
+    TEST_CHECK(decodes("%C2%A0", "\xc2\xa0")); /* the first one behind the controls */
     TEST_CHECK(decodes("%C0%80", NULL));
     TEST_CHECK(decodes("%FF", NULL));
 }

@@ -39,7 +39,7 @@ __attribute__((format(printf, 3, 4))) static bool refuse(struct reading *r, uint
                     : snprintf(r->why, r->why_size, "%s: ", r->path);
     va_list list;
     va_start(list, format);
-    if (used > 0 && (size_t)used < r->why_size)
+    if ((size_t)used < r->why_size)
         vsnprintf(r->why + used, r->why_size - (size_t)used, format, list);
     va_end(list);
     return false;
@@ -117,10 +117,13 @@ static size_t whole_part(char *text, size_t wrong, bool last)
     for (size_t at = 0; at < wrong; at++) {
         if (text[at] == '"')
             at = behind_string(text, at, wrong) - 1;
-        else if ((text[at] == '{' || text[at] == '[') && depth < sizeof(open))
+        else if (text[at] == '{' || text[at] == '[') {
+            ASSERT(depth < sizeof(open)); /* up to here it was read, and so are the ends below */
             open[depth++] = text[at];
-        else if ((text[at] == '}' || text[at] == ']') && depth > 0)
+        } else if (text[at] == '}' || text[at] == ']') {
+            ASSERT(depth > 0);
             depth--;
+        }
         if ((last ? at + 1 == wrong : text[at] == ',') && depth > 0 && open[depth - 1] == '{') {
             cut = last ? wrong : at;
             depth_at_cut = depth;
@@ -235,8 +238,9 @@ static bool walk(struct reading *r)
             continue;
         }
         stack[depth - 1].name = json_after(&r->json, object, name);
-        if (!json_string_of(&r->json, name, room, sizeof(room), &part) ||
-            prefix + part.size + 2 > sizeof(key))
+        bool fits = json_string_of(&r->json, name, room, sizeof(room), &part);
+        ASSERT(fits); /* parse takes no longer names */
+        if (prefix + part.size + 2 > sizeof(key))
             return refuse(r, line_of(r, name), "no setting has a name as long as this");
         memcpy(key + prefix, part.bytes, part.size);
         key[prefix + part.size] = 0;

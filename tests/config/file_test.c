@@ -1,5 +1,6 @@
 #include "acutest.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -69,6 +70,8 @@ static void test_comments_are_spaces(void)
     CHECK_REFUSED("{\n/* never\nends }", "x.json:2: the comment that begins here has no end");
     CHECK_REFUSED("{} /", "x.json:1: ");
     CHECK_REFUSED("{\"a\" / 1}", "x.json:1: ");
+    TEST_CHECK(!file_read_text(&file, "x.json", " ", 2, why, sizeof(why))); /* its 0 is no space */
+    TEST_CHECK_(strstr(why, "x.json:1: ") != NULL, "%s", why);
 }
 
 static void test_what_stands_there_twice(void)
@@ -130,6 +133,9 @@ static void test_what_makes_sense_of_a_file_that_is_wrong(void)
         {"{\"a\": 1, \"b\": [\"x\", \"y\", }", "x.json:1: ", "a", "b"},
         {"{\"a\": 1, \"b\": 2}}", "x.json:1: ", "a", "c"},
         {"{\"a\": 1, \"b\": 2 /* and so on", "x.json:1: the comment that begins here has no end", "a", "c"},
+        {"{\"a\": 1} /* and so on", "x.json:1: the comment that begins here has no end", "a", "c"},
+        {"{\"a\": 1, \"b\": [{\"c\": 2, oops }]}", "x.json:1: ", "a", "c"},
+        {"{\"a\": [\"x\"], \"b\": 2, oops }", "x.json:1: ", "a b", "c"},
         {"{\"a\": null,\n\"b\": 2}", "x.json:1: a is null; leave it out", "b", "a"},
         {"{\"a\": 1, \"a\": 2, \"b\": 3}", "x.json:1: ", "a", "c"},
         {"oops", "x.json:1: ", "", "a"},
@@ -292,6 +298,13 @@ static void test_all_settings_have_262144_bytes(void)
     snprintf(text, sizeof(text), "{\"k4\": \"%0*d\"}", (int)(left - path - sizeof("k4") - 1), 0);
     put("conf.d/04.json", text);
     TEST_CHECK_(reads_all() && file.text_used == FILE_TEXT_MAX, "%s", why);
+    text[strlen(text) - 1] = 0;
+    strcat(text, ", \"\": 1}"); /* not even its name, which is empty */
+    put("conf.d/04.json", text);
+    CHECK_ALL_REFUSED("/conf.d/04.json:1: more than 262144 bytes of settings");
+    text[strlen(text) - sizeof(", \"\": 1}") + 1] = 0;
+    strcat(text, "}");
+    put("conf.d/04.json", text);
     put("conf.d/05.json", "{\"k5\": 5}");
     CHECK_ALL_REFUSED("/conf.d/05.json: more than 262144 bytes of settings before it");
     end();
@@ -341,6 +354,47 @@ static void test_the_folder_beside_it(void)
     end();
     TEST_CHECK(file_read(&file, "/dev/null", why, sizeof(why)) &&
                file.count == 0); /* no file that is empty */
+}
+
+/* ---- calls that fail: they come by here (Makefile) ---- */
+
+static int read_fails, fstat_fails; /* the next one does, with this code */
+
+static bool fails(int *code)
+{
+    errno = *code;
+    *code = 0;
+    return errno != 0;
+}
+
+ssize_t __real_read(int fd, void *bytes, size_t size);
+ssize_t __wrap_read(int fd, void *bytes, size_t size);
+ssize_t __wrap_read(int fd, void *bytes, size_t size)
+{
+    return fails(&read_fails) ? -1 : __real_read(fd, bytes, size);
+}
+
+int __real_fstat(int fd, struct stat *ret);
+int __wrap_fstat(int fd, struct stat *ret);
+int __wrap_fstat(int fd, struct stat *ret)
+{
+    return fails(&fstat_fails) ? -1 : __real_fstat(fd, ret);
+}
+
+/* A signal is no end, a failure is one; and a file of which nobody can say what it is may be empty, as /dev/null. */
+static void test_calls_that_fail(void)
+{
+    begin();
+    put("coppice.json", "{\"a\": 1}");
+    read_fails = EINTR;
+    TEST_CHECK_(reads_all() && entry("a") && !read_fails, "%s", why);
+    read_fails = EIO;
+    CHECK_ALL_REFUSED("/coppice.json: Input/output error");
+    put("coppice.json", "");
+    CHECK_ALL_REFUSED("/coppice.json: the file is empty");
+    fstat_fails = EIO;
+    TEST_CHECK_(reads_all() && file.count == 0 && !fstat_fails, "%s", why);
+    end();
 }
 
 static void test_texts_and_lists_that_are_too_long(void)
@@ -398,6 +452,7 @@ TEST_LIST
     {"all settings have 262144 bytes", test_all_settings_have_262144_bytes},
     {"files that are too much", test_files_that_are_too_much},
     {"what the folder is not, or holds", test_the_folder_beside_it},
+    {"calls that fail", test_calls_that_fail},
     {"texts and lists that are too long", test_texts_and_lists_that_are_too_long},
     {"where it is not looked for", test_where_it_is_not_looked_for},
     {NULL, NULL},

@@ -180,7 +180,7 @@ FAILING_SYSTEM := malloc calloc realloc aligned_alloc posix_memalign strdup free
 	flock fcntl mmap dlopen
 FAILING_LMDB   := $(addprefix mdb_,env_create env_open env_set_mapsize env_sync reader_check txn_begin txn_renew txn_commit \
 	dbi_open get put del cursor_open cursor_get cursor_put cursor_del)
-FAILING_TEST   := $(filter $(addprefix $(B)/tests/,store/failing_test store/failing_deeds_test store/failing_jobs_test http/failing_test),$(LINKED))
+FAILING_TEST   := $(filter $(addprefix $(B)/tests/,store/failing_test store/failing_deeds_test store/failing_jobs_test store/failing_environment_test http/failing_test),$(LINKED))
 FAILING_A      := $(B)/tests/store/failing_house.a $(B)/tests/store/failing_lmdb.a
 LINKED         := $(filter-out $(FAILING_TEST),$(LINKED))
 

@@ -72,7 +72,7 @@ __attribute__((format(printf, 3, 4))) static enum error refuse(struct opening *o
 {
     va_list list;
     int used = snprintf(o->text, o->text_size, "'%s' ", DIR_OF(o));
-    if (used < 0 || (size_t)used >= o->text_size)
+    if ((size_t)used >= o->text_size)
         return e;
     va_start(list, format);
     vsnprintf(o->text + used, o->text_size - (size_t)used, format, list);
@@ -97,7 +97,7 @@ static enum error refuse_system(struct opening *o, int code, const char *what)
                       mdb_strerror(code));
     default:
         return refuse(o, code == EIO ? ERR_IO : ERR_SYSTEM, "can't be used: %s: %s", what,
-                      code < 0 ? mdb_strerror(code) : strerror(code));
+                      mdb_strerror(code)); /* knows the system's as well */
     }
 }
 
@@ -234,9 +234,10 @@ static enum error write_lock_line(struct opening *o, const struct uuid *identity
         return OK;
     uuid_format(identity, text);
     snprintf(line, sizeof(line), ENVIRONMENT_LOCK_LINE "%s\n", text);
+    errno = ENOSPC; /* a short one says nothing */
     if (pwrite(fd, line, LOCK_LINE_SIZE, 0) != (ssize_t)LOCK_LINE_SIZE ||
         ftruncate(fd, (off_t)LOCK_LINE_SIZE) < 0 || fsync(fd) < 0)
-        return refuse_system(o, errno ? errno : ENOSPC, LOCK_FILE);
+        return refuse_system(o, errno, LOCK_FILE);
     return OK;
 }
 
@@ -248,10 +249,10 @@ static int lmdb_open(struct environment *e, const char *dir, unsigned flags)
     if (code)
         return code;
     code = mdb_env_set_maxdbs(e->mdb, SCHEMA_TABLES_MAX);
-    if (!code)
-        code = mdb_env_set_maxreaders(e->mdb, e->options.views_max + OWN_READERS);
-    if (!code)
-        code = mdb_env_set_mapsize(e->mdb, e->map);
+    ASSERT(code == 0); /* it is not open yet, and there is one */
+    code = mdb_env_set_maxreaders(e->mdb, e->options.views_max + OWN_READERS);
+    ASSERT(code == 0);
+    code = mdb_env_set_mapsize(e->mdb, e->map);
     if (!code)
         code = mdb_env_open(e->mdb, dir, flags, MODE_FILE);
     if (code) {
@@ -556,12 +557,11 @@ static enum error measure(struct opening *o)
     mdb_filehandle_t fd;
     MDB_stat pages;
     int code = mdb_env_get_fd(e->mdb, &fd);
-    if (!code)
-        code = mdb_env_stat(e->mdb, &pages);
-    if (!code && fstat(fd, &stat) < 0)
-        code = errno;
-    if (code)
-        return refuse_system(o, code, DATA_FILE);
+    ASSERT(code == 0); /* neither fails of one that is open */
+    code = mdb_env_stat(e->mdb, &pages);
+    ASSERT(code == 0);
+    if (fstat(fd, &stat) < 0)
+        return refuse_system(o, errno, DATA_FILE);
     e->data_fd = fd;
     e->page_size = pages.ms_psize;
     e->allocated = (uint64_t)stat.st_size;
@@ -597,8 +597,10 @@ static enum error open_handles(struct opening *o)
         code = mdb_txn_commit(txn);
     else
         mdb_txn_abort(txn);
-    if (code == MDB_NOTFOUND && !e->options.guest && !e->leaves)
+    if (code == MDB_NOTFOUND && !e->options.guest) {
+        ASSERT(!e->leaves); /* see probe: that is a write */
         code = make_tables(o);
+    }
     if (code == MDB_NOTFOUND)
         return refuse(o, ERR_DAMAGED,
                       "has a table less than this program's stores: damage, or an older program made it and "
@@ -624,8 +626,9 @@ static int rewrite_metas(struct environment *e)
     mdb_filehandle_t fd;
     MDB_stat stat;
     int code = mdb_env_get_fd(e->mdb, &fd);
-    if (!code)
-        code = mdb_env_stat(e->mdb, &stat);
+    ASSERT(code == 0);
+    code = mdb_env_stat(e->mdb, &stat);
+    ASSERT(code == 0);
     for (off_t i = 0; !code && i < 2; i++) {
         off_t at = i * (off_t)stat.ms_psize;
         errno = EIO; /* a short one says nothing */
@@ -662,7 +665,7 @@ static enum error read_format(struct environment *e, struct meta_format *ret_for
     MDB_txn *txn;
     int code = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &txn);
     if (code)
-        return code == ENOMEM ? ERR_MEMORY : ERR_IO;
+        return txn_error_of(code);
     enum error error = meta_read_format(txn, e->tables[TABLE_META], ret_format);
     mdb_txn_abort(txn);
     return error;
@@ -885,7 +888,7 @@ bool environment_claimed(const char *dir)
 {
     char path[4096 + sizeof("/" LOCK_FILE)];
     int length = snprintf(path, sizeof(path), "%s/" LOCK_FILE, dir);
-    return length > 0 && (size_t)length < sizeof(path) && access(path, F_OK) == 0;
+    return (size_t)length < sizeof(path) && access(path, F_OK) == 0;
 }
 
 enum error environment_identity(struct environment *e, struct uuid *ret_identity)
@@ -1035,8 +1038,9 @@ static int reader_read(const char *line, void *context)
     struct oldest *oldest = context;
     const char *last = strrchr(line, ' ');
     char *end;
-    unsigned long long number = last ? strtoull(last + 1, &end, 10) : 0;
-    if (!last || end == last + 1)
+    ASSERT(last);
+    unsigned long long number = strtoull(last + 1, &end, 10);
+    if (end == last + 1)
         return 0;
     if (number == oldest->own)
         oldest->own = 0;
@@ -1054,8 +1058,8 @@ enum error environment_stats(struct environment *e, MDB_txn *txn, struct environ
     ASSERT(getpid() == e->process);
     if (!e->options.guest)
         (void)mdb_reader_check(e->mdb, &dead); /* views of processes that were killed */
-    int code = mdb_env_info(e->mdb, &info);
-    if (code || fstat(e->data_fd, &stat) < 0)
+    mdb_env_info(e->mdb, &info);
+    if (fstat(e->data_fd, &stat) < 0)
         return ERR_IO;
     (void)mdb_reader_list(e->mdb, reader_read, &oldest);
     *ret = (struct environment_stats){

@@ -102,6 +102,9 @@ static void test_other_files(void)
     place_make(dir);
     TEST_CHECK(mkdir(place_in(dir, "photos"), 0700) == 0);
     refuses(dir, ERR_FOREIGN, 73, "photos");
+    place_write(place_in(dir, "letter.txt"), "dear", 4); /* one of the two is named */
+    refuses(dir, ERR_FOREIGN, 73, "and no store");
+    TEST_CHECK((strstr(text, "photos") != NULL) != (strstr(text, "letter.txt") != NULL));
     place_remove(dir);
 }
 
@@ -117,20 +120,26 @@ static void test_another_program_s_data_file(void)
     place_remove(dir);
 }
 
-static void make_lmdb(const char *path, const char *table)
+/* row: NULL, then there is none. */
+static void make_lmdb_with(const char *path, const char *table, const char *row)
 {
     MDB_env *env;
     MDB_txn *txn;
     MDB_dbi dbi;
-    MDB_val key = {.mv_size = 6, .mv_data = (char[]){"format"}},
+    MDB_val key = {.mv_size = row ? strlen(row) : 0, .mv_data = (void *)(uintptr_t)row},
             value = {.mv_size = 3, .mv_data = (char[]){"one"}};
     TEST_ASSERT(mdb_env_create(&env) == 0 && mdb_env_set_maxdbs(env, 4) == 0);
     TEST_ASSERT(mdb_env_open(env, path, 0, 0600) == 0);
     TEST_ASSERT(mdb_txn_begin(env, NULL, 0, &txn) == 0);
     TEST_ASSERT(mdb_dbi_open(txn, table, MDB_CREATE, &dbi) == 0);
-    TEST_ASSERT(mdb_put(txn, dbi, &key, &value, 0) == 0);
+    TEST_ASSERT(!row || mdb_put(txn, dbi, &key, &value, 0) == 0);
     TEST_ASSERT(mdb_txn_commit(txn) == 0);
     mdb_env_close(env);
+}
+
+static void make_lmdb(const char *path, const char *table)
+{
+    make_lmdb_with(path, table, "format");
 }
 
 static void test_another_program_s_lmdb(void)
@@ -141,6 +150,17 @@ static void test_another_program_s_lmdb(void)
     place_remove(dir);
     place_make(dir);
     make_lmdb(dir, NULL); /* rows without a table's name */
+    refuses(dir, ERR_FOREIGN, 73, "isn't a store of coppice");
+    place_remove(dir);
+    place_make(dir);
+    make_lmdb_with(dir, NULL, "meta"); /* one of them called as our table */
+    refuses(dir, ERR_FOREIGN, 73, "isn't a store of coppice");
+    struct environment_options o = small(dir);
+    o.guest = true;
+    refuses_with(&o, &store_schema, dir, ERR_FOREIGN, 73, "isn't a store of coppice; it was not touched");
+    place_remove(dir);
+    place_make(dir);
+    make_lmdb_with(dir, "meta", NULL); /* our table, with nothing in it */
     refuses(dir, ERR_FOREIGN, 73, "isn't a store of coppice");
     place_remove(dir);
 }
@@ -449,6 +469,97 @@ static void test_a_newer_format(void)
     place_remove(dir);
 }
 
+/* A table more: an owner makes it, a guest can't, and says so. */
+static void test_a_store_of_an_older_program(void)
+{
+    struct schema_table tables[TABLE_COUNT + 1];
+    struct schema newer = store_schema;
+    struct environment e;
+    TEST_ASSERT(store_schema.tables_count == TABLE_COUNT);
+    memcpy(tables, store_schema.tables, sizeof(store_schema.tables[0]) * TABLE_COUNT);
+    tables[TABLE_COUNT] = tables[0];
+    tables[TABLE_COUNT].name = "another";
+    newer.tables = tables;
+    newer.tables_count++;
+    place_make(dir);
+    make_store(dir);
+    struct environment_options o = small(dir);
+    o.guest = true;
+    TEST_CHECK(environment_open(&o, &newer, &e, text, sizeof(text)) == ERR_DAMAGED);
+    TEST_CHECK_(strstr(text, "has a table less than this program's stores") != NULL, "%s", text);
+    TEST_CHECK(opens(dir)); /* nothing was made */
+    o.guest = false;
+    TEST_CHECK(environment_open(&o, &newer, &e, text, sizeof(text)) == OK);
+    environment_close(&e);
+    o.guest = true;
+    TEST_CHECK(environment_open(&o, &newer, &e, text, sizeof(text)) == OK);
+    environment_close(&e);
+    place_remove(dir);
+}
+
+/* ---- a commit that lacks its number alone ---- */
+
+static uint64_t newest_commit(void)
+{
+    struct environment e;
+    struct environment_options o = small(dir);
+    enum error error = environment_open(&o, &store_schema, &e, text, sizeof(text));
+    TEST_ASSERT_(error == OK, "%s", text);
+    uint64_t commit = e.format.commit;
+    environment_close(&e);
+    return commit;
+}
+
+/* One more commit, which says it is of this format; its meta page has the number that it replaced. Returns its true number. */
+static uint64_t commit_without_a_number(uint32_t format)
+{
+    enum { PAGE = 4096, NUMBER_AT = 144 };
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    struct meta_format was;
+    uint64_t number, less;
+    TEST_ASSERT(mdb_env_create(&env) == 0 && mdb_env_set_maxdbs(env, 8) == 0);
+    TEST_ASSERT(mdb_env_open(env, dir, 0, 0600) == 0);
+    TEST_ASSERT(mdb_txn_begin(env, NULL, 0, &txn) == 0);
+    TEST_ASSERT(mdb_dbi_open(txn, "meta", 0, &dbi) == 0 && meta_read_format(txn, dbi, &was) == OK);
+    number = mdb_txn_id(txn);
+    TEST_ASSERT(meta_write_format(txn, dbi, format, &was.identity) == 0 && meta_write_stamp(txn, dbi) == 0);
+    TEST_ASSERT(mdb_txn_commit(txn) == 0);
+    mdb_env_close(env);
+    TEST_ASSERT(unlink(place_in(dir, "lock.mdb")) == 0);
+    int fd = open(data_file(), O_RDWR | O_CLOEXEC);
+    off_t at = (off_t)(number % 2 * PAGE + NUMBER_AT);
+    TEST_ASSERT(fd >= 0 && pread(fd, &less, sizeof(less), at) == sizeof(less) && less == number);
+    less -= 2;
+    TEST_ASSERT(pwrite(fd, &less, sizeof(less), at) == sizeof(less));
+    close(fd);
+    return number;
+}
+
+/* It was done, or never said not to be: it gets its number back, with our lock there or without. */
+static void test_a_commit_without_its_number(void)
+{
+    place_make(dir);
+    make_store(dir);
+    uint64_t number = commit_without_a_number(store_schema.format);
+    TEST_CHECK(newest_commit() == number);
+    number = commit_without_a_number(store_schema.format);
+    TEST_CHECK(unlink(place_in(dir, "coppice.lock")) == 0);
+    TEST_CHECK(newest_commit() == number);
+    place_remove(dir);
+}
+
+/* What that commit says of itself counts, and it is not touched. */
+static void test_a_newer_commit_without_its_number(void)
+{
+    place_make(dir);
+    make_store(dir);
+    commit_without_a_number(store_schema.format + 1);
+    refuses(dir, ERR_NEWER, 78, "a newer one wrote it");
+    place_remove(dir);
+}
+
 /* ---- D6, S6: damaged is said, never taken for empty ---- */
 
 static void test_S6_no_data_file(void)
@@ -577,6 +688,10 @@ static void test_what_an_interrupted_making_leaves(void)
     TEST_CHECK(mkdir(place_in(dir, "new"), 0700) == 0); /* it had been renamed, the folder was still to go */
     TEST_CHECK(opens(dir));
     TEST_CHECK(access(place_in(dir, "new"), F_OK) != 0);
+    TEST_CHECK(mkdir(place_in(dir, "new"), 0700) == 0); /* what somebody else put there isn't removed */
+    place_write(place_in(dir, "new/letter.txt"), "dear", 4);
+    refuses(dir, ERR_SYSTEM, 71, "removing new: Directory not empty");
+    TEST_CHECK(unlink(place_in(dir, "new/letter.txt")) == 0 && opens(dir));
     place_remove(dir);
 }
 
@@ -638,7 +753,30 @@ static void test_sizes_that_can_t_be(void)
     o = small(dir);
     o.map_max = 512 << 10;
     refuses_with(&o, &store_schema, dir, ERR_INVALID, 70, "map.max");
+    o = small(dir);
+    o.map_max += 100;
+    refuses_with(&o, &store_schema, dir, ERR_INVALID, 70, "multiples of 4096");
     place_remove(dir);
+}
+
+/* ---- looking from outside ---- */
+
+static void test_whether_a_store_may_be_there(void)
+{
+    static char name[5000];
+    place_make(dir);
+    TEST_CHECK(environment_suits(dir, text, sizeof(text)) == OK && !environment_claimed(dir));
+    make_store(dir);
+    TEST_CHECK(environment_suits(dir, text, sizeof(text)) == OK && environment_claimed(dir));
+    place_remove(dir);
+    TEST_CHECK(environment_suits(dir, text, sizeof(text)) == ERR_SYSTEM && strstr(text, "listing it"));
+    TEST_CHECK(!environment_claimed(dir));
+    place_make(dir);
+    place_write(place_in(dir, "letter.txt"), "dear", 4);
+    TEST_CHECK(environment_suits(dir, text, sizeof(text)) == ERR_FOREIGN && strstr(text, "letter.txt"));
+    place_remove(dir);
+    memset(name, '/', sizeof(name) - 1); /* the root, by so long a name that the lock's would be cut */
+    TEST_CHECK(!environment_claimed(name));
 }
 
 /* A directory that is there and empty, or isn't there at all, is used. */
@@ -692,6 +830,10 @@ TEST_LIST
    {"D7 in use by another process", test_D7_in_use_by_another_process},
    {"D7 in use while it is made", test_D7_in_use_while_it_is_made},
    {"a newer format", test_a_newer_format},
+   {"a store of an older program", test_a_store_of_an_older_program},
+   {"a commit without its number", test_a_commit_without_its_number},
+   {"a newer commit without its number", test_a_newer_commit_without_its_number},
+   {"whether a store may be there", test_whether_a_store_may_be_there},
    {"S6 D6 no data file", test_S6_no_data_file},
    {"S6 D6 an empty data file", test_S6_an_empty_data_file},
    {"S6 D6 truncated", test_S6_truncated},

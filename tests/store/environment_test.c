@@ -233,6 +233,13 @@ static void test_a_guest_beside_the_owner(void)
     TEST_CHECK(environment_identity(&environment, &ours) == OK &&
                environment_identity(&guest, &theirs) == OK);
     TEST_CHECK(uuid_equal(&ours, &theirs));
+    struct environment_stats stats;
+    MDB_txn *txn;
+    TEST_ASSERT(mdb_txn_begin(guest.mdb, NULL, MDB_RDONLY, &txn) == 0);
+    TEST_CHECK(environment_stats(&guest, txn, &stats) == OK);
+    TEST_CHECK(stats.last_txn == environment.format.commit && stats.oldest_txn == stats.last_txn &&
+               stats.file == 256 * KIB);
+    mdb_txn_abort(txn);
     environment_close(&guest);
     environment_close(&environment);
     uint8_t *after = place_read(place_in(dir, "data.mdb"), &size_again);
@@ -252,9 +259,10 @@ static void test_D3_the_map_doubles_up_to_its_limit(void)
     for (uint64_t map = 1 * MIB; map < 8 * MIB; map *= 2) {
         TEST_CHECK(environment.map == map);
         TEST_CHECK(mdb_env_info(environment.mdb, &info) == 0 && info.me_mapsize == map);
+        TEST_CHECK(environment_can_grow(&environment));
         TEST_CHECK(environment_grow(&environment) == OK);
     }
-    TEST_CHECK(environment.map == 8 * MIB);
+    TEST_CHECK(environment.map == 8 * MIB && !environment_can_grow(&environment));
     TEST_CHECK(environment_grow(&environment) == ERR_NO_SPACE);
     TEST_CHECK(environment.map == 8 * MIB);
     environment_close(&environment);
@@ -270,6 +278,29 @@ static void test_D3_the_last_doubling_is_shorter(void)
     TEST_CHECK(environment_grow(&environment) == OK && environment.map == 2 * MIB);
     TEST_CHECK(environment_grow(&environment) == OK && environment.map == 3 * MIB);
     TEST_CHECK(environment_grow(&environment) == ERR_NO_SPACE);
+    environment_close(&environment);
+    place_remove(dir);
+}
+
+/* One commit that goes beyond all that was allocated: what it uses has blocks, and more are allocated behind it. */
+static void test_L6_a_commit_beyond_what_is_allocated(void)
+{
+    static uint8_t large[512 * KIB];
+    MDB_val key = {.mv_size = 5, .mv_data = (char[]){"large"}},
+            value = {.mv_size = sizeof(large), .mv_data = large};
+    MDB_txn *txn;
+    place_make(dir);
+    open_small();
+    TEST_CHECK(environment_ahead(&environment) > 0);
+    TEST_ASSERT(mdb_txn_begin(environment.mdb, NULL, 0, &txn) == 0);
+    TEST_ASSERT(mdb_put(txn, environment.tables[TABLE_META], &key, &value, 0) == 0);
+    TEST_ASSERT(mdb_txn_commit(txn) == 0);
+    uint64_t used = environment_used(&environment);
+    TEST_CHECK(used > environment.allocated && environment_ahead(&environment) == 0);
+    TEST_CHECK(environment_allocate(&environment, 0) == OK);
+    TEST_CHECK(environment.allocated >= used + 128 * KIB &&
+               environment_ahead(&environment) == environment.allocated - used);
+    TEST_CHECK((uint64_t)stat_of("data.mdb").st_size == environment.allocated);
     environment_close(&environment);
     place_remove(dir);
 }
@@ -755,6 +786,7 @@ TEST_LIST
    {"D3 the map doubles up to its limit", test_D3_the_map_doubles_up_to_its_limit},
    {"D3 the last doubling is shorter", test_D3_the_last_doubling_is_shorter},
    {"L6 the file grows in steps", test_L6_the_file_grows_in_steps},
+   {"L6 a commit beyond what is allocated", test_L6_a_commit_beyond_what_is_allocated},
    {"zeros ahead of slow growth, once", test_zeros_ahead},
    {"D3 a small map grows by itself", test_D3_a_small_map_grows_by_itself},
    {"D3 a batch is replayed", test_D3_a_batch_is_replayed},

@@ -307,6 +307,57 @@ static void test_D6_S6_a_page_that_is_gone_is_told_and_nothing_is_written(void)
     end();
 }
 
+static enum error open_newer(struct environment *ret_environment)
+{
+    static struct schema_table tables[SCHEMA_TABLES_MAX];
+    static struct schema newer;
+    struct environment_options o = {
+        .dir = dir, .map = 64 << 20, .step = 64 << 10, .reserve = 4096, .whole_max = 1};
+    newer = parcel_store_schema;
+    TEST_ASSERT(newer.tables_count < SCHEMA_TABLES_MAX);
+    memcpy(tables, newer.tables, newer.tables_count * sizeof(tables[0]));
+    tables[newer.tables_count] = tables[0];
+    tables[newer.tables_count++].name = "another";
+    newer.tables = tables;
+    return environment_open(&o, &newer, ret_environment, text, sizeof(text));
+}
+
+/* A table that a newer program adds is a write: all of the file is looked at first, however large it is. */
+static void test_L7_a_table_is_added_after_a_look_at_all_of_it(void)
+{
+    struct environment e;
+    uint32_t seen = 0;
+    begin();
+    uint8_t *bytes = malloc(sound_size);
+    for (size_t at = 2 * PAGE; at < used && seen < 3; at += 3 * PAGE) {
+        memcpy(bytes, sound, sound_size);
+        memset(bytes + at, 0, PAGE);
+        place_image(bytes);
+        if (open_as(1) != OK)
+            continue;
+        uint32_t lost = read_all().told;
+        store_close(store);
+        if (lost == 0)
+            continue;
+        TEST_CASE_("page %zu", at / PAGE);
+        place_image(bytes);
+        TEST_CHECK(open_newer(&e) == ERR_DAMAGED);
+        TEST_CHECK(image_is(bytes));
+        seen++;
+    }
+    TEST_CHECK(seen == 3);
+    TEST_CASE("sound");
+    place_image(sound);
+    TEST_ASSERT_(open_newer(&e) == OK, "%s", text);
+    TEST_CHECK(!e.leaves);
+    environment_close(&e);
+    TEST_ASSERT_(open_newer(&e) == OK, "%s", text);
+    TEST_CHECK(leaves_pending(e.leaves)); /* the next time nothing is to be added */
+    environment_close(&e);
+    free(bytes);
+    end();
+}
+
 static uint16_t number16(const uint8_t *at)
 {
     uint16_t number;
@@ -426,6 +477,7 @@ TEST_LIST
    {"D6_S6_a_page_that_is_gone_is_told_and_nothing_is_written",
     test_D6_S6_a_page_that_is_gone_is_told_and_nothing_is_written},
    {"D6_a_key_of_a_branch_is_told", test_D6_a_key_of_a_branch_is_told},
+   {"L7_a_table_is_added_after_a_look_at_all_of_it", test_L7_a_table_is_added_after_a_look_at_all_of_it},
    {"D6_S1_the_newest_commit_is_not_lost_to_a_bit_of_its_number",
     test_D6_S1_the_newest_commit_is_not_lost_to_a_bit_of_its_number},
    {"S6_a_server_looks_at_all_before_it_writes_and_ends_when_it_is_damaged",

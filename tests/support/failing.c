@@ -70,11 +70,42 @@ static bool fails(enum failing_kind kind, const char *name)
     return true;
 }
 
+static struct turn {
+    char name[32];
+    int code;
+    void (*run)(void);
+} next;
+
+void failing_next(const char *name, int code)
+{
+    next = (struct turn){.code = code};
+    snprintf(next.name, sizeof(next.name), "%s", name);
+}
+
+void failing_before(const char *name, void (*run)(void))
+{
+    next = (struct turn){.run = run};
+    snprintf(next.name, sizeof(next.name), "%s", name);
+}
+
+/* With what the call fails that was waited for; 0: it doesn't. */
+static int turn_of(const char *name)
+{
+    struct turn turn = next;
+    if (strcmp(turn.name, name) != 0)
+        return 0;
+    next.name[0] = 0;
+    if (turn.run)
+        turn.run(); /* may wait for another one */
+    return turn.code;
+}
+
 static bool fails_with(enum failing_kind kind, const char *name, int code)
 {
-    if (!fails(kind, name))
+    int own = turn_of(name);
+    if (!own && !fails(kind, name))
         return false;
-    errno = code;
+    errno = own ? own : code;
     return true;
 }
 
@@ -183,6 +214,9 @@ struct dirent *failing_readdir(DIR *dir)
 int failing_posix_fallocate(int fd, off_t at, off_t size);
 int failing_posix_fallocate(int fd, off_t at, off_t size)
 {
+    int code = turn_of("posix_fallocate");
+    if (code)
+        return code;
     if (fails(FAILING_SYSTEM, "posix_fallocate"))
         return EIO;
     return fails(FAILING_SPACE, "posix_fallocate") ? ENOSPC : posix_fallocate(fd, at, size);

@@ -41,6 +41,10 @@ void failing_begin(enum failing_kind kind, uint64_t n);
 void failing_begin_ending(enum failing_kind kind, uint64_t n);
 /* Whether the n-th call came and failed. */
 bool failing_end(void);
+/* The next call of this function fails with this code, whatever is armed; those of the system alone, not LMDB's and the heap's. */
+void failing_next(const char *name, int code);
+/* In the instant before the next call of it, this runs: somebody else is quicker. */
+void failing_before(const char *name, void (*run)(void));
 /* The function that failed last. */
 const char *failing_name(void);
 /* Allocations of the renamed code that weren't freed. */

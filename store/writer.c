@@ -275,7 +275,8 @@ static bool is_command(const struct message *m, void *arg)
 static void gather(struct writer *w, uint64_t room)
 {
     struct message *m;
-    struct fit fit = {.room = room > w->turn.bytes ? room - w->turn.bytes : 0};
+    ASSERT(w->turn.bytes <= room); /* that is how much was allocated for, or more */
+    struct fit fit = {.room = room - w->turn.bytes};
     while (w->turn.count < BATCH_MAX && (m = actor_receive_now(is_command, &fit)) != NULL) {
         fit.room -= m->size;
         take(w, m);
@@ -352,8 +353,8 @@ static void renew(const struct store *store, struct stand *stand)
     } command;
     uint8_t bytes[STANDING_BYTES_MAX];
     const struct record_class *record = stand->class->record;
-    if (record_decode(record, record->version, span_of(stand->bytes, stand->size), &command))
-        return; /* which is for whoever applies it to say */
+    enum error e = record_decode(record, record->version, span_of(stand->bytes, stand->size), &command);
+    ASSERT(!e); /* it found nothing: so it was applied already */
     stand->class->renew(&command, store_steady_us(store));
     size_t size = record_encode(record, &command, bytes, sizeof(bytes));
     ASSERT(size == stand->size);

@@ -1,6 +1,8 @@
 /* Claims that stand in the writer: taken up by the very batch that has a job for them, newest first, and each but once. */
 #include "acutest.h"
 
+#include <errno.h>
+
 #include "store/job_lease.h"
 #include "store/job_queue.h"
 #include "store/job_submit.h"
@@ -200,7 +202,9 @@ static void test_order(void)
     run(order_body);
 }
 
-/* A batch that is full has no room for them: the next one has. */
+/* A batch that is full has no room for them, or not for all: the next one has. */
+static size_t jobs_count;
+
 static void full_body(void)
 {
     enum { STANDS = 3 };
@@ -212,11 +216,11 @@ static void full_body(void)
     }
     uint64_t before = commits();
     actor_suspend(writer);
-    for (uint64_t i = 0; i < BATCH_MAX; i++)
+    for (uint64_t i = 0; i < jobs_count; i++)
         refs[i] = ask(1 + i);
     stage_settle();
     actor_resume(writer);
-    for (uint64_t i = 0; i < BATCH_MAX; i++)
+    for (uint64_t i = 0; i < jobs_count; i++)
         hear(refs[i]);
     for (uint64_t i = 1; i <= STANDS; i++)
         EXPECT(gives(STANDS + 1 - i, i)); /* the oldest jobs */
@@ -225,7 +229,42 @@ static void full_body(void)
 
 static void test_full(void)
 {
-    TEST_CHECK(stage_run(&(struct stage){.seed = 1}, full_body) == 0);
+    for (jobs_count = BATCH_MAX - 1; jobs_count <= BATCH_MAX; jobs_count++)
+        TEST_CHECK(stage_run(&(struct stage){.seed = 1}, full_body) == 0);
+}
+
+/* A job after which so few bytes are allocated that no other command may be written. */
+static struct job_submit large_job(uint64_t number)
+{
+    enum { LEFT = STANDING_BYTES_MAX / 2, GROWTH = 3 };
+    static char payload[36 << 10];
+    static uint8_t bytes[64 << 10];
+    struct job_submit c = job(number);
+    size_t room = environment_ahead(&stage_store->environment) / GROWTH;
+    c.payload = span_of(payload, 1000);
+    size_t around = record_encode(job_submit_class.record, &c, bytes, sizeof(bytes)) - c.payload.size;
+    EXPECT(room > around + LEFT + 1000 && room - around - LEFT <= sizeof(payload));
+    c.payload.size = (uint32_t)(room - around - LEFT);
+    return c;
+}
+
+static void few_bytes_body(void)
+{
+    writer = stage_writer();
+    for (uint64_t i = 1; i <= 5; i++) {
+        stand(i);
+        EXPECT(gives_nothing() && standing() == 1);
+        uint64_t before = commits();
+        struct job_submit c = large_job(i);
+        EXPECT(store_submit(&job_submit_class, &c, NULL, 0, NULL, DEADLINE_NONE) == OK);
+        EXPECT(gives(i, i) && gives_nothing());
+        EXPECT(commits() == before + 2); /* one for each */
+    }
+}
+
+static void test_few_bytes(void)
+{
+    TEST_CHECK(stage_run(&(struct stage){.seed = 1, .step = 64 << 10, .reserve = 4096}, few_bytes_body) == 0);
 }
 
 /* ---- time ---- */
@@ -379,6 +418,73 @@ static void test_new_writer(void)
     run(new_writer_body);
 }
 
+/* ---- what can't be said, or begun: the calls come by here (Makefile) ---- */
+
+static uint32_t lost_type; /* no message of this type can be made, once */
+static bool no_batch;      /* no transaction that writes begins, once */
+
+struct message *__real_message_new(uint32_t type, size_t size);
+struct message *__wrap_message_new(uint32_t type, size_t size);
+struct message *__wrap_message_new(uint32_t type, size_t size)
+{
+    if (lost_type != type)
+        return __real_message_new(type, size);
+    lost_type = 0;
+    return NULL;
+}
+
+int __real_mdb_txn_begin(MDB_env *env, MDB_txn *parent, unsigned flags, MDB_txn **ret_txn);
+int __wrap_mdb_txn_begin(MDB_env *env, MDB_txn *parent, unsigned flags, MDB_txn **ret_txn);
+int __wrap_mdb_txn_begin(MDB_env *env, MDB_txn *parent, unsigned flags, MDB_txn **ret_txn)
+{
+    if (!no_batch || flags & MDB_RDONLY)
+        return __real_mdb_txn_begin(env, parent, flags, ret_txn);
+    no_batch = false;
+    return ENOMEM;
+}
+
+/* Whoever isn't told asks again, and hears that his claim stands no more: it has a job, which he doesn't know. */
+static void untold_body(void)
+{
+    writer = stage_writer();
+    stand(1);
+    stage_settle();
+    lost_type = STORE_GIVEN;
+    submit(1);
+    EXPECT(gives_nothing() && lost_type == 0 && standing() == 0);
+    EXPECT(found(1).state == JOB_RUNNING);
+    EXPECT(stand_as("worker:0", 1, true, 0) == OK);
+    EXPECT(given().head.error == ERR_NOT_FOUND);
+    stand(2);
+    submit(2);
+    EXPECT(gives(2, 2));
+}
+
+static void test_untold(void)
+{
+    run(untold_body);
+}
+
+/* A batch that can't begin is each one's error: nothing stands behind it. */
+static void no_batch_body(void)
+{
+    writer = stage_writer();
+    stand(1);
+    EXPECT(gives_nothing() && standing() == 1);
+    no_batch = true;
+    stand(2);
+    struct given g = given();
+    EXPECT(g.head.number == 2 && g.head.error == ERR_MEMORY && !g.job && !no_batch);
+    EXPECT(gives_nothing() && standing() == 1);
+    submit(1);
+    EXPECT(gives(1, 1));
+}
+
+static void test_no_batch(void)
+{
+    run(no_batch_body);
+}
+
 /* ---- room ---- */
 
 static void stand_many(void *arg)
@@ -464,6 +570,7 @@ TEST_LIST
     {"JOB-278: also when the claim came first in the batch", test_claim_first},
     {"JOB-278: the oldest job goes to the claim that came last, and each but once", test_order},
     {"JOB-278: those for whom a batch has no room are taken up by the next", test_full},
+    {"JOB-278: and those for whom too few bytes are left", test_few_bytes},
     {"JOB-282: a lease counts from the claim, however long that has stood", test_time},
     {"J2: the claim of a worker that has died gets no job", test_dead},
     {"a claim that is said again is one claim", test_again},
@@ -471,6 +578,8 @@ TEST_LIST
     {"JOB-279: where a limit held it back, the next look finds it", test_limit},
     {"a new writer wakes whoever stood with the old one", test_new_writer},
     {"there is room for so many, and the dead make room", test_room},
+    {"who isn't told what he was given asks again", test_untold},
+    {"a batch that can't begin is the standing command's error", test_no_batch},
     {"what isn't a standing command", test_bad},
     {NULL, NULL},
 };

@@ -455,12 +455,17 @@ RECORD_STRUCT(touch, TOUCH_FIELDS);
 #define touch_FIELD(name, TYPE, limit, since) RECORD_FIELD(touch, name, TYPE, limit, since)
 RECORD_CLASS(touch, TOUCH_FIELDS, 1);
 
+enum { PART_FIRST = 1000 }; /* numbers from here on are parts of one topic */
+
 static enum error apply_touch(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
 {
     const struct touch *c = command;
     (void)at_us;
     counter_add(txn, 9100, span_of(NULL, 0), 1);
-    txn_wake(txn, STORE_TOPIC(TOPIC_EVENTS, c->number));
+    if (c->number >= PART_FIRST)
+        txn_wake_part(txn, STORE_TOPIC(TOPIC_EVENTS, 7), c->number, c->number + 1);
+    else
+        txn_wake(txn, STORE_TOPIC(TOPIC_EVENTS, c->number));
     answer_add(answer, &c->number, sizeof(c->number));
     return OK;
 }
@@ -570,6 +575,16 @@ static void test_pressure(void)
         stage_run(&(struct stage){.seed = 1, .schema = &touch_schema, .unsound = true}, pressure_body) == 0);
 }
 
+/* ---- several senders ---- */
+
+static _Atomic uint32_t sent;
+
+static void shared_doll(void *arg)
+{
+    for (uint64_t i = 0; i < 10; i++)
+        sent += stage_send((uint64_t)(uintptr_t)arg + i, 10) == OK;
+}
+
 /* ---- wakes ---- */
 
 static actor_pid root;
@@ -620,6 +635,165 @@ static void wakes_body(void)
     EXPECT(actor_alive(other));
     actor_kill(other);
     (void)stage_ended(other);
+}
+
+/* Of those who watch a part so many are woken as there are things for them, and those who have watched for longest; however many watch. */
+static void watch_part(void *arg)
+{
+    char group[STORE_GROUP_SIZE];
+    store_part_group(STORE_TOPIC(TOPIC_EVENTS, 7), PART_FIRST, group);
+    EXPECT(actor_join(group) == OK);
+    stage_note(root, 1);
+    struct message *m = actor_receive(NULL, NULL, DEADLINE_NONE);
+    EXPECT(m->type == STORE_WAKE && m->size == sizeof(struct store_part));
+    stage_note(root, (uintptr_t)arg);
+}
+
+static void wakes_of_a_part_body(void)
+{
+    actor_pid pids[WATCHERS];
+    actor_pid writer = stage_writer();
+    uint32_t alive = 0;
+    root = actor_self();
+    for (uintptr_t i = 0; i < WATCHERS; i++) {
+        pids[i] = stage_doll(SPAWN_ON(i % 2), watch_part, (void *)(100 + i));
+        EXPECT(stage_noted() == 1);
+    }
+    for (uint64_t n = 0; n < 3; n++) {
+        EXPECT(answer_of(request_touch(writer, &touch_normal, PART_FIRST)) == OK);
+        EXPECT(stage_noted() == 100 + n);
+    }
+    stage_settle();
+    for (uint32_t i = 0; i < WATCHERS; i++)
+        alive += actor_alive(pids[i]);
+    EXPECT(alive == WATCHERS - 3);
+    for (uint32_t i = 3; i < WATCHERS; i++)
+        stage_kill(pids[i]);
+}
+
+static void test_wakes_of_a_part(void)
+{
+    touch_install();
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        TEST_CHECK(stage_run(&(struct stage){.seed = seed, .schema = &touch_schema, .unsound = true},
+                             wakes_of_a_part_body) == 0);
+}
+
+/* ---- what there is no more of: the calls come by here (Makefile) ---- */
+
+static _Atomic uint32_t lost_type; /* no message of this type can be made, once */
+static _Atomic size_t lost_size;   /* nor a block of this size */
+
+struct message *__real_message_new(uint32_t type, size_t size);
+struct message *__wrap_message_new(uint32_t type, size_t size);
+struct message *__wrap_message_new(uint32_t type, size_t size)
+{
+    if (lost_type != type)
+        return __real_message_new(type, size);
+    lost_type = 0;
+    return NULL;
+}
+
+void *__real_actor_try_alloc(size_t size);
+void *__wrap_actor_try_alloc(size_t size);
+void *__wrap_actor_try_alloc(size_t size)
+{
+    if (lost_size != size)
+        return __real_actor_try_alloc(size);
+    lost_size = 0;
+    return NULL;
+}
+
+/* While it waits for more comes a command for which too little is allocated: it waits no longer. */
+static enum { NOT_YET, COMES, HAS_COME, COMMITS } large_one;
+
+bool __real_actor_listen(uint64_t deadline);
+bool __wrap_actor_listen(uint64_t deadline);
+bool __wrap_actor_listen(uint64_t deadline)
+{
+    static const char large[60000];
+    if (large_one == HAS_COME) {
+        EXPECT(deadline == 0); /* behind the commit */
+        large_one = COMMITS;
+    }
+    if (large_one != COMES || deadline == 0)
+        return __real_actor_listen(deadline);
+    large_one = HAS_COME;
+    EXPECT(actor_cast(actor_self(), WRITER_COMMAND, large, sizeof(large)) == OK);
+    return true;
+}
+
+static void too_large_body(void)
+{
+    enum { CALLERS = 4 };
+    actor_pid writer = stage_writer(), dolls[CALLERS];
+    large_one = COMES;
+    sent = 0;
+    actor_suspend(writer);
+    for (uint32_t i = 0; i < CALLERS; i++)
+        dolls[i] = stage_doll(SPAWN_ON(i % 2), shared_doll, (void *)(uintptr_t)(100 * (i + 1)));
+    stage_settle();
+    actor_resume(writer);
+    for (uint32_t i = 0; i < CALLERS; i++)
+        (void)stage_ended(dolls[i]);
+    EXPECT(sent == CALLERS * 10 && large_one == COMMITS);
+}
+
+static void test_too_large(void)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        TEST_CHECK(
+            stage_run(&(struct stage){.seed = seed, .step = 64 << 10, .reserve = 4096}, too_large_body) == 0);
+}
+
+/* An answer that can't be made: nobody knows, and it is done. */
+static void no_answer_body(void)
+{
+    stage_writer();
+    lost_type = WRITER_REPLY;
+    EXPECT(stage_send(1, 10) == ERR_UNANSWERED && lost_type == 0);
+    EXPECT(stage_find(1) == OK);
+    EXPECT(stage_send(1, 10) == ERR_EXISTS && stage_send(2, 10) == OK);
+}
+
+static void test_no_answer(void)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        TEST_CHECK(stage_run(&(struct stage){.seed = seed}, no_answer_body) == 0);
+}
+
+/* Without memory for the list of all, those who have watched for longest are woken, as many as there is room for on the stack. */
+static void wakes_without_memory_body(void)
+{
+    enum { FEW = 64 };
+    actor_pid pids[WATCHERS];
+    actor_pid writer = stage_writer();
+    uint32_t alive = 0;
+    root = actor_self();
+    for (uint32_t i = 0; i < WATCHERS; i++) {
+        pids[i] = stage_doll(SPAWN_ON(i % 2), watch, (void *)5);
+        EXPECT(stage_noted() == 1);
+    }
+    lost_size = STORE_WATCHERS_MAX * sizeof(actor_pid);
+    EXPECT(answer_of(request_touch(writer, &touch_normal, 5)) == OK);
+    for (uint32_t i = 0; i < FEW; i++)
+        EXPECT(stage_noted() == 2);
+    stage_settle();
+    for (uint32_t i = 0; i < WATCHERS; i++)
+        alive += actor_alive(pids[i]);
+    EXPECT(lost_size == 0 && alive == WATCHERS - FEW);
+    EXPECT(answer_of(request_touch(writer, &touch_normal, 5)) == OK); /* the others by the next one */
+    for (uint32_t i = 0; i < WATCHERS - FEW; i++)
+        EXPECT(stage_noted() == 2);
+    for (uint32_t i = 0; i < WATCHERS; i++)
+        (void)stage_ended(pids[i]);
+}
+
+static void test_wakes_without_memory(void)
+{
+    touch_install();
+    TEST_CHECK(stage_run(&(struct stage){.seed = 1, .schema = &touch_schema, .unsound = true},
+                         wakes_without_memory_body) == 0);
 }
 
 static void test_wakes(void)
@@ -806,9 +980,46 @@ static void failed_before_body(void)
     EXPECT(result.why.kind == REASON_ERROR && result.why.code == ERR_UNAVAILABLE);
 }
 
+/* Nor where there is none. */
+static void no_store_body(void)
+{
+    struct start_result result;
+    store_install(NULL);
+    EXPECT(actor_start(&(struct spawn_options){.class = &writer_class, .name = WRITER_NAME}, &result,
+                       DEADLINE_NONE) == ERR_INIT);
+    EXPECT(result.why.kind == REASON_ERROR && result.why.code == ERR_UNAVAILABLE);
+    store_install(stage_store);
+    stage_writer();
+    EXPECT(stage_send(1, 10) == OK);
+}
+
 static void test_failed_before(void)
 {
     TEST_CHECK(stage_run(&(struct stage){.seed = 1}, failed_before_body) == 0);
+    TEST_CHECK(stage_run(&(struct stage){.seed = 1}, no_store_body) == 0);
+}
+
+/* A writer on a scheduler that it shares doesn't wait for more commands: those who would send them couldn't run. */
+static void shared_body(void)
+{
+    struct start_result result;
+    actor_pid dolls[5];
+    sent = 0;
+    EXPECT(actor_start(
+               &(struct spawn_options){.class = &writer_class, .name = WRITER_NAME, .scheduler = SPAWN_ON(0)},
+               &result, DEADLINE_NONE) == OK);
+    for (uint32_t i = 0; i < 5; i++)
+        dolls[i] = stage_doll(SPAWN_ON(0), shared_doll, (void *)(uintptr_t)(100 * (i + 1)));
+    for (uint32_t i = 0; i < 5; i++)
+        (void)stage_ended(dolls[i]);
+    EXPECT(sent == 50);
+}
+
+static void test_shared(void)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        TEST_CHECK(stage_run(&(struct stage){.seed = seed}, shared_body) == 0);
+    TEST_CHECK(stage_run(&(struct stage){.real = true}, shared_body) == 0);
 }
 
 /* ---- a ledger that can't be read ---- */
@@ -891,12 +1102,17 @@ TEST_LIST
     {"S1_answers_come_in_the_order_of_the_commands", test_S1_answers_come_in_the_order_of_the_commands},
     {"pressure: low, then normal commands are refused, then all", test_pressure},
     {"wakes reach those who watch the topic, after the commit", test_wakes},
+    {"wakes of a part reach as many as there are things for", test_wakes_of_a_part},
+    {"an answer that can't be made", test_no_answer},
+    {"a command that is too large for a batch that waits for more", test_too_large},
+    {"wakes without memory reach those who have watched for longest", test_wakes_without_memory},
     {"wakes that a killed writer left are the next one's", test_wakes_left},
     {"killed under load: what was answered is there", test_killed_under_load},
     {"a store that has failed ends the process with 74", test_failed},
     {"S3_L5_a_commit_that_fails_ends_the_process_and_nobody_is_answered",
      test_S3_L5_a_commit_that_fails_ends_the_process_and_nobody_is_answered},
     {"and no writer starts over it", test_failed_before},
+    {"a writer on a scheduler that it shares", test_shared},
     {"a ledger that can't be read ends it with 65, 78 or 71", test_load},
     {NULL, NULL},
 };

@@ -175,6 +175,43 @@ static void test_a_lock_on_another_disk_by_now(void)
     place_remove(dir);
 }
 
+/* ---- a directory that two want to make ---- */
+
+static void other_makes_dir(void)
+{
+    TEST_ASSERT(mkdir(dir, 0700) == 0);
+}
+
+static void test_a_directory_that_another_makes(void)
+{
+    make();
+    place_remove(dir);
+    failing_before("mkdir", other_makes_dir);
+    open_sound();
+    environment_close(&environment);
+    place_remove(dir);
+}
+
+static void other_locks(void)
+{
+    guest_fd = open(lock_file(), O_RDWR | O_CLOEXEC);
+    TEST_ASSERT(guest_fd >= 0 && flock(guest_fd, LOCK_EX) == 0);
+}
+
+/* We have made it, and another one is quicker at the lock: it is his now, and nothing of it is taken away. */
+static void test_a_directory_that_another_has_by_now(void)
+{
+    make();
+    place_remove(dir);
+    failing_before("flock", other_locks);
+    TEST_CHECK(open_at(dir, false) == ERR_IN_USE);
+    TEST_CHECK(access(lock_file(), F_OK) == 0 && is_locked());
+    close(guest_fd);
+    open_sound();
+    environment_close(&environment);
+    place_remove(dir);
+}
+
 /* ---- a store that is made meanwhile ---- */
 
 static char aside[PLACE_PATH_MAX + 16];
@@ -361,6 +398,8 @@ TEST_LIST
    {"an owner doesn't wait for ever", test_an_owner_does_not_wait_for_ever},
    {"a lock that is another file by now", test_a_lock_that_is_another_file_by_now},
    {"a lock on another disk by now", test_a_lock_on_another_disk_by_now},
+   {"a directory that another makes", test_a_directory_that_another_makes},
+   {"a directory that another has by now", test_a_directory_that_another_has_by_now},
    {"a guest while a store comes", test_a_guest_while_a_store_comes},
    {"a guest where looking fails", test_a_guest_where_looking_fails},
    {"every call fails while a commit gets its number", test_every_call_fails_while_a_commit_gets_its_number},

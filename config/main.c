@@ -187,7 +187,7 @@ static int config_check(const struct options *o)
     if (boot_check(&boot, why, sizeof(why)) != OK || !certificates_good(o, why, sizeof(why)) ||
         !outside_store(o, why, sizeof(why)))
         return refused(EXIT_CONFIG, arguments_count, arguments, why);
-    int status = sockets_look(o->http_listen, o->operator_listen, why, sizeof(why));
+    int status = sockets_look(o->http_listen, o->operator_listen, warn, NULL, why, sizeof(why));
     if (status)
         return refused(status, arguments_count, arguments, why);
     options_warn(o, warn, NULL);

@@ -246,17 +246,24 @@ static int fail_local(const struct address *a, const char *what, char *why, size
     return status;
 }
 
-/* A port, with errno. */
-static int fail_port(const struct address *a, char *why, size_t why_size)
+static void port_text(const struct address *a, char text[ADDRESS_TEXT_MAX])
 {
-    int error = errno;
-    char host[INET6_ADDRSTRLEN] = "?", what[192];
+    char host[INET6_ADDRSTRLEN] = "?";
     bool six = a->base.sa_family == AF_INET6;
     const struct sockaddr_in *v4 = (const void *)&a->storage;
     const struct sockaddr_in6 *v6 = (const void *)&a->storage;
     inet_ntop(a->base.sa_family, six ? (const void *)&v6->sin6_addr : (const void *)&v4->sin_addr, host,
               sizeof(host));
-    snprintf(what, sizeof(what), six ? "[%s]:%u" : "%s:%u", host, ntohs(six ? v6->sin6_port : v4->sin_port));
+    snprintf(text, ADDRESS_TEXT_MAX, six ? "[%s]:%u" : "%s:%u", host,
+             ntohs(six ? v6->sin6_port : v4->sin_port));
+}
+
+/* A port, with errno. */
+static int fail_port(const struct address *a, char *why, size_t why_size)
+{
+    int error = errno;
+    char what[ADDRESS_TEXT_MAX];
+    port_text(a, what);
     return fail(why, why_size, what, error);
 }
 
@@ -439,34 +446,77 @@ int sockets_open(struct sockets *ret, const char *http_listen, const char *opera
     return status;
 }
 
-/* One of the clients'. */
-static int look_at(const struct address *a, char *why, size_t why_size)
+/* ---- looking ---- */
+
+/* A port that this user may not have is no error: a service manager asks before it passes its descriptors, one of which may be for it.
+ * True: that is it, and it is warned of. */
+static bool may_be_brought(const struct address *a, const char *option,
+                           void (*warn)(void *context, const char *sentence), void *context)
+{
+    char what[ADDRESS_TEXT_MAX], sentence[ADDRESS_TEXT_MAX + 128];
+    if (a->local_file || errno != EACCES)
+        return false;
+    port_text(a, what);
+    snprintf(sentence, sizeof(sentence),
+             "%s: this user can't listen at %s itself; a socket unit may bring it", option, what);
+    warn(context, sentence);
+    return true;
+}
+
+static int look_at_operator(const char *listen, void (*warn)(void *context, const char *sentence),
+                            void *context, char *why, size_t why_size)
+{
+    struct address address;
+    char text[256];
+    if (!address_parse(listen, &address, text, sizeof(text)))
+        return 0; /* which options say */
+    if (address_look(&address, text, sizeof(text)) ||
+        may_be_brought(&address, "--operator-listen", warn, context))
+        return 0;
+    return fail_operator(listen, text, why, why_size);
+}
+
+static int look_at_client(const struct address *a, void (*warn)(void *context, const char *sentence),
+                          void *context, char *why, size_t why_size)
 {
     char what[192];
     if (a->local_file)
         return address_look(a, what, sizeof(what)) ? 0 : fail_local(a, what, why, why_size);
-    return is_free(a) || errno == EADDRINUSE ? 0 : fail_port(a, why, why_size);
+    if (is_free(a) || errno == EADDRINUSE || may_be_brought(a, "--http-listen", warn, context))
+        return 0;
+    return fail_port(a, why, why_size);
 }
 
-int sockets_look(const char *http_listen, const char *operator_listen, char *ret_why, size_t why_size)
+static int look_at_clients(const char *list, void (*warn)(void *context, const char *sentence), void *context,
+                           char *why, size_t why_size)
 {
     struct socket_address addresses[SOCKETS_ADDRESSES_MAX];
-    struct address address;
     char text[512];
     size_t count;
-    if (!address_parse(operator_listen, &address, text, sizeof(text)) ||
-        !sockets_parse(http_listen, addresses, &count, text, sizeof(text)))
+    if (!sockets_parse(list, addresses, &count, text, sizeof(text)))
         return 0; /* which options say */
-    if (!address_look(&address, text, sizeof(text)))
-        return fail_operator(operator_listen, text, ret_why, why_size);
     for (size_t i = 0; i < count; i++) {
-        int status = look_at(&addresses[i].address, text, sizeof(text));
+        int status = look_at_client(&addresses[i].address, warn, context, text, sizeof(text));
         if (status) {
-            snprintf(ret_why, why_size, "--http-listen: %s", text);
+            snprintf(why, why_size, "--http-listen: %s", text);
             return status;
         }
     }
     return 0;
+}
+
+int sockets_look(const char *http_listen, const char *operator_listen,
+                 void (*warn)(void *context, const char *sentence), void *context, char *ret_why,
+                 size_t why_size)
+{
+    struct sockets brought = {0};
+    int status = adopt_all(&brought, 1, ret_why, why_size);
+    if (!status && brought.operator_set.fds_count == 0)
+        status = look_at_operator(operator_listen, warn, context, ret_why, why_size);
+    if (!status && brought.clients_count == 0)
+        status = look_at_clients(http_listen, warn, context, ret_why, why_size);
+    sockets_close(&brought);
+    return status;
 }
 
 static void close_set(struct socket_set *set)

@@ -55,9 +55,12 @@ struct sockets {
  * 71: the system refused) and why; then nothing is left open. LISTEN_* are gone from the environment afterwards. */
 int sockets_open(struct sockets *ret, const char *http_listen, const char *operator_listen,
                  uint32_t schedulers, char *ret_why, size_t why_size);
-/* Whether sockets_open could, of addresses that can be meant: nothing is listened at, nor connected to, and an address that is taken
- * is none that can't be had. 0, or what sockets_open would return and say. */
-int sockets_look(const char *http_listen, const char *operator_listen, char *ret_why, size_t why_size);
+/* Whether sockets_open could, of addresses that can be meant and that no descriptor of LISTEN_* replaces: nothing is listened at, nor
+ * connected to, and an address that is taken is none that can't be had. A port that this user may not have is warned of: its descriptor
+ * may be passed to the server alone. 0, or what sockets_open would return and say. What LISTEN_* counts is closed afterwards. */
+int sockets_look(const char *http_listen, const char *operator_listen,
+                 void (*warn)(void *context, const char *sentence), void *context, char *ret_why,
+                 size_t why_size);
 /* Closes all and removes the files of unix sockets that are ours. */
 void sockets_close(struct sockets *sockets);
 

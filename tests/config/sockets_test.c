@@ -255,6 +255,33 @@ static void test_an_operators_unix_socket_of_the_service_manager(void)
     TEST_CHECK(rmdir(dir) == 0);
 }
 
+static void warn(void *context, const char *sentence)
+{
+    (void)sentence;
+    ++*(int *)context;
+}
+
+/* What is brought isn't looked for, and what isn't is. */
+static void test_a_look_at_sockets_of_the_service_manager(void)
+{
+    const char *never = "192.0.2.1:8080", *nowhere = "unix:/nowhere/at/all";
+    int warned = 0;
+    TEST_CHECK(sockets_look(never, "127.0.0.1:0", warn, &warned, why, sizeof(why)) == 69);
+    TEST_CHECK(sockets_look("127.0.0.1:0", nowhere, warn, &warned, why, sizeof(why)) == 69);
+    hand_over(2, "client:operator");
+    TEST_CHECK_(sockets_look(never, nowhere, warn, &warned, why, sizeof(why)) == 0, "%s", why);
+    hand_over(1, "client");
+    TEST_CHECK(sockets_look(never, nowhere, warn, &warned, why, sizeof(why)) == 69);
+    TEST_CHECK_(strstr(why, nowhere) != NULL, "%s", why);
+    hand_over(1, "operator");
+    TEST_CHECK(sockets_look(never, nowhere, warn, &warned, why, sizeof(why)) == 69);
+    TEST_CHECK_(strstr(why, never) != NULL, "%s", why);
+    hand_over(1, "clent");
+    TEST_CHECK(sockets_look("127.0.0.1:0", "127.0.0.1:0", warn, &warned, why, sizeof(why)) == EXIT_CONFIG);
+    TEST_CHECK(warned == 0);
+    unsetenv("LISTEN_PID");
+}
+
 static void test_sockets_that_cannot_be_meant(void)
 {
     struct sockets s;
@@ -287,6 +314,7 @@ TEST_LIST
     {"an operator's socket that others reach", test_an_operators_socket_that_others_reach},
     {"an operator's unix socket of the service manager",
      test_an_operators_unix_socket_of_the_service_manager},
+    {"a look at sockets of the service manager", test_a_look_at_sockets_of_the_service_manager},
     {"sockets that cannot be meant", test_sockets_that_cannot_be_meant},
     {NULL, NULL},
 };

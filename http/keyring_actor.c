@@ -12,13 +12,13 @@
 #include "store/view.h"
 
 enum { KEYRING_ORDER = 1, KEYRING_ANSWER, KEYRING_TICK };
-enum verb { VERB_ROTATE, VERB_REVOKE_KEY, VERB_REVOKE, VERB_STOP };
+enum verb { VERB_ROTATE, VERB_REVOKE_KEY, VERB_REVOKE, VERB_EXPECT, VERB_STOP };
 
 enum {
     PAGE = 2048, /* revocations read in one view */
     SUBMIT_MS = 5000,
     ATTEMPT_S = 10, /* between attempts at what the store refused */
-    UNSURE_S = 60,  /* for how long the store is read again after a command whose end nobody knows */
+    UNSURE_S = 60,  /* for how long the store is read again for a command whose end nobody knows */
 };
 
 /* ---- orders: what a handler wants done ---- */
@@ -105,6 +105,14 @@ enum error keyring_revoke(const struct keyring_order *o, enum revocation_kind ki
     return submit_order(&order, &answer, deadline);
 }
 
+void keyring_expect_end(void)
+{
+    const struct order order = {.verb = VERB_EXPECT};
+    struct message *m = message_of(KEYRING_ORDER, &order, sizeof(order));
+    if (m)
+        (void)actor_send_name(KEYRING_NAME, m);
+}
+
 enum error keyring_stop_subject(struct span subject, bool unsure, uint64_t deadline)
 {
     struct order order = {.verb = VERB_STOP, .unsure = unsure};
@@ -136,10 +144,11 @@ struct keyring_state {
     bool ever;             /* there is, or was, a key of this environment */
     uint64_t attempt_at;   /* monotonic: not before */
     uint64_t unsure_until; /* monotonic: the store may change by a command that was given up */
-    uint64_t ends_until;   /* the same of a command that ends a subject's tokens */
-    uint64_t refresh_at;   /* monotonic: of the sets */
-    uint64_t asked_at;     /* monotonic: when that was done last */
-    uint64_t fetch_ref;    /* 0: none under way */
+    uint64_t
+        ends_until; /* the same of a command that ends a subject's tokens: who submits it may not live to tell its end */
+    uint64_t refresh_at; /* monotonic: of the sets */
+    uint64_t asked_at;   /* monotonic: when that was done last */
+    uint64_t fetch_ref;  /* 0: none under way */
     uint64_t fetch_until;
     struct timespec modified;       /* of the file, as it was read last */
     const char *said[MATTER_COUNT]; /* the last complaint of each, which isn't repeated until it is settled */
@@ -569,21 +578,32 @@ static enum error revoke_thing(struct keyring_state *s, const struct order *o)
                               expires_s * 1000000);
 }
 
-/* The store has it: the command that ended the principal has put it there. None: nothing of this subject was revoked. */
-static enum error stop_subject(struct keyring_state *s, const struct order *o)
+static void expect_end(struct keyring_state *s)
+{
+    s->ends_until = actor_now() + UNSURE_S * NS_PER_S;
+}
+
+static enum error stop_stored(struct keyring *k, struct span subject)
 {
     struct revocation row;
     struct view *view = store_here() ? view_open(store_here()) : NULL;
-    if (o->unsure)
-        s->ends_until = actor_now() + UNSURE_S * NS_PER_S;
     if (!view)
         return ERR_UNAVAILABLE;
-    enum error e = revocation_read(&view->txn, REVOCATION_SUBJECT, span_of(NULL, 0),
-                                   span_of(o->value, o->value_size), &row);
+    enum error e = revocation_read(&view->txn, REVOCATION_SUBJECT, span_of(NULL, 0), subject, &row);
     if (!e)
-        e = load_revocation(s->k, &row);
+        e = load_revocation(k, &row);
     view_close(view);
     return e == ERR_NOT_FOUND ? OK : e;
+}
+
+/* The store has it: the command that ended the principal has put it there. None: nothing of this subject was revoked. What can't be
+ * read now is read by the next ticks, whatever is answered. */
+static enum error stop_subject(struct keyring_state *s, const struct order *o)
+{
+    enum error e = stop_stored(s->k, span_of(o->value, o->value_size));
+    if (e || o->unsure)
+        expect_end(s);
+    return e;
 }
 
 static bool in_sets(struct keyring *k, struct span kid)
@@ -661,6 +681,8 @@ static void obey(struct keyring_state *s, struct message *m)
         answer.error = revoke_key(s, o);
     else if (o && o->verb == VERB_REVOKE)
         answer.error = revoke_thing(s, o);
+    else if (o && o->verb == VERB_EXPECT)
+        expect_end(s);
     else if (o && o->verb == VERB_STOP)
         answer.error = stop_subject(s, o);
     actor_reply_bytes(m, KEYRING_ANSWER, &answer, sizeof(answer));
@@ -786,8 +808,8 @@ static void tick(struct keyring_state *s)
         load(s);
     else if (actor_now() < s->unsure_until)
         load_keys(s);
-    if (actor_now() < s->ends_until)
-        load_revocations(s);
+    if (actor_now() < s->ends_until && load_revocations(s) != OK)
+        expect_end(s);
     if (s->keys_loaded && actor_now() >= s->attempt_at) {
         remove_expired(s);
         look_after_own(s);

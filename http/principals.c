@@ -182,6 +182,7 @@ static enum error put(const struct request *q, struct principal_put *c, char ret
         const struct keyring_end end = keyring_end_of(q->front->keyring, c->name);
         c->tokens_us = end.tokens_us;
         c->cut_off_us = end.cut_off_us;
+        keyring_expect_end();
     }
     api_key_write(secret, ret_secret);
     explicit_bzero(secret, sizeof(secret));
@@ -262,6 +263,7 @@ static enum error take_away(const struct request *q, struct span name)
                                        .request_id = order.request_id,
                                        .tokens_us = end.tokens_us,
                                        .cut_off_us = end.cut_off_us};
+    keyring_expect_end();
     return commit_submit(q, &principal_remove_class, &c, NULL, 0, NULL, actor_deadline_ms(ORDER_MS));
 }
 

@@ -400,6 +400,56 @@ STAGED(test_CTL_099_an_end_that_comes_late_is_found, "dev")
     EXPECT(verify() == JWT_STAGE_BLOCKLIST);
 }
 
+/* All views of the scheduler are open for a second. */
+static void crowd(void *arg)
+{
+    struct view *views[VIEWS_PER_LANE];
+    uint32_t count = 0;
+    (void)arg;
+    while (count < VIEWS_PER_LANE && (views[count] = view_open(stage_store)) != NULL)
+        count++;
+    (void)actor_sleep(actor_deadline_ms(1000));
+    while (count > 0)
+        view_close(views[--count]);
+}
+
+/* It is committed, and nothing can be read just then. */
+STAGED(test_CTL_099_CTL_100_an_end_that_cannot_be_read_at_once_is_found, "dev")
+{
+    make_builder();
+    EXPECT(ask("agent:builder", secret, "") == 200 && verify() == JWT_STAGE_OK);
+    actor_pid dolls[] = {stage_doll(0, crowd, NULL), stage_doll(1, crowd, NULL)};
+    actor_sleep(actor_deadline_ms(10));
+    EXPECT(view_open(stage_store) == NULL);
+    EXPECT(operate("/principals/{name}:revoke", "agent:builder", NULL) == 503);
+    for (size_t i = 0; i < 2; i++)
+        (void)stage_ended(dolls[i]);
+    actor_sleep(actor_deadline_ms(2 * KEYRING_TICK_MS));
+    EXPECT(verify() == JWT_STAGE_BLOCKLIST && ask("agent:builder", secret, "") == 401);
+}
+
+static void revoke_and_die(void *arg)
+{
+    (void)arg;
+    (void)operate("/principals/{name}:revoke", "agent:builder", NULL);
+}
+
+/* Whoever asked for it has gone when the store does it. */
+STAGED(test_CTL_099_CTL_100_an_end_that_nobody_tells_is_found, "dev")
+{
+    actor_pid writer = actor_whereis(WRITER_NAME);
+    make_builder();
+    EXPECT(ask("agent:builder", secret, "") == 200 && verify() == JWT_STAGE_OK);
+    actor_suspend(writer);
+    actor_pid doll = stage_doll(0, revoke_and_die, NULL);
+    actor_sleep(actor_deadline_ms(10));
+    stage_kill(doll);
+    actor_resume(writer);
+    actor_sleep(actor_deadline_ms(2 * KEYRING_TICK_MS));
+    EXPECT(rows(TABLE_PRINCIPALS) == 0 && rows(TABLE_REVOCATIONS) == 1);
+    EXPECT(verify() == JWT_STAGE_BLOCKLIST);
+}
+
 /* ---- what operators see ---- */
 
 STAGED(test_AMB_21_a_list_without_secrets, "dev")
@@ -486,6 +536,10 @@ TEST_LIST
     {"CTL-099 CTL-100 an end that could not be told is one",
      test_CTL_099_CTL_100_an_end_that_could_not_be_told_is_one},
     {"CTL-099 an end that comes late is found", test_CTL_099_an_end_that_comes_late_is_found},
+    {"CTL-099 CTL-100 an end that can't be read at once is found",
+     test_CTL_099_CTL_100_an_end_that_cannot_be_read_at_once_is_found},
+    {"CTL-099 CTL-100 an end that nobody tells is found",
+     test_CTL_099_CTL_100_an_end_that_nobody_tells_is_found},
     {"AMB-21 a list without secrets", test_AMB_21_a_list_without_secrets},
     {"AMB-21 principals that can't be meant", test_AMB_21_principals_that_can_not_be_meant},
     {"principals: a late store is no missing one", test_a_late_store_is_no_missing_one},

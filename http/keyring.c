@@ -679,14 +679,13 @@ static uint64_t first_second(const struct keyring *k, struct span subject, uint6
     return at_s;
 }
 
-/* A token that is issued before the command is done has no later second than the next one would have now, or than the command
- * itself. */
-struct keyring_end keyring_end_of(const struct keyring *k, struct span subject)
+/* Not beyond what was issued: a second more with each end, and ends in quick succession would be ahead of what first_second can give.
+ * A token that is issued of a later second before the command is done: keyring_stop_subject. */
+struct keyring_end keyring_end_of(const struct keyring *k)
 {
-    uint64_t newest_s = atomic_load(&k->newest_s);
-    uint64_t next_s = first_second(k, subject, actor_wall_now() / NS_PER_S);
+    uint64_t newest_s = atomic_load(&k->newest_s), now_s = actor_wall_now() / NS_PER_S;
     return (struct keyring_end){.tokens_us = KEYRING_TOKENS_S * 1000000,
-                                .cut_off_us = (newest_s > next_s ? newest_s : next_s) * 1000000};
+                                .cut_off_us = (newest_s > now_s ? newest_s : now_s) * 1000000};
 }
 
 const char *keyring_issue(struct keyring *keyring, const struct keyring_claims *claims,

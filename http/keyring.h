@@ -109,12 +109,14 @@ enum error keyring_revoke(const struct keyring_order *order, enum revocation_kin
 struct keyring_end {
     uint64_t tokens_us, cut_off_us;
 };
-struct keyring_end keyring_end_of(const struct keyring *keyring, struct span subject);
+struct keyring_end keyring_end_of(const struct keyring *keyring);
 /* Before it is submitted: what the store has counts within seconds, also when whoever submits it dies before it can say so. */
 void keyring_expect_end(void);
 /* Behind that commit: what the store has of this subject counts, when the answer is OK; nothing, if it has nothing.
- * unsure: nobody knows what the store did; it is looked at again for a minute. So it is after any other answer. */
-enum error keyring_stop_subject(struct span subject, bool unsure, uint64_t deadline);
+ * done: by this command; then a token of a later second than it knew of is revoked, too. unsure: nobody knows what the store did; it is
+ * looked at again for a minute. So it is after any other answer. */
+enum error keyring_stop_subject(const struct keyring_order *order, struct span subject, bool done,
+                                bool unsure, uint64_t deadline);
 
 /* ---- the built-in issuer ---- */
 

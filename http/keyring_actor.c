@@ -24,7 +24,7 @@ enum {
 /* ---- orders: what a handler wants done ---- */
 
 struct order {
-    uint8_t verb, first, kind, unsure;
+    uint8_t verb, first, kind, done, unsure;
     uint16_t who_size, reason_size, request_size, issuer_size, value_size;
     uint64_t expires_s;
     char who[AUDIT_WHO_MAX], reason[SIGNING_KEY_REASON_MAX], request[128];
@@ -113,12 +113,16 @@ void keyring_expect_end(void)
         (void)actor_send_name(KEYRING_NAME, m);
 }
 
-enum error keyring_stop_subject(struct span subject, bool unsure, uint64_t deadline)
+enum error keyring_stop_subject(const struct keyring_order *o, struct span subject, bool done, bool unsure,
+                                uint64_t deadline)
 {
-    struct order order = {.verb = VERB_STOP, .unsure = unsure};
+    struct order order = order_of(VERB_STOP, o);
     struct order_answer answer;
     if (subject.size == 0 || subject.size > sizeof(order.value))
         return ERR_NOT_FOUND;
+    order.kind = REVOCATION_SUBJECT;
+    order.done = done;
+    order.unsure = unsure;
     order.value_size = take_text(order.value, sizeof(order.value), subject);
     return submit_order(&order, &answer, deadline);
 }
@@ -583,7 +587,8 @@ static void expect_end(struct keyring_state *s)
     s->ends_until = actor_now() + UNSURE_S * NS_PER_S;
 }
 
-static enum error stop_stored(struct keyring *k, struct span subject)
+/* The store has it: the command that ended the principal has put it there. None: nothing of this subject was revoked. */
+static enum error stop_stored(struct keyring *k, struct span subject, uint64_t *ret_cut_off_s)
 {
     struct revocation row;
     struct view *view = store_here() ? view_open(store_here()) : NULL;
@@ -592,17 +597,22 @@ static enum error stop_stored(struct keyring *k, struct span subject)
     enum error e = revocation_read(&view->txn, REVOCATION_SUBJECT, span_of(NULL, 0), subject, &row);
     if (!e)
         e = load_revocation(k, &row);
+    if (!e)
+        *ret_cut_off_s = row.revoked_us / 1000000;
     view_close(view);
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-/* The store has it: the command that ended the principal has put it there. None: nothing of this subject was revoked. What can't be
- * read now is read by the next ticks, whatever is answered. */
+/* What can't be read now is read by the next ticks, whatever is answered. Somebody was issued a token of a later second (first_second)
+ * while the command waited: it may be this subject's, and nobody has the new secret yet. */
 static enum error stop_subject(struct keyring_state *s, const struct order *o)
 {
-    enum error e = stop_stored(s->k, span_of(o->value, o->value_size));
+    uint64_t cut_off_s = UINT64_MAX;
+    enum error e = stop_stored(s->k, span_of(o->value, o->value_size), &cut_off_s);
     if (e || o->unsure)
         expect_end(s);
+    else if (o->done && atomic_load(&s->k->newest_s) > cut_off_s)
+        e = revoke_thing(s, o);
     return e;
 }
 

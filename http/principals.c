@@ -179,7 +179,7 @@ static enum error put(const struct request *q, struct principal_put *c, char ret
     c->reason = order.reason;
     c->request_id = order.request_id;
     if (c->verb == PRINCIPAL_ROTATE) {
-        const struct keyring_end end = keyring_end_of(q->front->keyring, c->name);
+        const struct keyring_end end = keyring_end_of(q->front->keyring);
         c->tokens_us = end.tokens_us;
         c->cut_off_us = end.cut_off_us;
         keyring_expect_end();
@@ -191,10 +191,11 @@ static enum error put(const struct request *q, struct principal_put *c, char ret
 
 /* Whatever was issued up to now, as the commit has it; also when nobody knows whether it was done, or an earlier attempt has done
  * it and could not say so. */
-static enum error end_tokens(struct span name, enum error e)
+static enum error end_tokens(const struct request *q, struct span name, enum error e)
 {
+    const struct keyring_order order = order_of(q);
     const bool unsure = e && e != ERR_NOT_FOUND && e != ERR_LIMIT;
-    enum error stopped = keyring_stop_subject(name, unsure, actor_deadline_ms(ORDER_MS));
+    enum error stopped = keyring_stop_subject(&order, name, !e, unsure, actor_deadline_ms(ORDER_MS));
     return stopped && !unsure ? stopped : e;
 }
 
@@ -238,7 +239,7 @@ static void serve_rotate(const struct request *q, struct response *r)
         return;
     enum error e = ERR_NOT_FOUND;
     if (c.name.size <= PRINCIPAL_NAME_MAX)
-        e = end_tokens(c.name, put(q, &c, secret));
+        e = end_tokens(q, c.name, put(q, &c, secret));
     if (e) {
         refuse(r, e);
         return;
@@ -255,7 +256,7 @@ static void serve_rotate(const struct request *q, struct response *r)
 static enum error take_away(const struct request *q, struct span name)
 {
     const struct keyring_order order = order_of(q);
-    const struct keyring_end end = keyring_end_of(q->front->keyring, name);
+    const struct keyring_end end = keyring_end_of(q->front->keyring);
     const struct principal_remove c = {.name = name,
                                        .audit = new_id(),
                                        .who = order.who,
@@ -275,7 +276,7 @@ static void serve_revoke(const struct request *q, struct response *r)
     if (!has_keyring(q, r))
         return;
     if (name.size <= PRINCIPAL_NAME_MAX)
-        e = end_tokens(name, take_away(q, name));
+        e = end_tokens(q, name, take_away(q, name));
     if (e) {
         refuse(r, e);
         return;

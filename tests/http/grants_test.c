@@ -360,6 +360,49 @@ STAGED(test_CTL_099_CTL_100_CTL_101_another_secret_or_none_ends_all_tokens, "dev
     EXPECT(ask("agent:builder", secret, "") == 200 && verify() == JWT_STAGE_OK);
 }
 
+/* Each end of the same second would be one of a later one. */
+STAGED(test_CTL_099_CTL_100_ends_in_quick_succession_end_no_later_token, "dev")
+{
+    make_builder();
+    uint64_t second = actor_wall_now() / NS_PER_S;
+    for (uint32_t i = 0; i < KEYRING_SKEW_S; i++)
+        EXPECT(operate("/principals/{name}:rotate", "agent:builder", NULL) == 200);
+    keep_secret();
+    EXPECT(actor_wall_now() / NS_PER_S == second);
+    EXPECT(ask("agent:builder", secret, "") == 200 && verify() == JWT_STAGE_OK);
+    EXPECT(who.expires_s <= second + 3600 + 1);
+}
+
+/* The old secret's, issued while the command waited for the store: it is of the second behind the last end. */
+STAGED(test_CTL_099_CTL_100_a_token_of_meanwhile_is_ended_too, "dev")
+{
+    static struct keyring_token meanwhile;
+    const struct keyring_claims claims = {.subject = span_text("agent:builder"),
+                                          .role = span_text("agent"),
+                                          .projects = {span_text("p1")},
+                                          .projects_count = 1};
+    const struct keyring_order order = {.who = span_text("olga"), .reason = span_text("it leaked")};
+    bool unavailable;
+    make_builder();
+    EXPECT(operate("/principals/{name}:rotate", "agent:builder", NULL) == 200);
+    const struct keyring_end end = keyring_end_of(ring);
+    const struct principal_put c = {.verb = PRINCIPAL_ROTATE,
+                                    .name = claims.subject,
+                                    .audit = stage_id(1),
+                                    .who = order.who,
+                                    .reason = order.reason,
+                                    .tokens_us = end.tokens_us,
+                                    .cut_off_us = end.cut_off_us};
+    EXPECT(keyring_issue(ring, &claims, &meanwhile, &unavailable) == NULL);
+    EXPECT(verify_text(meanwhile.text) == JWT_STAGE_OK);
+    EXPECT(store_submit(&principal_put_class, &c, NULL, 0, NULL, DEADLINE_NONE) == OK);
+    EXPECT(keyring_stop_subject(&order, claims.subject, true, false, DEADLINE_NONE) == OK);
+    EXPECT(verify_text(meanwhile.text) == JWT_STAGE_BLOCKLIST);
+    stage_kill(keyring.pid);
+    start_keyring(); /* it is stored, too */
+    EXPECT(verify_text(meanwhile.text) == JWT_STAGE_BLOCKLIST);
+}
+
 /* What was answered with an error is in the store: whoever comes back reads it, and whoever asks again is told the end of it. */
 STAGED(test_CTL_099_CTL_100_an_end_that_could_not_be_told_is_one, "dev")
 {
@@ -533,6 +576,10 @@ TEST_LIST
      test_CTL_084_rotation_is_a_new_token_and_the_end_of_the_old_one},
     {"CTL-099 CTL-100 CTL-101 another secret, or none, ends all tokens",
      test_CTL_099_CTL_100_CTL_101_another_secret_or_none_ends_all_tokens},
+    {"CTL-099 CTL-100 ends in quick succession end no later token",
+     test_CTL_099_CTL_100_ends_in_quick_succession_end_no_later_token},
+    {"CTL-099 CTL-100 a token of meanwhile is ended, too",
+     test_CTL_099_CTL_100_a_token_of_meanwhile_is_ended_too},
     {"CTL-099 CTL-100 an end that could not be told is one",
      test_CTL_099_CTL_100_an_end_that_could_not_be_told_is_one},
     {"CTL-099 an end that comes late is found", test_CTL_099_an_end_that_comes_late_is_found},

@@ -41,18 +41,20 @@ member() { sed -n "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p" | head -n 1; }
 # chaos VERB TARGET [MEMBERS]: prints the record
 chaos() { post "/chaos/actors/$2:$1" "{\"reason\":\"chaos ${0##*/}\"${3:+,$3}}"; }
 
-# ends NAME [VERB] [MEMBERS] [REASON]: it alone ends, and is replaced; and for this reason
-ends() {
-    record=$(chaos "${2:-kill}" "$1" "${3:-}")
-    case $record in
-    *"\"end_reason\":\"${4:-}"*) ;;
-    *) say "check no $1 did not end with $4, but with $(printf %s "$record" | member end_reason)" && return ;;
+# judge NAME RECORD [REASON]: by the record it alone ended, and was replaced; and for this reason
+judge() {
+    case $2 in
+    *"\"end_reason\":\"${3:-}"*) ;;
+    *) say "check no $1 did not end with $3, but with $(printf %s "$2" | member end_reason)" && return ;;
     esac
-    case $record in
-    *'"outcome":"recovered","complete":true'*'"died_count":1,'*'"missing":0,'*) say "check yes $1 alone ended and was replaced: $(printf %s "$record" | member end_reason)" ;;
-    *) say "check no $1 did not end alone, or was not replaced: $(printf %s "$record" | head -c 300)" ;;
+    case $2 in
+    *'"outcome":"recovered","complete":true'*'"died_count":1,'*'"missing":0,'*) say "check yes $1 alone ended and was replaced: $(printf %s "$2" | member end_reason)" ;;
+    *) say "check no $1 did not end alone, or was not replaced: $(printf %s "$2" | head -c 300)" ;;
     esac
 }
+
+# ends NAME [VERB] [MEMBERS]: it alone ends, and is replaced
+ends() { judge "$1" "$(chaos "${2:-kill}" "$1" "${3:-}")"; }
 
 # kill_one NAME: the same by a kill, said before, and within the budget
 kill_one() {

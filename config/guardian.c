@@ -14,8 +14,8 @@
 #include "runtime/runtime.h"
 
 struct guardian {
-    sigset_t before;  /* the mask that children get */
-    sigset_t watched; /* SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD */
+    sigset_t inherited; /* the mask that children get */
+    sigset_t watched;   /* SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD */
     pid_t child;
     bool stopping;
     int (*serve)(void *arg);
@@ -34,7 +34,7 @@ static bool start(struct guardian *g)
         0,
         0); /* a terminal's interrupt comes through the guardian, once: the second one would end it at once */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    sigprocmask(SIG_SETMASK, &g->before, NULL);
+    sigprocmask(SIG_SETMASK, &g->inherited, NULL);
     if (getppid() != guardian)
         exit(EXIT_SUCCESS); /* it went before we asked to be told */
     exit(g->serve(g->arg));
@@ -114,7 +114,10 @@ static void watch_signals(struct guardian *g)
     sigaddset(&g->watched, SIGHUP);
     sigaddset(&g->watched, SIGUSR1);
     sigaddset(&g->watched, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &g->watched, &g->before);
+    sigprocmask(SIG_BLOCK, &g->watched, &g->inherited);
+    /* What came while there was no server is passed on as soon as there is one: it waits until signals_open, and ends nobody. */
+    sigaddset(&g->inherited, SIGHUP);
+    sigaddset(&g->inherited, SIGUSR1);
 }
 
 int guardian_run(struct intensity intensity, struct env *env, int (*serve)(void *arg), void *arg)

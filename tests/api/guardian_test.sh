@@ -72,6 +72,30 @@ if [ -z "${MODE:-}" ]; then
     kill -9 "$(child)"
     check "that there is no room is told again" await '"msg":"the server could not be started"'
     check "SIGTERM ends the guardian with 0 meanwhile" stop
+    check "one of which no other can be made for a while" start_where_forks_fail 2 --guardian-intensity 10/3600s
+    kill -9 "$(child)"
+    check "that there is no room is told once more" await '"msg":"the server could not be started"'
+    kill -HUP "$server"
+    # Whatever there is to read until the next server has started.
+    started_once() {
+        : >"$tmp/seen"
+        while read -r line <&9; do
+            echo "$line" >>"$tmp/seen"
+            case $line in
+            *'"msg":"started"'*) break ;;
+            esac
+        done
+        lacks "$(cat "$tmp/seen")" 'is started again'
+    }
+    heard() {
+        grep -q '"logger":"reload"' "$tmp/seen" && return
+        ! grep -q 'is started again' "$tmp/seen" && await '"logger":"reload"'
+    }
+    check "a SIGHUP of meanwhile ends no server" started_once
+    check "it reaches the next one" heard
+    check "which serves" has "$(get /healthz)" '{"status":"ok"'
+    check "until SIGTERM" stop
+    check "no other was started" lacks "$(cat <&9)" '"msg":"started"'
 fi
 
 # What can't succeed isn't tried again: address space for a runtime is missing. (Sanitizers can't start at all then.)

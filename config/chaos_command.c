@@ -194,6 +194,8 @@ static bool clients_open(struct client *ret, const struct options *o, const char
     return client_open_url(ret, &options, named, why, why_size) == 0;
 }
 
+#define REASON "\"reason\":\"coppice chaos run\"" /* for the audit log */
+
 /* A client of its own, with a key that the operator gives it. */
 static bool key_get(struct chaos_order *order, char *why, size_t why_size)
 {
@@ -210,11 +212,9 @@ static bool key_get(struct chaos_order *order, char *why, size_t why_size)
         return false;
     }
     snprintf(path, sizeof(path), "/clients/%s/keys:issue", order->client_id);
-    status =
-        chaos_client_ask(&order->operators,
-                         &(struct client_request){
-                             .method = "POST", .target = path, .body = "{\"reason\":\"coppice chaos run\"}"},
-                         &answer);
+    status = chaos_client_ask(
+        &order->operators, &(struct client_request){.method = "POST", .target = path, .body = "{" REASON "}"},
+        &answer);
     if (status / 100 == 2 && chaos_answer_text(&answer, "key_id", order->key_id, sizeof(order->key_id)) &&
         chaos_answer_text(&answer, "api_key", order->clients.token, sizeof(order->clients.token)))
         return true;
@@ -227,7 +227,7 @@ static void key_return(const struct chaos_order *order)
 {
     char path[128], body[128];
     snprintf(path, sizeof(path), "/clients/%s/keys:revoke", order->client_id);
-    snprintf(body, sizeof(body), "{\"key_id\":\"%s\"}", order->key_id);
+    snprintf(body, sizeof(body), "{\"key_id\":\"%s\"," REASON "}", order->key_id);
     (void)chaos_client_ask(&order->operators,
                            &(struct client_request){.method = "POST", .target = path, .body = body}, &answer);
 }

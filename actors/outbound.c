@@ -49,6 +49,8 @@ struct lane {
     uint16_t window;     /* requests that it may have in hand */
     uint16_t hand, busy; /* flights in fetch's hands; all of them */
     uint8_t strikes;     /* since it has answered the last time */
+    uint8_t refusals;    /* times in a row that it has asked for less */
+    uint64_t until;      /* nothing is begun in it before then: it has asked for less */
     uint64_t used_ns;
 };
 
@@ -135,9 +137,16 @@ static uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* How many more may be begun in it. */
 static uint32_t lane_room(const struct outbound *o, const struct lane *l)
 {
+    if (actor_now() < l->until)
+        return 0;
     uint32_t most = l->strikes ? 1 : l->window;
     uint32_t room = l->hand < most ? most - l->hand : 0;
     if (l->strikes)
@@ -145,18 +154,46 @@ static uint32_t lane_room(const struct outbound *o, const struct lane *l)
     return smaller(room, o->hand_most - smaller(o->hand, o->hand_most));
 }
 
-/* What an attempt says of the host. */
-static void lane_learn(struct lane *l, uint8_t error, uint64_t took_ns, uint64_t timeout_ns)
+/* Whether an answer asks for less, of whatever it is: it says nothing of the one delivery. */
+static bool asks_for_less(int status)
 {
+    return status == 429 || status == 502 || status == 503 || status == 504;
+}
+
+/* Each time longer, unless it says how long. What was under way beside the first that was refused says nothing new. */
+static void lane_rest(struct lane *l, uint32_t retry_after_s)
+{
+    const struct webhooks_settings settings = webhooks_settings();
+    uint64_t now = actor_now();
+    if (now >= l->until)
+        l->refusals = (uint8_t)(l->refusals + (l->refusals < UINT8_MAX));
+    uint64_t backoff_us = job_backoff_us((uint16_t)(l->refusals + 1u), settings.backoff_base_us,
+                                         settings.backoff_most_us, (uint32_t)actor_random());
+    uint64_t rest_us = retry_after_s ? (uint64_t)retry_after_s * 1000000 : backoff_us;
+    uint64_t most_us = (uint64_t)OUTBOUND_REST_MAX_S * 1000000;
+    l->window = 1;
+    l->until = later(l->until, now + (rest_us < most_us ? rest_us : most_us) * NS_PER_US);
+}
+
+/* What an attempt says of the host. */
+static void lane_learn(struct lane *l, enum delivery_error error, const struct fetch_answer *a,
+                       const struct flight *f)
+{
+    uint64_t took_ns = actor_now() - f->began_ns, quick_ns = f->time_ns / OUTBOUND_QUICK_PART;
     if (error == DELIVERY_TIMEOUT || error == DELIVERY_UNREACHABLE) {
         l->strikes = (uint8_t)(l->strikes + (l->strikes < UINT8_MAX));
         l->window = OUTBOUND_LANE_FIRST;
         return;
     }
     l->strikes = 0;
-    if (took_ns <= timeout_ns / OUTBOUND_QUICK_PART)
+    if (asks_for_less(a->status)) {
+        lane_rest(l, a->retry_after_s);
+        return;
+    }
+    l->refusals = 0;
+    if (took_ns <= quick_ns)
         l->window = (uint16_t)smaller(l->window + 1u, OUTBOUND_LANE_MAX);
-    else if (took_ns > timeout_ns / OUTBOUND_QUICK_PART * 2)
+    else if (took_ns > quick_ns * 2)
         l->window = OUTBOUND_LANE_FIRST;
 }
 
@@ -239,11 +276,6 @@ static void end_without(struct flight *f, enum delivery_outcome outcome, enum de
     f->result.error = (uint8_t)error;
     f->made = false;
     f->stage = RESULT;
-}
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
 }
 
 static uint64_t retry_time(const struct flight *f, uint32_t retry_after_s,
@@ -534,12 +566,24 @@ static bool is_due(struct outbound *o, uint64_t due_us, uint64_t now_us)
     return false;
 }
 
+/* The look that comes next is when this lane's rest is over, if none is before. */
+static void note_rest(struct outbound *o, const struct lane *l, uint64_t now_us)
+{
+    uint64_t now = actor_now();
+    if (now >= l->until)
+        return;
+    uint64_t over_us = now_us + (l->until - now + NS_PER_US - 1) / NS_PER_US;
+    if (over_us < o->next_due_us)
+        o->next_due_us = over_us;
+}
+
 /* Those of a lane that may be begun now, to the front of the tables' entries. */
 static uint32_t lane_choose(struct outbound *o, const struct lane *l)
 {
     uint32_t room = lane_room(o, l), found = 0, chosen = 0;
     uint64_t now_us = store_steady_us(store_here());
     struct due_entry *entries = o->t->entries;
+    note_rest(o, l, now_us);
     if (room == 0)
         return 0;
     struct view *view = view_open(store_here());
@@ -756,7 +800,7 @@ static void on_done(struct outbound *o, const struct message *m)
     }
     note_turn(f, a.turn);
     enum delivery_error error = error_of(&a);
-    lane_learn(&o->t->lanes[place], (uint8_t)error, actor_now() - f->began_ns, f->time_ns);
+    lane_learn(&o->t->lanes[place], error, &a, f);
     if (error == DELIVERY_NO_ERROR)
         o->hand_most = smaller(o->hand_most + 1, OUTBOUND_HAND_MAX);
     end_attempt(f, error, a.status, a.retry_after_s);

@@ -14,6 +14,9 @@
  *     in hand   OUTBOUND_HAND_MAX x DELIVERY_PARTITIONS (16) = 1,024, which is less than fetch takes (64 + 1,024)
  *     suspects  OUTBOUND_SUSPECTS_MAX x 16 = 32 of the 64 connections that fetch has at a time
  *
+ * A host that answers 429, 502, 503 or 504 asks for less: nothing at all goes to it for as long as its Retry-After says, or a time that
+ * doubles like that of an attempt, up to OUTBOUND_REST_MAX_S; and then one at a time, and one more for each quick answer.
+ *
  * What came of an attempt: 2xx, delivered. Anything else is a failure, redirects included, and is tried again after a time that
  * doubles (webhooks.backoff_*), not before Retry-After (up to OUTBOUND_RETRY_AFTER_MAX_S), and 1 + webhooks.max_retries times at most.
  * 410 ends it at once and disables the webhook. Trouble of our own, such as a full queue, is no attempt. webhooks.timeout runs from
@@ -39,6 +42,7 @@
 #define OUTBOUND_LANES_KEPT        256u   /* of which something is remembered: more than there are flights */
 #define OUTBOUND_ANSWER_MAX        16000u /* bytes of an answer's body; more is a failure */
 #define OUTBOUND_RETRY_AFTER_MAX_S 86400u
+#define OUTBOUND_REST_MAX_S        600u /* that a whole host is left alone, as it has asked */
 #define OUTBOUND_QUICK_PART \
     8u /* of the time that an answer may take: quicker is quick, slower than twice that is slow */
 #define OUTBOUND_LOOK_MS        2000u

@@ -282,6 +282,49 @@ static void test_retry_after_is_obeyed(void)
     RUN(retry_after_body);
 }
 
+static struct hooks_answer one_is_full(const struct hooks_call *call)
+{
+    struct hooks_answer a = status(to(call, "full.example") ? 429 : to(call, "broken.example") ? 503 : 200);
+    a.retry_after_s = to(call, "full.example") ? 60 : 0;
+    return a;
+}
+
+static uint32_t calls_to(const char *part)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < hooks_count; i++)
+        count += to(&hooks_calls[i], part);
+    return count;
+}
+
+static void full_body(void)
+{
+    hooks_start(&webhooks_defaults, one_is_full);
+    struct uuid client = hooks_client();
+    for (int i = 0; i < 100; i++) {
+        (void)hooks_job(&client, "https://full.example/");
+        (void)hooks_job(&client, "https://broken.example/");
+    }
+    hooks_settle(1000);
+    (void)hooks_job(&client, OK_URL);
+    hooks_settle(1000);
+    EXPECT(calls_to("good.example") == 2);
+    hooks_settle(MINUTE_MS - 3000);
+    EXPECT(calls_to("full.example") >= 1 && calls_to("full.example") <= OUTBOUND_LANE_FIRST);
+    /* Without a word how long, it is left alone for a second, and twice as long each time. */
+    EXPECT(calls_to("broken.example") >= 5 && calls_to("broken.example") <= 10);
+    hooks_settle(4000);
+    EXPECT(calls_to("full.example") <= OUTBOUND_LANE_FIRST + 1); /* one asks whether it may go on */
+    hooks_receive(NULL);
+    hooks_settle(5 * MINUTE_MS);
+    EXPECT(hooks_counted(DELIVERY_PENDING) == 0 && hooks_counted(DELIVERY_DELIVERED) == 402);
+}
+
+static void test_a_host_that_asks_for_less_gets_less(void)
+{
+    RUN(full_body);
+}
+
 static struct hooks_answer gone(const struct hooks_call *call)
 {
     return status(to(call, "gone") ? 410 : 200);
@@ -871,6 +914,7 @@ TEST_LIST
     {"receivers that hang or are not there (JOB-054, JOB-326, JOB-328, JOB-336, JOB-359, W1)",
      test_receivers_that_hang_or_are_not_there_JOB_054_JOB_326_JOB_328_JOB_336_JOB_359_W1},
     {"Retry-After is obeyed", test_retry_after_is_obeyed},
+    {"a host that asks for less gets less", test_a_host_that_asks_for_less_gets_less},
     {"410 ends it, and disables the webhook", test_410_ends_it_and_disables_the_webhook},
     {"a removed webhook gets nothing more (JOB-193)", test_a_removed_webhook_gets_nothing_more_JOB_193},
     {"a webhook that can't be read is damaged, and not removed",

@@ -89,6 +89,7 @@ struct fetcher {
     struct watched *sockets; /* SOCKETS_MAX */
     uint32_t free, first, last;
     uint32_t waiting, running;
+    uint32_t timed;             /* of those that run */
     uint64_t tick, tick_serial; /* the timer for libcurl */
     uint64_t due;               /* when it wants to be called; DEADLINE_NONE: not by itself */
     bool due_changed;
@@ -572,6 +573,28 @@ static uint64_t late_value(const struct fetcher *f, const struct job *job)
     return job_number(f, job) | (uint64_t)job->serial << 32;
 }
 
+static bool is_timed(const struct job *job)
+{
+    return ask_of(job->ask)->time_ns != 0;
+}
+
+static bool may_start(const struct fetcher *f, const struct job *job)
+{
+    return (!is_timed(job) || f->timed < FETCH_TIMED_MAX) && running_of(f, job->host) < FETCH_HOST_MAX;
+}
+
+static void count_running(struct fetcher *f, const struct job *job)
+{
+    f->running++;
+    f->timed += is_timed(job);
+}
+
+static void count_ended(struct fetcher *f, const struct job *job)
+{
+    f->running--;
+    f->timed -= is_timed(job);
+}
+
 /* Its time runs from now on. */
 static bool job_turn(struct fetcher *f, struct job *job)
 {
@@ -601,23 +624,23 @@ static void job_start(struct fetcher *f, struct job *job)
     }
     s->job = job;
     job->slot = s;
-    f->running++;
+    count_running(f, job);
     if (slot_begin(f, s))
         return;
     slot_end(f, s);
     message_free(s->answer);
-    f->running--;
+    count_ended(f, job);
     job_fail(f, job, ERR_SYSTEM, "libcurl did not take the request");
 }
 
-/* Those that wait and may begin, in order; a host that has its share doesn't stop the others. */
+/* Those that wait and may begin, in order; a host that has its share doesn't stop the others, nor do all the timed ones. */
 static void start_waiting(struct fetcher *f)
 {
     uint32_t before = NO_JOB, at = f->first;
     while (at != NO_JOB && f->running < FETCH_MAX) {
         struct job *job = &f->jobs[at];
         uint32_t next = job->next;
-        if (running_of(f, job->host) < FETCH_HOST_MAX) {
+        if (may_start(f, job)) {
             unqueue(f, before, job);
             job_start(f, job);
         } else {
@@ -650,8 +673,8 @@ static void job_done(struct fetcher *f, struct slot *s, CURLcode code)
     slot_end(f, s);
     memcpy(m->payload, &a, sizeof(a));
     m->size = (uint32_t)(sizeof(a) + a.size) & 0xffffffu;
+    count_ended(f, job);
     answer(job->ask, m);
-    f->running--;
     job_free(f, job);
 }
 
@@ -662,7 +685,7 @@ static void job_late(struct fetcher *f, struct job *job)
     if (s) {
         slot_end(f, s);
         message_free(s->answer);
-        f->running--;
+        count_ended(f, job);
     } else {
         uint32_t before = NO_JOB;
         for (uint32_t at = f->first; &f->jobs[at] != job; at = f->jobs[at].next)

@@ -2,7 +2,8 @@
  *
  * One actor runs a multi handle; whoever wants something calls fetch and waits, or asks with fetch_begin and gets a
  * FETCH_DONE message. Bounds: FETCH_MAX at a time and FETCH_HOST_MAX of one host and port, FETCH_QUEUE_MAX waiting (then
- * ERR_SHED). HTTP/1.1 over http and https only. An answer that is longer than asked for and a total deadline that has passed
+ * ERR_SHED). Those that have a time of their own, which are webhooks, get FETCH_TIMED_MAX at a time; so what the server itself wants, such
+ * as keys and traces, doesn't wait for receivers. HTTP/1.1 over http and https only. An answer that is longer than asked for and a total deadline that has passed
  * are failed fetches. A redirect is an answer like any other and is never followed; nothing is decompressed; cookies, .netrc
  * and the proxies of the environment are not used.
  *
@@ -25,8 +26,10 @@
 
 #include "runtime/actor.h"
 
-#define FETCH_MAX                64u
-#define FETCH_HOST_MAX           8u
+#define FETCH_MAX      64u
+#define FETCH_HOST_MAX 8u
+#define FETCH_TIMED_MAX \
+    60u /* at a time of those with time_ns: the other places are kept for the server's own */
 #define FETCH_QUEUE_MAX          1024u
 #define FETCH_BODY_MAX           61440u /* of an answer: it travels in one message */
 #define FETCH_URL_MAX            2049u  /* with its end */

@@ -29,15 +29,15 @@ enum stage { FREE, IN_HAND, RESULT, SETTLING };
 /* A delivery that is being seen to. */
 struct flight {
     uint8_t stage;
-    bool hook, suspect;
-    uint16_t lane; /* position of what is remembered of it */
-    uint16_t next; /* of those busy with ids of one bucket: its number and 1; 0: none */
+    bool unproven, suspect; /* its lane was, when it began */
+    uint16_t lane;          /* position of what is remembered of it */
+    uint16_t next;          /* of those busy with ids of one bucket: its number and 1; 0: none */
     uint16_t tries;
     uint64_t ref; /* of fetch */
     uint64_t began_ns;
     uint64_t deadline; /* of its turn */
     uint64_t time_ns;  /* that its receiver has from then on */
-    struct uuid job, webhook;
+    struct uuid client, job, webhook;
     struct delivery_result result;
     bool made;  /* the result is that of an attempt */
     char *host; /* its place in the tables */
@@ -45,10 +45,11 @@ struct flight {
 
 struct lane {
     bool used;
+    bool proven; /* it answered, the last time that it was asked */
     uint16_t number;
     uint16_t window;     /* requests that it may have in hand */
     uint16_t hand, busy; /* flights in fetch's hands; all of them */
-    uint8_t strikes;     /* since it has answered the last time */
+    uint8_t strikes;     /* failures since it has answered the last time, or is known */
     uint8_t refusals;    /* times in a row that it has asked for less */
     uint64_t until;      /* nothing is begun in it before then: it has asked for less */
     uint64_t used_ns;
@@ -75,8 +76,9 @@ struct tables {
 struct outbound {
     struct outbound_args args;
     struct tables *t; /* NULL: nothing was sent so far */
-    uint32_t hand, hand_most, suspects, settling_count;
-    uint64_t settle_ref; /* of store_ask; 0: none is open */
+    uint32_t hand, hand_most, settling_count;
+    uint32_t unproven, suspects; /* of those in hand; suspects are unproven, too */
+    uint64_t settle_ref;         /* of store_ask; 0: none is open */
     uint64_t fetch_monitor;
     uint64_t hold_until;   /* nothing is begun before then */
     uint64_t settle_until; /* nor settled */
@@ -84,6 +86,7 @@ struct outbound {
     uint64_t timer, alarm; /* of the next look, and when that is */
     uint64_t next_due_us;  /* steady; of what was seen in this look */
     uint32_t next_lane;    /* where a look begins */
+    uint32_t turn_lane;    /* behind the unproven one that had its turn last */
 };
 
 /* ---- looks ---- */
@@ -113,23 +116,31 @@ static void trouble(struct outbound *o, uint64_t *until)
 
 /* ---- lanes ---- */
 
+/* What would be lost with it, if it were forgotten: an unproven one that comes again is treated as one that is new. */
+static unsigned lane_worth(const struct lane *l)
+{
+    return !l->used ? 0 : !l->proven && l->until <= actor_now() ? 1 : 2;
+}
+
+static bool lane_goes_before(const struct lane *l, const struct lane *other)
+{
+    unsigned worth = lane_worth(l), than = lane_worth(other);
+    return worth < than || (worth == than && l->used_ns < other->used_ns);
+}
+
 static uint16_t lane_place(struct outbound *o, uint16_t number)
 {
-    uint16_t oldest = 0;
-    uint64_t oldest_ns = UINT64_MAX;
+    struct lane *goes = NULL;
     for (uint16_t i = 0; i < OUTBOUND_LANES_KEPT; i++) {
         struct lane *l = &o->t->lanes[i];
         if (l->used && l->number == number)
             return i;
-        uint64_t since = l->used ? l->used_ns : 0;
-        if (l->busy == 0 && since < oldest_ns) {
-            oldest = i;
-            oldest_ns = since;
-        }
+        if (l->busy == 0 && (!goes || lane_goes_before(l, goes)))
+            goes = l;
     }
-    o->t->lanes[oldest] =
-        (struct lane){.used = true, .number = number, .window = OUTBOUND_LANE_FIRST, .used_ns = actor_now()};
-    return oldest;
+    ASSERT(goes); /* there are more than flights */
+    *goes = (struct lane){.used = true, .number = number, .window = 1, .used_ns = actor_now()};
+    return (uint16_t)(goes - o->t->lanes);
 }
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -147,8 +158,10 @@ static uint32_t lane_room(const struct outbound *o, const struct lane *l)
 {
     if (actor_now() < l->until)
         return 0;
-    uint32_t most = l->strikes ? 1 : l->window;
+    uint32_t most = l->proven ? l->window : 1;
     uint32_t room = l->hand < most ? most - l->hand : 0;
+    if (!l->proven)
+        room = smaller(room, OUTBOUND_UNPROVEN_MAX - smaller(o->unproven, OUTBOUND_UNPROVEN_MAX));
     if (l->strikes)
         room = smaller(room, OUTBOUND_SUSPECTS_MAX - smaller(o->suspects, OUTBOUND_SUSPECTS_MAX));
     return smaller(room, o->hand_most - smaller(o->hand, o->hand_most));
@@ -182,9 +195,12 @@ static void lane_learn(struct lane *l, enum delivery_error error, const struct f
     uint64_t took_ns = actor_now() - f->began_ns, quick_ns = f->time_ns / OUTBOUND_QUICK_PART;
     if (error == DELIVERY_TIMEOUT || error == DELIVERY_UNREACHABLE) {
         l->strikes = (uint8_t)(l->strikes + (l->strikes < UINT8_MAX));
-        l->window = OUTBOUND_LANE_FIRST;
+        l->proven = false;
         return;
     }
+    if (!l->proven)
+        l->window = OUTBOUND_LANE_FIRST;
+    l->proven = true;
     l->strikes = 0;
     if (asks_for_less(a->status)) {
         lane_rest(l, a->retry_after_s);
@@ -263,6 +279,7 @@ static void flight_lands(struct outbound *o, struct flight *f)
 {
     lane_of(o, f)->hand--;
     o->hand--;
+    o->unproven -= f->unproven;
     o->suspects -= f->suspect;
     f->ref = 0;
 }
@@ -436,6 +453,7 @@ static void write_headers(const struct request *q, struct span body, char *room,
 static void note_delivery(struct flight *f, const struct delivery *d, uint64_t at_us)
 {
     uint32_t size = d->host.size;
+    f->client = d->client;
     f->job = d->job;
     f->webhook = d->webhook;
     f->tries = d->tries;
@@ -466,6 +484,20 @@ static bool ends_here(struct flight *f, enum delivery_error error)
     }
 }
 
+/* Whether a client may have one more of those that may hang: so it leaves places for the others'. */
+static bool client_may(const struct outbound *o, const struct uuid *client, bool suspect)
+{
+    uint32_t unproven = 0, suspects = 0;
+    for (uint32_t i = 0; i < OUTBOUND_FLIGHTS; i++) {
+        const struct flight *f = &o->t->flights[i];
+        if (f->stage != IN_HAND || !f->unproven || !uuid_equal(&f->client, client))
+            continue;
+        unproven++;
+        suspects += f->suspect;
+    }
+    return unproven < OUTBOUND_CLIENT_UNPROVEN_MAX && (!suspect || suspects < OUTBOUND_CLIENT_SUSPECTS_MAX);
+}
+
 enum made { MADE_NOTHING, MADE_RESULT, MADE_REQUEST };
 
 /* Into the tables' room: the view is closed before anything is sent. */
@@ -477,6 +509,8 @@ static enum made prepare_in(struct outbound *o, struct txn *txn, const struct uu
     struct delivery d;
     struct request q = {.delivery = &d, .settings = &settings, .at_us = store_time_us()};
     if (delivery_read(txn, id, &d) != OK || d.state != DELIVERY_PENDING || d.not_before_us == 0)
+        return MADE_NOTHING;
+    if (f->unproven && !client_may(o, &d.client, f->suspect))
         return MADE_NOTHING;
     note_delivery(f, &d, q.at_us);
     if (ends_here(f, request_read(txn, &q)))
@@ -531,6 +565,8 @@ static bool send_one(struct outbound *o, uint16_t place, const struct uuid *id)
     if (!f)
         return false;
     struct lane *l = &o->t->lanes[place];
+    f->unproven = !l->proven;
+    f->suspect = l->strikes > 0;
     enum made made = prepare(o, id, f, &request);
     if (made == MADE_NOTHING)
         return true;
@@ -549,7 +585,7 @@ static bool send_one(struct outbound *o, uint16_t place, const struct uuid *id)
         return false;
     }
     f->stage = IN_HAND;
-    f->suspect = l->strikes > 0;
+    o->unproven += f->unproven;
     o->suspects += f->suspect;
     o->hand++;
     l->hand++;
@@ -633,6 +669,16 @@ static void get_ready(struct outbound *o)
     o->t = t;
 }
 
+/* The unproven ones have their turns one after the other, so that each of them has one. */
+static bool send_lane(struct outbound *o, uint16_t number)
+{
+    uint32_t unproven = o->unproven;
+    bool on = lane_send(o, lane_place(o, number));
+    if (o->unproven > unproven)
+        o->turn_lane = (number + 1u) % DELIVERY_LANES_EACH;
+    return on;
+}
+
 /* All lanes that have something, each time from another one on. */
 static void send_all(struct outbound *o)
 {
@@ -646,14 +692,14 @@ static void send_all(struct outbound *o)
                 break;
             get_ready(o);
             lane = at + 1;
-            if (o->hand >= o->hand_most || !lane_send(o, lane_place(o, entry.shard))) {
+            if (o->hand >= o->hand_most || !send_lane(o, entry.shard)) {
                 o->next_lane = lane % DELIVERY_LANES_EACH;
                 return;
             }
         }
         lane = 0;
     }
-    o->next_lane = 0;
+    o->next_lane = o->turn_lane;
 }
 
 /* ---- settling ---- */
@@ -766,7 +812,7 @@ static void on_ours(struct outbound *o, struct flight *f, enum error e)
 {
     bool waited = e == ERR_SHED && actor_now() >= f->deadline;
     if (waited)
-        lane_of(o, f)->window = OUTBOUND_LANE_FIRST;
+        lane_of(o, f)->window = (uint16_t)smaller(lane_of(o, f)->window, OUTBOUND_LANE_FIRST);
     flight_free(o, f);
     if (waited)
         look_soon(o);
@@ -805,7 +851,7 @@ static void on_done(struct outbound *o, const struct message *m)
         o->hand_most = smaller(o->hand_most + 1, OUTBOUND_HAND_MAX);
     end_attempt(f, error, a.status, a.retry_after_s);
     settle(o);
-    if (actor_now() >= o->hold_until)
+    if (actor_now() >= o->hold_until && o->t->lanes[place].proven)
         (void)lane_send(o, place);
     look_soon(o); /* for lanes that had to wait for a place in our hands */
 }

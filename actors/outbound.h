@@ -6,13 +6,15 @@
  * others are under way, all that came meanwhile in one command; until its settlement is committed nobody sends a delivery again, nor
  * the next one of its job and receiver.
  *
- * Receivers are kept apart by lanes, which are hosts. A lane begins with OUTBOUND_LANE_FIRST requests in hand, one more for each quick
- * answer, up to OUTBOUND_LANE_MAX, and back to the first when answers get slow. One that hasn't answered in time, or can't be
- * reached, gets one at a time until it answers, and all of those together OUTBOUND_SUSPECTS_MAX: so receivers that hang leave room
- * for the others, however many they are.
+ * Receivers are kept apart by lanes, which are hosts. One that hasn't answered so far, or didn't the last time that it was asked, is
+ * unproven and has one request in hand at a time; behind its first answer it has OUTBOUND_LANE_FIRST, one more for each quick answer, up to
+ * OUTBOUND_LANE_MAX, and the first again when answers get slow. All the unproven ones together have OUTBOUND_UNPROVEN_MAX, in turns, and
+ * suspects, which have failed already, OUTBOUND_SUSPECTS_MAX of these; those of one client have one place less of either. So receivers that
+ * hang leave room for the others, however many they are, and known or not, and whose they are.
  *
  *     in hand   OUTBOUND_HAND_MAX x DELIVERY_PARTITIONS (16) = 1,024, which is less than fetch takes (64 + 1,024)
- *     suspects  OUTBOUND_SUSPECTS_MAX x 16 = 32 of the 64 connections that fetch has at a time
+ *     unproven  OUTBOUND_UNPROVEN_MAX x 16 = 48 of the 64 connections that fetch has at a time, of which it gives us 60
+ *     a client  OUTBOUND_CLIENT_UNPROVEN_MAX x 16 = 32 of these 48
  *
  * A host that answers 429, 502, 503 or 504 asks for less: nothing at all goes to it for as long as its Retry-After says, or a time that
  * doubles like that of an attempt, up to OUTBOUND_REST_MAX_S; and then one at a time, and one more for each quick answer.
@@ -34,15 +36,18 @@
 #include "actors/fetch.h"
 #include "store/delivery.h"
 
-#define OUTBOUND_HAND_MAX          64u  /* requests of a partition that fetch has */
-#define OUTBOUND_FLIGHTS           192u /* and results that are being settled */
-#define OUTBOUND_LANE_FIRST        2u
-#define OUTBOUND_LANE_MAX          32u
-#define OUTBOUND_SUSPECTS_MAX      2u
-#define OUTBOUND_LANES_KEPT        256u   /* of which something is remembered: more than there are flights */
-#define OUTBOUND_ANSWER_MAX        16000u /* bytes of an answer's body; more is a failure */
-#define OUTBOUND_RETRY_AFTER_MAX_S 86400u
-#define OUTBOUND_REST_MAX_S        600u /* that a whole host is left alone, as it has asked */
+#define OUTBOUND_HAND_MAX            64u  /* requests of a partition that fetch has */
+#define OUTBOUND_FLIGHTS             192u /* and results that are being settled */
+#define OUTBOUND_LANE_FIRST          2u
+#define OUTBOUND_LANE_MAX            32u
+#define OUTBOUND_UNPROVEN_MAX        3u
+#define OUTBOUND_SUSPECTS_MAX        2u /* among them */
+#define OUTBOUND_CLIENT_UNPROVEN_MAX 2u
+#define OUTBOUND_CLIENT_SUSPECTS_MAX 1u
+#define OUTBOUND_LANES_KEPT          256u /* of which something is remembered: more than there are flights */
+#define OUTBOUND_ANSWER_MAX          16000u /* bytes of an answer's body; more is a failure */
+#define OUTBOUND_RETRY_AFTER_MAX_S   86400u
+#define OUTBOUND_REST_MAX_S          600u /* that a whole host is left alone, as it has asked */
 #define OUTBOUND_QUICK_PART \
     8u /* of the time that an answer may take: quicker is quick, slower than twice that is slow */
 #define OUTBOUND_LOOK_MS        2000u
@@ -52,8 +57,14 @@
 #define OUTBOUND_FAR_US         (UINT64_C(2) * 86400 * 1000000) /* nothing waits that long: a clock was wrong */
 STATIC_ASSERT(OUTBOUND_HAND_MAX *DELIVERY_PARTITIONS <= FETCH_MAX + FETCH_QUEUE_MAX - 64u,
               "what is in hand doesn't fill fetch's queue");
-STATIC_ASSERT(OUTBOUND_SUSPECTS_MAX *DELIVERY_PARTITIONS * 2 <= FETCH_MAX,
-              "half of the connections are for the others");
+STATIC_ASSERT(OUTBOUND_UNPROVEN_MAX *DELIVERY_PARTITIONS + 16 <= FETCH_MAX,
+              "a quarter of the connections is for the others");
+STATIC_ASSERT(OUTBOUND_UNPROVEN_MAX *DELIVERY_PARTITIONS < FETCH_TIMED_MAX, "and some for proven receivers");
+STATIC_ASSERT(OUTBOUND_SUSPECTS_MAX < OUTBOUND_UNPROVEN_MAX, "a new one doesn't wait for suspects");
+STATIC_ASSERT(OUTBOUND_CLIENT_UNPROVEN_MAX < OUTBOUND_UNPROVEN_MAX &&
+                  OUTBOUND_CLIENT_SUSPECTS_MAX < OUTBOUND_SUSPECTS_MAX &&
+                  OUTBOUND_CLIENT_SUSPECTS_MAX < OUTBOUND_CLIENT_UNPROVEN_MAX,
+              "nor for those of one client");
 STATIC_ASSERT(OUTBOUND_LANES_KEPT > OUTBOUND_FLIGHTS, "one that nobody needs can be forgotten");
 STATIC_ASSERT(OUTBOUND_FLIGHTS - OUTBOUND_HAND_MAX >= DELIVERY_RESULTS_MAX,
               "a whole command of results beside them");

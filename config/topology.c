@@ -292,7 +292,8 @@ const struct topology_row topology_rows[] = {
         .max_restarts = 15,
         .max_seconds = 60,
         .partition_key = "host",
-        .scaling_rule = "FETCH_MAX requests at a time, FETCH_HOST_MAX of them to one host.",
+        .scaling_rule =
+            "FETCH_MAX requests at a time, FETCH_HOST_MAX of one host, FETCH_TIMED_MAX of webhooks.",
         .failures = {&actor_fault},
         .slos = {&queue_pressure, &crash_containment},
         .events = {"actor.exit", "actor.crash"},

@@ -450,6 +450,26 @@ ORIGIN(test_who_waits_too_long_is_told)
     EXPECT(strcmp(a.why, "its turn did not come by the deadline") == 0);
 }
 
+static void begin_at(const char *url, uint64_t deadline, uint64_t time_ns)
+{
+    const struct fetch_request request = {
+        .method = "GET", .url = url, .answer_max = 100, .any_address = true, .time_ns = time_ns};
+    uint64_t ref;
+    EXPECT(fetch_begin(&request, &ref, deadline) == OK);
+}
+
+/* Webhooks have times of their own, keys and traces don't. */
+ORIGIN(test_many_that_hang_do_not_stop_the_servers_own)
+{
+    char url[64];
+    for (uint32_t i = 0; i < 4 * FETCH_MAX; i++) {
+        snprintf(url, sizeof(url), "http://127.0.0.%u:%u/hang", 2 + i / FETCH_HOST_MAX, port);
+        begin_at(url, DEADLINE_NONE, 600 * NS_PER_S);
+    }
+    until_requests(FETCH_TIMED_MAX);
+    EXPECT(get("/ok") == OK && got.status == 200 && origin_counts().requests == FETCH_TIMED_MAX + 1);
+}
+
 static enum error post_leave(const char *url)
 {
     const struct fetch_request request = {
@@ -471,10 +491,7 @@ ORIGIN(test_a_kept_connection_that_is_closed_is_no_failure)
 
 static void begin_for(const char *path, uint64_t deadline, uint64_t time_ns)
 {
-    const struct fetch_request request = {
-        .method = "GET", .url = url_of(path), .answer_max = 100, .any_address = true, .time_ns = time_ns};
-    uint64_t ref;
-    EXPECT(fetch_begin(&request, &ref, deadline) == OK);
+    begin_at(url_of(path), deadline, time_ns);
 }
 
 ORIGIN(test_time_runs_from_ones_turn_on)
@@ -761,6 +778,7 @@ TEST_LIST
     {"one host gets its share and no more", test_one_host_gets_its_share_and_no_more},
     {"many hosts together get no more than there is", test_many_hosts_together_get_no_more_than_there_is},
     {"a host that hangs does not stop the others", test_a_host_that_hangs_does_not_stop_the_others},
+    {"many that hang do not stop the server's own", test_many_that_hang_do_not_stop_the_servers_own},
     {"a kept connection that is closed is no failure", test_a_kept_connection_that_is_closed_is_no_failure},
     {"who waits too long is told", test_who_waits_too_long_is_told},
     {"time runs from one's turn on", test_time_runs_from_ones_turn_on},

@@ -99,7 +99,7 @@ static bool has_room(uint64_t number)
         all += states[i] == CALL_RUNS;
         host += states[i] == CALL_RUNS && same_host(i, number);
     }
-    return all < FETCH_MAX && host < FETCH_HOST_MAX;
+    return all < FETCH_TIMED_MAX && host < FETCH_HOST_MAX;
 }
 
 static void start_waiting(void)

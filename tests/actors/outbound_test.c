@@ -595,6 +595,42 @@ static void test_receivers_that_hang_are_in_nobodys_way_JOB_057_W1(void)
     RUN(crowd_body);
 }
 
+/* Those of a client to its 20 receivers, all of which are new ones the first time: whether all arrived in time. */
+static void check_in_time(const struct uuid *client)
+{
+    char url[64];
+    uint32_t late = 0;
+    struct uuid jobs[20];
+    for (unsigned i = 0; i < 20; i++) {
+        snprintf(url, sizeof(url), "https://good-%u.example/", i);
+        jobs[i] = hooks_job(client, url);
+    }
+    hooks_settle(webhooks_defaults.timeout_ms + 1000);
+    for (unsigned i = 0; i < 20; i++)
+        late += hooks_calls_of(&jobs[i], NULL) != 2;
+    EXPECT(late == 0);
+}
+
+static void new_crowd_body(void)
+{
+    char url[64];
+    hooks_start(&webhooks_defaults, some_hang);
+    struct uuid client = hooks_client(), other = hooks_client();
+    for (unsigned i = 0; i < 1000; i++) {
+        snprintf(url, sizeof(url), "https://hang-%u.example/", i);
+        (void)hooks_job(&client, url);
+    }
+    check_in_time(&other);
+    check_in_time(&other);
+    hooks_restart(); /* nobody is known any more */
+    check_in_time(&other);
+}
+
+static void test_receivers_of_which_nothing_is_known_are_in_nobodys_way_JOB_057_W1(void)
+{
+    RUN(new_crowd_body);
+}
+
 /* ---- what dies, and when ---- */
 
 static struct hooks_answer by_chance(const struct hooks_call *call)
@@ -929,6 +965,8 @@ TEST_LIST
      test_events_arrive_in_order_per_job_and_receiver_O3_AMB_J_43},
     {"receivers that hang are in nobody's way (JOB-057, W1)",
      test_receivers_that_hang_are_in_nobodys_way_JOB_057_W1},
+    {"receivers of which nothing is known are in nobody's way (JOB-057, W1)",
+     test_receivers_of_which_nothing_is_known_are_in_nobodys_way_JOB_057_W1},
     {"whatever dies, each event arrives, in order, with one id (O2, O3, O4, O5, W5)",
      test_whatever_dies_each_event_arrives_in_order_with_one_id_O2_O3_O4_O5_W5},
     {"trouble of our own is no attempt", test_trouble_of_our_own_is_no_attempt},

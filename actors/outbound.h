@@ -36,10 +36,11 @@
 #include "actors/fetch.h"
 #include "store/delivery.h"
 
-#define OUTBOUND_HAND_MAX            64u  /* requests of a partition that fetch has */
-#define OUTBOUND_FLIGHTS             192u /* and results that are being settled */
-#define OUTBOUND_LANE_FIRST          2u
-#define OUTBOUND_LANE_MAX            32u
+#define OUTBOUND_HAND_MAX   64u  /* requests of a partition that fetch has */
+#define OUTBOUND_FLIGHTS    192u /* and results that are being settled */
+#define OUTBOUND_LANE_FIRST 2u
+#define OUTBOUND_LANE_MAX \
+    FETCH_HOST_MAX /* more would wait there, signed already, for what may change meanwhile */
 #define OUTBOUND_UNPROVEN_MAX        3u
 #define OUTBOUND_SUSPECTS_MAX        2u /* among them */
 #define OUTBOUND_CLIENT_UNPROVEN_MAX 2u

@@ -478,6 +478,37 @@ static void test_a_job_that_cannot_be_read_is_damaged_and_not_gone(void)
 {
     const struct stage stage = {.schema = spoil_schema(), .unsound = true};
     TEST_CHECK(stage_run(&stage, damaged_job_body) == 0);
+static struct hooks_answer slow(const struct hooks_call *call)
+{
+    (void)call;
+    return (struct hooks_answer){.status = 200, .after_ms = 2000};
+}
+
+static void removed_in_a_rush_body(void)
+{
+    uint32_t later = 0;
+    hooks_start(&webhooks_defaults, NULL);
+    struct uuid client = hooks_client(), hook = hooks_put(&client, OK_URL, WEBHOOK_ALL);
+    for (int i = 0; i < 60; i++)
+        (void)hooks_job(&client, "");
+    hooks_settle(10000); /* it is known to be quick */
+    EXPECT(hooks_count == 120);
+    hooks_receive(slow);
+    for (int i = 0; i < 60; i++)
+        (void)hooks_job(&client, "");
+    hooks_settle(100);
+    EXPECT(hooks_count > 120 && hooks_remove(&client, &hook) == OK);
+    uint64_t removed = actor_now();
+    hooks_settle(MINUTE_MS);
+    for (uint32_t i = 0; i < hooks_count; i++)
+        later += hooks_calls[i].at_ns > removed;
+    EXPECT(later == 0 && hooks_count == 120 + FETCH_HOST_MAX);
+    EXPECT(hooks_counted(DELIVERY_PENDING) == 0);
+}
+
+static void test_what_is_ready_for_a_removed_webhook_stays_here_JOB_193(void)
+{
+    RUN(removed_in_a_rush_body);
 }
 
 static void skipped_body(void)
@@ -817,28 +848,30 @@ static void check_attempts(const struct uuid *job)
     EXPECT(attempts == arrived);
 }
 
-/* One receiver answers so quickly that it is asked more than it may be at once, and then hangs as long as `hang_ns`: those that
- * wait for their turn behind the eight that hang were no attempts, get all the time they may take when it comes, and keep nobody
- * else from being sent. */
-static void crowded(uint64_t hang_ns, uint32_t failures)
+/* So many receivers answer so quickly that each is asked as much as it may be at once, and then hang as long as `hang_ns`: those that
+ * wait for their turn behind them were no attempts, and get all the time they may take when it comes. */
+static void crowded(uint64_t hang_ns, uint32_t hosts, uint32_t failures)
 {
-    struct uuid jobs[120];
+    enum { JOBS = 180 };
+    struct uuid jobs[JOBS];
     char url[64];
-    uint32_t late = 0;
     hangs_from = hangs_until = 0;
     hooks_start(&webhooks_defaults, hangs_for_a_while);
     struct uuid client = hooks_client();
-    for (int i = 0; i < 60; i++)
-        jobs[i] = hooks_job(&client, "https://shared.example/");
-    hooks_settle(2000);
-    EXPECT(hooks_counted(DELIVERY_DELIVERED) == 120);
+    for (uint32_t i = 0; i < JOBS; i++) {
+        if (i == JOBS / 2) {
+            hooks_settle(2000);
+            EXPECT(hooks_counted(DELIVERY_DELIVERED) == JOBS);
+            hangs_from = actor_now();
+            hangs_until = hangs_from + hang_ns;
+        }
+        snprintf(url, sizeof(url), "https://shared-%u.example/", i % hosts);
+        jobs[i] = hooks_job(&client, url);
+    }
     uint64_t failed = webhooks_figures().failed;
-    hangs_from = actor_now();
-    hangs_until = hangs_from + hang_ns;
-    for (int i = 60; i < 120; i++)
-        jobs[i] = hooks_job(&client, "https://shared.example/");
     hooks_settle(100);
-    for (unsigned i = 0; i < 400; i++) {
+    uint32_t late = 0;
+    for (uint32_t i = 0; i < 400 && hosts == 1; i++) { /* nobody else is kept from being sent */
         snprintf(url, sizeof(url), "https://other-%u.example/", i % 80); /* some for each sender */
         struct uuid job = hooks_job(&client, url);
         hooks_settle(30);
@@ -847,23 +880,33 @@ static void crowded(uint64_t hang_ns, uint32_t failures)
     EXPECT(late == 0);
     hooks_settle(MINUTE_MS);
     EXPECT(!failures || webhooks_figures().failed - failed == failures);
-    for (int i = 0; i < 120; i++)
+    for (uint32_t i = 0; i < JOBS; i++)
         check_attempts(&jobs[i]);
 }
 
 static void crowded_body(void)
 {
-    crowded(5 * S_NS, FETCH_HOST_MAX);
+    crowded(5 * S_NS, 1, FETCH_HOST_MAX);
+}
+
+static void crowded_out_body(void)
+{
+    crowded(5 * S_NS, 10, FETCH_TIMED_MAX);
 }
 
 static void longer_crowded_body(void)
 {
-    crowded(10 * S_NS, 0);
+    crowded(10 * S_NS, 10, 0);
+}
+
+static void test_one_host_that_hangs_takes_its_share_JOB_329_JOB_330(void)
+{
+    RUN(crowded_body);
 }
 
 static void test_one_that_waits_behind_others_has_all_its_time_JOB_329_JOB_330(void)
 {
-    RUN(crowded_body);
+    RUN(crowded_out_body);
 }
 
 static void test_one_that_waits_in_vain_is_no_attempt_JOB_329_JOB_330(void)
@@ -957,6 +1000,8 @@ TEST_LIST
      test_a_webhook_that_cannot_be_read_is_damaged_and_not_removed},
     {"a job that can't be read is damaged, and not gone",
      test_a_job_that_cannot_be_read_is_damaged_and_not_gone},
+    {"what is ready for a removed webhook stays here (JOB-193)",
+     test_what_is_ready_for_a_removed_webhook_stays_here_JOB_193},
     {"a callback that became invalid is skipped (JOB-327)",
      test_a_callback_that_became_invalid_is_skipped_JOB_327},
     {"private addresses are failed attempts (AMB-J-61, W3)",
@@ -971,6 +1016,8 @@ TEST_LIST
      test_whatever_dies_each_event_arrives_in_order_with_one_id_O2_O3_O4_O5_W5},
     {"trouble of our own is no attempt", test_trouble_of_our_own_is_no_attempt},
     {"an end of fetch is no attempt, but a crash is", test_an_end_of_fetch_is_no_attempt_but_a_crash_is},
+    {"one host that hangs takes its share (JOB-329, JOB-330)",
+     test_one_host_that_hangs_takes_its_share_JOB_329_JOB_330},
     {"one that waits behind others has all its time (JOB-329, JOB-330)",
      test_one_that_waits_behind_others_has_all_its_time_JOB_329_JOB_330},
     {"one that waits in vain is no attempt (JOB-329, JOB-330)",

@@ -658,12 +658,13 @@ static void job_done(struct fetcher *f, struct slot *s, CURLcode code)
     long status = 0;
     curl_off_t retry = 0;
     actor_guard_begin();
-    if (code == CURLE_OK) {
-        curl.easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &status);
-        curl.easy_getinfo(s->easy, CURLINFO_RETRY_AFTER, &retry);
-    } else {
+    if (code != CURLE_OK) {
         a.error = error_of(s, code);
         snprintf(a.why, sizeof(a.why), "%.*s", (int)sizeof(a.why) - 1, why_of(s, code));
+    }
+    if (a.error == OK || a.error == ERR_LIMIT) {
+        curl.easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &status);
+        curl.easy_getinfo(s->easy, CURLINFO_RETRY_AFTER, &retry);
     }
     actor_guard_end();
     a.status = (int)status;

@@ -64,7 +64,7 @@ struct fetch_answer {
 };
 
 /* Waits. OK: there was an answer, whatever its status; its body is copied to `room`. Else there was none, or not a whole
- * one, and only error and why say something:
+ * one, and only error and why say something, and of one that was too long status and retry_after_s as well:
  *
  *     ERR_TIMEOUT     not by the deadline
  *     ERR_SHED        its turn didn't come by the deadline, or FETCH_QUEUE_MAX are waiting already

@@ -783,15 +783,17 @@ static void hear_store(struct outbound *o)
 
 /* ---- what fetch says ---- */
 
+/* A status that is a failure is told, however long the page is that came with it. */
 static enum delivery_error error_of(const struct fetch_answer *a)
 {
+    bool good = a->status >= 200 && a->status < 300;
     switch (a->error) {
     case OK:
-        return a->status >= 200 && a->status < 300 ? DELIVERY_NO_ERROR : DELIVERY_STATUS;
+        return good ? DELIVERY_NO_ERROR : DELIVERY_STATUS;
     case ERR_TIMEOUT:
         return DELIVERY_TIMEOUT;
     case ERR_LIMIT:
-        return DELIVERY_ANSWER;
+        return good || !a->status ? DELIVERY_ANSWER : DELIVERY_STATUS;
     case ERR_FORBIDDEN:
         return DELIVERY_ADDRESS;
     case ERR_INVALID:

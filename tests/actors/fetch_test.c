@@ -100,6 +100,11 @@ static bool serve(const struct origin_request *q)
         return origin_text(q, "HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n") && fill(q, 50000);
     if (origin_path(q, "/longer"))
         return origin_text(q, "HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n") && fill(q, 90000);
+    if (origin_path(q, "/gone"))
+        return origin_text(q, "HTTP/1.1 410 Gone\r\nRetry-After: 7\r\nContent-Length: 20000\r\n\r\n") &&
+               fill(q, 20000);
+    if (origin_path(q, "/gone-in-chunks"))
+        return origin_text(q, "HTTP/1.1 410 Gone\r\nRetry-After: 7\r\n\r\n") && fill(q, 20000) && false;
     if (origin_path(q, "/endless"))
         return origin_text(q, "HTTP/1.1 200 OK\r\n\r\n") && fill(q, SIZE_MAX / 2);
     if (origin_path(q, "/headers"))
@@ -251,12 +256,21 @@ ORIGIN(test_nothing_is_decompressed)
 ORIGIN(test_an_answer_longer_than_asked_for_has_failed)
 {
     EXPECT(get_from(url_of("/ok"), 5, DEADLINE_NONE) == OK && got.size == 5);
-    EXPECT(get_from(url_of("/ok"), 4, DEADLINE_NONE) == ERR_LIMIT && got.status == 0 && got.size == 0);
+    EXPECT(get_from(url_of("/ok"), 4, DEADLINE_NONE) == ERR_LIMIT && got.status == 200 && got.size == 0);
     EXPECT(get_from(url_of("/chunked"), 4, DEADLINE_NONE) == ERR_LIMIT && got.why[0]);
     EXPECT(get("/longer") == ERR_LIMIT);
     EXPECT(get("/endless") == ERR_LIMIT);
     EXPECT(get("/headers") == ERR_LIMIT && strcmp(got.why, "too many headers") == 0);
     EXPECT(get("/ok") == OK); /* and the next one is well */
+}
+
+ORIGIN(test_of_an_answer_that_is_too_long_its_head_is_told)
+{
+    static const char *const paths[] = {"/gone", "/gone-in-chunks"};
+    for (int i = 0; i < 2; i++) {
+        EXPECT(get_from(url_of(paths[i]), 16000, DEADLINE_NONE) == ERR_LIMIT && got.size == 0);
+        EXPECT(got.status == 410 && got.retry_after_s == 7);
+    }
 }
 
 ORIGIN(test_broken_answers_have_failed)
@@ -768,6 +782,7 @@ TEST_LIST
     {"a Retry-After is told", test_a_retry_after_is_told},
     {"nothing is decompressed", test_nothing_is_decompressed},
     {"an answer longer than asked for has failed", test_an_answer_longer_than_asked_for_has_failed},
+    {"of an answer that is too long its head is told", test_of_an_answer_that_is_too_long_its_head_is_told},
     {"broken answers have failed", test_broken_answers_have_failed},
     {"a deadline is of the whole", test_a_deadline_is_of_the_whole},
     {"nobody listens", test_nobody_listens},

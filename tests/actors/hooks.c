@@ -128,7 +128,7 @@ static void end_call(uint64_t number)
     if (states[number] == CALL_RUNS) {
         const struct hooks_answer said = said_to(number);
         done.error = said.after_ms == UINT64_MAX ? ERR_TIMEOUT : said.error;
-        done.status = done.error ? 0 : said.status;
+        done.status = done.error && done.error != ERR_LIMIT ? 0 : said.status;
         done.retry_after_s = said.retry_after_s;
     }
     states[number] = CALL_ENDED;

@@ -22,7 +22,7 @@ extern struct hooks_call hooks_calls[HOOKS_CALLS_MAX];
 extern uint32_t hooks_count;
 
 struct hooks_answer {
-    int status; /* 0: an error */
+    int status; /* 0: an error; with ERR_LIMIT it may be there */
     enum error error;
     uint64_t after_ms; /* UINT64_MAX: never, so that the deadline comes first */
     uint32_t retry_after_s;

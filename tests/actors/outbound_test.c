@@ -325,9 +325,13 @@ static void test_a_host_that_asks_for_less_gets_less(void)
     RUN(full_body);
 }
 
+static bool pages_are_long; /* longer than is read of them */
+
 static struct hooks_answer gone(const struct hooks_call *call)
 {
-    return status(to(call, "gone") ? 410 : 200);
+    struct hooks_answer a = status(to(call, "gone") ? 410 : 200);
+    a.error = pages_are_long && a.status == 410 ? ERR_LIMIT : OK;
+    return a;
 }
 
 static void gone_body(void)
@@ -357,7 +361,36 @@ static void gone_body(void)
 
 static void test_410_ends_it_and_disables_the_webhook(void)
 {
-    RUN(gone_body);
+    for (int i = 0; i < 2; i++) {
+        pages_are_long = i == 1;
+        RUN(gone_body);
+    }
+}
+
+static struct hooks_answer long_pages(const struct hooks_call *call)
+{
+    struct hooks_answer a = status(call->attempt > 1 ? 200 : to(call, "busy") ? 503 : 200);
+    a.error = call->attempt > 1 ? OK : ERR_LIMIT;
+    a.retry_after_s = to(call, "busy") ? 30 : 0;
+    return a;
+}
+
+static void long_pages_body(void)
+{
+    hooks_start(&webhooks_defaults, long_pages);
+    struct uuid client = hooks_client(), job = hooks_job(&client, "https://busy.example/");
+    hooks_settle(29500);
+    EXPECT(hooks_calls_of(&job, NULL) == 1 && stage_logged("\"http_status\":503,\"error\":\"status\"") == 1);
+    (void)hooks_job(&client, OK_URL);
+    hooks_settle(500);
+    EXPECT(stage_logged("\"http_status\":200,\"error\":\"answer\"") == 1); /* not taken for delivered */
+    hooks_settle(MINUTE_MS);
+    EXPECT(hooks_counted(DELIVERY_DELIVERED) == 4);
+}
+
+static void test_a_page_that_is_too_long_hides_no_status(void)
+{
+    RUN(long_pages_body);
 }
 
 /* ---- what is not sent ---- */
@@ -995,6 +1028,7 @@ TEST_LIST
     {"Retry-After is obeyed", test_retry_after_is_obeyed},
     {"a host that asks for less gets less", test_a_host_that_asks_for_less_gets_less},
     {"410 ends it, and disables the webhook", test_410_ends_it_and_disables_the_webhook},
+    {"a page that is too long hides no status", test_a_page_that_is_too_long_hides_no_status},
     {"a removed webhook gets nothing more (JOB-193)", test_a_removed_webhook_gets_nothing_more_JOB_193},
     {"a webhook that can't be read is damaged, and not removed",
      test_a_webhook_that_cannot_be_read_is_damaged_and_not_removed},

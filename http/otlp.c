@@ -149,8 +149,9 @@ static bool read_headers(const struct reader *r, struct otlp_options *o)
         if (!token(key))
             return complain(r, variable, "it is not a list of name=value with names of headers");
         if (!url_unescape(value, decoded, sizeof(decoded), &size))
-            return complain(r, variable, "the value of '%.*s' can't be unescaped", (int)key.size,
-                            (const char *)key.bytes);
+            return complain(r, variable,
+                            "the value of '%.*s' can't be unescaped, or it holds a control character",
+                            (int)key.size, (const char *)key.bytes);
         if (used + key.size + size + sizeof(": \n") > sizeof(o->headers))
             return complain(r, variable, "the headers are longer than %zu bytes", sizeof(o->headers) - 1);
         used += (size_t)snprintf(o->headers + used, sizeof(o->headers) - used, "%.*s: %.*s\n", (int)key.size,

@@ -6,6 +6,7 @@
 #include "actors/jobs.h"
 #include "actors/webhooks.h"
 #include "runtime/telemetry.h"
+#include "runtime/runtime.h"
 #include "store/job_change.h"
 #include "store/view.h"
 
@@ -79,6 +80,7 @@ struct outbound {
     uint32_t hand, hand_most, settling_count;
     uint32_t unproven, suspects; /* of those in hand; suspects are unproven, too */
     uint64_t settle_ref;         /* of store_ask; 0: none is open */
+    bool standing;               /* nothing can go out at all, and that was said */
     uint64_t fetch_monitor;
     uint64_t hold_until;   /* nothing is begun before then */
     uint64_t settle_until; /* nor settled */
@@ -809,6 +811,29 @@ static bool is_ours(enum error e)
     return e == ERR_SHED || e == ERR_UNAVAILABLE || e == ERR_MEMORY;
 }
 
+/* Once when nothing can go out any more, as without a usable libcurl, and once when that is over. */
+static void say(struct outbound *o, bool standing, const char *why)
+{
+    char line[512];
+    struct json_sink sink;
+    struct json json;
+    if (standing == o->standing)
+        return;
+    o->standing = standing;
+    json_sink_init(&sink, line, sizeof(line), NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "level", string, standing ? "warn" : "info");
+    JSON_MEMBER(&json, "logger", string, "webhooks");
+    JSON_MEMBER(&json, "msg", string, standing ? "no webhook can be sent" : "webhooks are sent again");
+    JSON_MEMBER(&json, "partition", uint, o->args.partition);
+    if (standing)
+        JSON_MEMBER(&json, "err", string, why);
+    json_object_end(&json);
+    if (json_end(&json) == JSON_OK)
+        runtime_log(runtime_self(), line, sink.length);
+}
+
 /* Nothing was sent. One that has waited for its turn in vain says only that its host has more in hand than it gets through. */
 static void on_ours(struct outbound *o, struct flight *f, enum error e)
 {
@@ -842,6 +867,10 @@ static void on_done(struct outbound *o, const struct message *m)
         return; /* one that was taken for lost */
     uint16_t place = f->lane;
     flight_lands(o, f);
+    if (a.error == ERR_UNAVAILABLE)
+        say(o, true, a.why);
+    else if (!is_ours(a.error))
+        say(o, false, NULL);
     if (is_ours(a.error)) {
         on_ours(o, f, a.error);
         return;

@@ -130,6 +130,7 @@ static void end_call(uint64_t number)
         done.error = said.after_ms == UINT64_MAX ? ERR_TIMEOUT : said.error;
         done.status = done.error && done.error != ERR_LIMIT ? 0 : said.status;
         done.retry_after_s = said.retry_after_s;
+        snprintf(done.why, sizeof(done.why), "%s", done.error == ERR_UNAVAILABLE ? "no libcurl here" : "");
     }
     states[number] = CALL_ENDED;
     (void)actor_cast(a->from, FETCH_DONE, &done, sizeof(done));

@@ -794,6 +794,39 @@ static void test_trouble_of_our_own_is_no_attempt(void)
     RUN(shed_body);
 }
 
+static bool away;
+
+static struct hooks_answer without_libcurl(const struct hooks_call *call)
+{
+    (void)call;
+    return away ? (struct hooks_answer){.error = ERR_UNAVAILABLE, .after_ms = 1} : status(200);
+}
+
+static void without_libcurl_body(void)
+{
+    away = true;
+    hooks_start(&webhooks_defaults, without_libcurl);
+    struct uuid client = hooks_client();
+    for (int round = 1; round <= 2; round++, away = true) {
+        (void)hooks_job(&client, OK_URL);
+        hooks_settle(10000);
+        EXPECT(
+            stage_logged("\"level\":\"warn\",\"logger\":\"webhooks\",\"msg\":\"no webhook can be sent\"") ==
+            (uint32_t)round);
+        EXPECT(stage_logged("\"err\":\"no libcurl here\"") == (uint32_t)round);
+        EXPECT(stage_logged("webhooks are sent again") == (uint32_t)round - 1);
+        away = false;
+        hooks_settle(10000);
+        EXPECT(stage_logged("webhooks are sent again") == (uint32_t)round);
+    }
+    EXPECT(hooks_counted(DELIVERY_DELIVERED) == 4 && stage_logged("\"webhook attempt\"") == 4);
+}
+
+static void test_when_nothing_can_be_sent_it_is_said_once(void)
+{
+    RUN(without_libcurl_body);
+}
+
 static uint32_t asked;
 
 /* In place of fetch: says nothing, or ends itself when it is asked. */
@@ -1049,6 +1082,7 @@ TEST_LIST
     {"whatever dies, each event arrives, in order, with one id (O2, O3, O4, O5, W5)",
      test_whatever_dies_each_event_arrives_in_order_with_one_id_O2_O3_O4_O5_W5},
     {"trouble of our own is no attempt", test_trouble_of_our_own_is_no_attempt},
+    {"when nothing can be sent it is said once", test_when_nothing_can_be_sent_it_is_said_once},
     {"an end of fetch is no attempt, but a crash is", test_an_end_of_fetch_is_no_attempt_but_a_crash_is},
     {"one host that hangs takes its share (JOB-329, JOB-330)",
      test_one_host_that_hangs_takes_its_share_JOB_329_JOB_330},

@@ -69,7 +69,7 @@ struct tables {
     uint16_t busy[BUCKETS]; /* the first of each bucket, as in struct flight */
     struct texts *texts;
     /* From here on nothing is read that wasn't written just before. */
-    struct due_entry entries[OUTBOUND_FLIGHTS + OUTBOUND_LANE_MAX];
+    struct due_entry entries[OUTBOUND_FLIGHTS + OUTBOUND_LANE_MAX + OUTBOUND_SKIP_MAX];
     uint8_t settling[DELIVERY_RESULTS_MAX]; /* flights, in the order of the command */
     uint8_t results[DELIVERY_RESULTS_MAX * DELIVERY_RESULT_SIZE];
 };
@@ -559,39 +559,41 @@ static void watch_fetch(struct outbound *o)
         o->fetch_monitor = actor_monitor_name(FETCH_NAME, 0);
 }
 
-/* False: no more can be begun just now. */
-static bool send_one(struct outbound *o, uint16_t place, const struct uuid *id)
+enum sent { SENT_NO_MORE, SENT_NOTHING, SENT_ONE };
+
+/* SENT_NO_MORE: none can be begun just now. SENT_NOTHING: this one can't, and others may. */
+static enum sent send_one(struct outbound *o, uint16_t place, const struct uuid *id)
 {
     struct fetch_request request;
     struct flight *f = flight_new(o);
     if (!f)
-        return false;
+        return SENT_NO_MORE;
     struct lane *l = &o->t->lanes[place];
     f->unproven = !l->proven;
     f->suspect = l->strikes > 0;
     enum made made = prepare(o, id, f, &request);
     if (made == MADE_NOTHING)
-        return true;
+        return SENT_NOTHING;
     flight_begins(o, f, place);
     if (made == MADE_RESULT)
-        return true;
+        return SENT_ONE;
     watch_fetch(o);
     enum error e = (o->args.begin ? o->args.begin : fetch_begin)(&request, &f->ref, f->deadline);
     if (e == ERR_INVALID) {
         end_without(f, DELIVERY_DROP, DELIVERY_URL);
-        return true;
+        return SENT_ONE;
     }
     if (e) {
         flight_free(o, f);
         hold(o);
-        return false;
+        return SENT_NO_MORE;
     }
     f->stage = IN_HAND;
     o->unproven += f->unproven;
     o->suspects += f->suspect;
     o->hand++;
     l->hand++;
-    return true;
+    return SENT_ONE;
 }
 
 /* One that is due, or whose time was given by a clock that was wrong. */
@@ -615,22 +617,21 @@ static void note_rest(struct outbound *o, const struct lane *l, uint64_t now_us)
         o->next_due_us = over_us;
 }
 
-/* Those of a lane that may be begun now, to the front of the tables' entries. */
-static uint32_t lane_choose(struct outbound *o, const struct lane *l)
+/* Those of a lane that are due and nobody sees to, to the front of the tables' entries: `room`, and some more in place of those that
+ * can't be begun. */
+static uint32_t lane_choose(struct outbound *o, const struct lane *l, uint32_t room)
 {
-    uint32_t room = lane_room(o, l), found = 0, chosen = 0;
+    uint32_t found = 0, chosen = 0;
     uint64_t now_us = store_steady_us(store_here());
     struct due_entry *entries = o->t->entries;
-    note_rest(o, l, now_us);
-    if (room == 0)
-        return 0;
     struct view *view = view_open(store_here());
     if (!view)
         return 0;
-    if (due_scan_keys(&view->txn, DUE_DELIVERY, l->number, UINT64_MAX, entries, l->busy + room, &found) != OK)
+    if (due_scan_keys(&view->txn, DUE_DELIVERY, l->number, UINT64_MAX, entries,
+                      l->busy + room + OUTBOUND_SKIP_MAX, &found) != OK)
         found = 0; /* damaged: check tells */
     view_close(view);
-    for (uint32_t i = 0; i < found && chosen < room; i++)
+    for (uint32_t i = 0; i < found; i++)
         if (!is_busy(o, &entries[i].id) && is_due(o, entries[i].due_us, now_us))
             entries[chosen++] = entries[i];
     return chosen;
@@ -640,12 +641,18 @@ static uint32_t lane_choose(struct outbound *o, const struct lane *l)
 static bool lane_send(struct outbound *o, uint16_t place)
 {
     struct lane *l = &o->t->lanes[place];
+    uint32_t room = lane_room(o, l), begun = 0;
+    enum sent sent = SENT_NOTHING;
     l->used_ns = actor_now();
-    uint32_t count = lane_choose(o, l);
-    bool on = true;
-    for (uint32_t i = 0; i < count && on; i++)
-        on = send_one(o, place, &o->t->entries[i].id);
-    return on;
+    note_rest(o, l, store_steady_us(store_here()));
+    if (room == 0)
+        return true;
+    uint32_t count = lane_choose(o, l, room);
+    for (uint32_t i = 0; i < count && begun < room && sent != SENT_NO_MORE; i++) {
+        sent = send_one(o, place, &o->t->entries[i].id);
+        begun += sent == SENT_ONE;
+    }
+    return sent != SENT_NO_MORE;
 }
 
 static enum error next_lane(const struct outbound *o, uint32_t from, struct due_entry *ret)

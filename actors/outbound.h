@@ -45,10 +45,12 @@
 #define OUTBOUND_SUSPECTS_MAX        2u /* among them */
 #define OUTBOUND_CLIENT_UNPROVEN_MAX 2u
 #define OUTBOUND_CLIENT_SUSPECTS_MAX 1u
-#define OUTBOUND_LANES_KEPT          256u /* of which something is remembered: more than there are flights */
-#define OUTBOUND_ANSWER_MAX          16000u /* bytes of an answer's body; more is a failure */
-#define OUTBOUND_RETRY_AFTER_MAX_S   86400u
-#define OUTBOUND_REST_MAX_S          600u /* that a whole host is left alone, as it has asked */
+#define OUTBOUND_SKIP_MAX \
+    16u /* of a lane that can't be begun, as their rows can't be read: those behind them are */
+#define OUTBOUND_LANES_KEPT        256u   /* of which something is remembered: more than there are flights */
+#define OUTBOUND_ANSWER_MAX        16000u /* bytes of an answer's body; more is a failure */
+#define OUTBOUND_RETRY_AFTER_MAX_S 86400u
+#define OUTBOUND_REST_MAX_S        600u /* that a whole host is left alone, as it has asked */
 #define OUTBOUND_QUICK_PART \
     8u /* of the time that an answer may take: quicker is quick, slower than twice that is slow */
 #define OUTBOUND_LOOK_MS        2000u

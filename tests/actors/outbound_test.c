@@ -1001,6 +1001,43 @@ static void test_a_clock_that_leaps_changes_no_backoff_W5(void)
     RUN(jump_body);
 }
 
+static struct uuid spoilt;
+
+/* And again: as it was. */
+static enum error spoil_delivery(struct txn *txn)
+{
+    spoil_value(txn, TABLE_DELIVERIES, span_of(&spoilt, sizeof(spoilt)));
+    return OK;
+}
+
+static void unreadable_body(void)
+{
+    struct delivery d;
+    hooks_start(&webhooks_defaults, NULL);
+    for (uint32_t p = 0; p < DELIVERY_PARTITIONS; p++)
+        actor_suspend(hooks_outbound(p));
+    struct uuid client = hooks_client(), first = hooks_job(&client, OK_URL);
+    hooks_settle(1000);
+    struct uuid second = hooks_job(&client, OK_URL);
+    hooks_settle(1000);
+    EXPECT(hooks_delivery(&first, NULL, 1, &d) == OK);
+    spoilt = d.id;
+    EXPECT(spoil(spoil_delivery) == OK);
+    for (uint32_t p = 0; p < DELIVERY_PARTITIONS; p++)
+        actor_resume(hooks_outbound(p));
+    hooks_settle(5000);
+    EXPECT(hooks_calls_of(&first, NULL) == 0 && hooks_calls_of(&second, NULL) == 2);
+    EXPECT(spoil(spoil_delivery) == OK); /* it can be read again */
+    hooks_settle(5000);
+    EXPECT(hooks_calls_of(&first, NULL) == 2 && hooks_counted(DELIVERY_DELIVERED) == 4);
+}
+
+static void test_one_that_cant_be_read_holds_its_receiver_up_for_nobody(void)
+{
+    const struct stage stage = {.schema = spoil_schema()};
+    TEST_CHECK(stage_run(&stage, unreadable_body) == 0);
+}
+
 static void no_store_body(void)
 {
     hooks_start(&webhooks_defaults, NULL);
@@ -1091,6 +1128,8 @@ TEST_LIST
     {"one that waits in vain is no attempt (JOB-329, JOB-330)",
      test_one_that_waits_in_vain_is_no_attempt_JOB_329_JOB_330},
     {"a clock that leaps changes no backoff (W5)", test_a_clock_that_leaps_changes_no_backoff_W5},
+    {"one that can't be read holds its receiver up for nobody",
+     test_one_that_cant_be_read_holds_its_receiver_up_for_nobody},
     {"a store that is away holds results and repeats nothing",
      test_a_store_that_is_away_holds_results_and_repeats_nothing},
     {"a dead one is sent again with its id (O4)", test_a_dead_one_is_sent_again_with_its_id_O4},

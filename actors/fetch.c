@@ -44,6 +44,8 @@ struct ask {
     uint32_t url_size, headers_size, body_size; /* the texts with their ends */
     uint32_t answer_max;
     bool any_address;
+    bool (*wanted)(const void *about);
+    uint8_t about[FETCH_ABOUT_SIZE];
     char method[METHOD_MAX];
 };
 STATIC_ASSERT(sizeof(struct ask) + FETCH_REQUEST_MAX <= MESSAGE_PAYLOAD_MAX,
@@ -150,7 +152,9 @@ static enum error make_ask(const struct fetch_request *request, uint64_t ref, ui
                       .headers_size = (uint32_t)headers_size,
                       .body_size = (uint32_t)request->body_size,
                       .answer_max = request->answer_max,
-                      .any_address = request->any_address};
+                      .any_address = request->any_address,
+                      .wanted = request->wanted};
+    memcpy(ask.about, request->about, sizeof(ask.about));
     memcpy(ask.method, request->method, strlen(request->method) + 1);
     struct message *m = message_new(ASK, sizeof(ask) + url_size + headers_size + request->body_size);
     if (!m)
@@ -612,12 +616,17 @@ static bool job_turn(struct fetcher *f, struct job *job)
 static void job_start(struct fetcher *f, struct job *job)
 {
     struct slot *s = idle_slot(f);
+    const struct ask *ask = ask_of(job->ask);
     ASSERT(s != NULL);
+    if (ask->wanted && !ask->wanted(ask->about)) {
+        job_fail(f, job, ERR_IGNORED, "it is not wanted any more");
+        return;
+    }
     if (!job_turn(f, job)) {
         job_fail(f, job, ERR_MEMORY, "no records");
         return;
     }
-    s->answer = message_new(FETCH_DONE, sizeof(struct fetch_answer) + ask_of(job->ask)->answer_max);
+    s->answer = message_new(FETCH_DONE, sizeof(struct fetch_answer) + ask->answer_max);
     if (!s->answer || !message_keep(s->answer)) {
         job_fail(f, job, ERR_MEMORY, "no memory for the answer");
         return;

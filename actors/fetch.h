@@ -37,6 +37,7 @@
 #define FETCH_REQUEST_MAX        65000u /* URL, headers and body of a request together: they travel in one message */
 #define FETCH_ANSWER_HEADERS_MAX 16384u /* of an answer, all of them; more is ERR_LIMIT */
 #define FETCH_NAME               "fetch"
+#define FETCH_ABOUT_SIZE         32u
 #define FETCH_DONE               0x00efff10u /* payload: struct fetch_answer and the body behind it */
 
 struct fetch_request {
@@ -51,6 +52,9 @@ struct fetch_request {
     uint64_t
         time_ns; /* of fetch_begin; 0: the deadline is of all. Else the deadline is of its turn, and this much time
                        * it has from then on. */
+    /* Asked with `about` when its turn has come, by the fetch actor: false, and nothing is sent. NULL: it is wanted. */
+    bool (*wanted)(const void *about);
+    uint8_t about[FETCH_ABOUT_SIZE];
 };
 
 struct fetch_answer {
@@ -68,6 +72,7 @@ struct fetch_answer {
  *
  *     ERR_TIMEOUT     not by the deadline
  *     ERR_SHED        its turn didn't come by the deadline, or FETCH_QUEUE_MAX are waiting already
+ *     ERR_IGNORED     it wasn't wanted any more when its turn came
  *     ERR_LIMIT       longer than asked for, or too many headers
  *     ERR_FORBIDDEN   an address that may not be reached
  *     ERR_INVALID     a URL, a method or headers that can't be meant, or too long

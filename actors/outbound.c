@@ -500,6 +500,36 @@ static bool client_may(const struct outbound *o, const struct uuid *client, bool
     return unproven < OUTBOUND_CLIENT_UNPROVEN_MAX && (!suspect || suspects < OUTBOUND_CLIENT_SUSPECTS_MAX);
 }
 
+struct about {
+    struct uuid client, webhook;
+};
+STATIC_ASSERT(sizeof(struct about) <= FETCH_ABOUT_SIZE, "a request knows what it is for");
+
+/* Whether its webhook is still there, and to be told. It may have waited for its turn since it was made. */
+static bool is_wanted(const void *about)
+{
+    struct about a;
+    struct webhook webhook;
+    struct view *view = view_open(store_here());
+    if (!view)
+        return true;
+    memcpy(&a, about, sizeof(a));
+    enum error e = webhook_read(&view->txn, &a.client, &a.webhook, &webhook);
+    bool wanted = e != ERR_NOT_FOUND && (e || webhook.state == WEBHOOK_ACTIVE);
+    view_close(view);
+    return wanted;
+}
+
+static void note_about(struct fetch_request *request, const struct flight *f)
+{
+    static const struct uuid none = {{0}};
+    const struct about about = {.client = f->client, .webhook = f->webhook};
+    if (uuid_equal(&f->webhook, &none))
+        return;
+    request->wanted = is_wanted;
+    memcpy(request->about, &about, sizeof(about));
+}
+
 enum made { MADE_NOTHING, MADE_RESULT, MADE_REQUEST };
 
 /* Into the tables' room: the view is closed before anything is sent. */
@@ -533,6 +563,7 @@ static enum made prepare_in(struct outbound *o, struct txn *txn, const struct uu
                                   .answer_max = OUTBOUND_ANSWER_MAX,
                                   .any_address = settings.allow_private,
                                   .time_ns = f->time_ns};
+    note_about(ret, f);
     return MADE_REQUEST;
 }
 
@@ -880,6 +911,11 @@ static void on_done(struct outbound *o, const struct message *m)
         say(o, false, NULL);
     if (is_ours(a.error)) {
         on_ours(o, f, a.error);
+        return;
+    }
+    if (a.error == ERR_IGNORED) { /* nothing was sent; the next look says why */
+        flight_free(o, f);
+        look_soon(o);
         return;
     }
     note_turn(f, a.turn);

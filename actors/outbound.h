@@ -24,6 +24,9 @@
  * 410 ends it at once and disables the webhook. Trouble of our own, such as a full queue, is no attempt. webhooks.timeout runs from
  * when a request's turn has come; as long it waits for that at most, and one that has waited in vain was no attempt.
  *
+ * What is made to be sent may wait for its turn; whether its webhook is still there is asked once more when that comes. So nothing begins
+ * once the removal of a webhook was answered (JOB-193).
+ *
  * An attempt may arrive more than once, with the same id and the same bytes: after an end of the server, of this actor or of fetch between
  * sending and settling, and when the receiver closes a kept connection without an answer (actors/fetch.h). The id tells its receiver.
  *

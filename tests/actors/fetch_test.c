@@ -484,6 +484,25 @@ ORIGIN(test_many_that_hang_do_not_stop_the_servers_own)
     EXPECT(get("/ok") == OK && got.status == 200 && origin_counts().requests == FETCH_TIMED_MAX + 1);
 }
 
+static bool is_first(const void *about)
+{
+    return *(const uint8_t *)about == 1;
+}
+
+ORIGIN(test_what_is_not_wanted_any_more_is_not_sent)
+{
+    struct fetch_request request = {.method = "GET",
+                                    .url = url_of("/ok"),
+                                    .answer_max = 100,
+                                    .any_address = true,
+                                    .wanted = is_first,
+                                    .about = {2}};
+    EXPECT(fetch(&request, &got, room, sizeof(room), DEADLINE_NONE) == ERR_IGNORED && got.turn == 0);
+    EXPECT(origin_counts().requests == 0);
+    request.about[0] = 1;
+    EXPECT(fetch(&request, &got, room, sizeof(room), DEADLINE_NONE) == OK && got.status == 200);
+}
+
 static enum error post_leave(const char *url)
 {
     const struct fetch_request request = {
@@ -793,6 +812,7 @@ TEST_LIST
     {"one host gets its share and no more", test_one_host_gets_its_share_and_no_more},
     {"many hosts together get no more than there is", test_many_hosts_together_get_no_more_than_there_is},
     {"a host that hangs does not stop the others", test_a_host_that_hangs_does_not_stop_the_others},
+    {"what is not wanted any more is not sent", test_what_is_not_wanted_any_more_is_not_sent},
     {"many that hang do not stop the server's own", test_many_that_hang_do_not_stop_the_servers_own},
     {"a kept connection that is closed is no failure", test_a_kept_connection_that_is_closed_is_no_failure},
     {"who waits too long is told", test_who_waits_too_long_is_told},

@@ -24,6 +24,8 @@ static actor_pid relays[OUTBOX_PARTITIONS], senders[DELIVERY_PARTITIONS];
 struct asked {
     uint64_t number, ref, deadline, time_ns, turn;
     actor_pid from;
+    bool (*wanted)(const void *about);
+    uint8_t about[FETCH_ABOUT_SIZE];
 };
 
 static struct asked asked[HOOKS_CALLS_MAX];
@@ -72,7 +74,9 @@ static enum error begin(const struct fetch_request *q, uint64_t *ret_ref, uint64
                         .ref = hooks_count + 1,
                         .deadline = deadline,
                         .time_ns = q->time_ns,
-                        .from = actor_self()};
+                        .from = actor_self(),
+                        .wanted = q->wanted};
+    memcpy(a->about, q->about, sizeof(a->about));
     states[hooks_count++] = CALL_WAITS;
     *ret_ref = a->ref;
     struct message *m = message_of(ASKED, a, sizeof(*a));
@@ -107,6 +111,12 @@ static void start_waiting(void)
     for (uint32_t i = begun; i < hooks_count; i++) {
         if (states[i] != CALL_WAITS || !has_room(i))
             continue;
+        if (asked[i].wanted && !asked[i].wanted(asked[i].about)) {
+            const struct fetch_answer done = {.ref = asked[i].ref, .error = ERR_IGNORED};
+            states[i] = CALL_ENDED;
+            (void)actor_cast(asked[i].from, FETCH_DONE, &done, sizeof(done));
+            continue;
+        }
         hooks_calls[i].at_ns = asked[i].turn = actor_now();
         hooks_calls[i].arrived = true;
         const struct hooks_answer said = said_to(i);

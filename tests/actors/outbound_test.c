@@ -544,6 +544,40 @@ static void test_what_is_ready_for_a_removed_webhook_stays_here_JOB_193(void)
     RUN(removed_in_a_rush_body);
 }
 
+static void removed_while_all_is_taken_body(void)
+{
+    char url[64];
+    uint32_t arrived = 0, waited = 0;
+    hooks_start(&webhooks_defaults, NULL);
+    struct uuid client = hooks_client(), other = hooks_client(),
+                hook = hooks_put(&client, OK_URL, WEBHOOK_ALL);
+    for (int i = 0; i < 200; i++) {
+        if (i == 100) {
+            hooks_settle(5000); /* all are known to be quick */
+            hooks_receive(slow);
+        }
+        snprintf(url, sizeof(url), "https://other-%d.example/", i % 10);
+        (void)hooks_job(&other, url);
+    }
+    hooks_settle(100);
+    uint32_t before = hooks_count;
+    (void)hooks_job(&client, "");
+    hooks_settle(100);
+    EXPECT(hooks_count > before && hooks_remove(&client, &hook) == OK);
+    hooks_settle(MINUTE_MS);
+    for (uint32_t i = 0; i < hooks_count; i++) {
+        waited += to(&hooks_calls[i], OK_URL);
+        arrived += to(&hooks_calls[i], OK_URL) && hooks_calls[i].arrived;
+    }
+    EXPECT(waited == 1 && arrived == 0);
+    EXPECT(hooks_counted(DELIVERY_PENDING) == 0 && hooks_counted(DELIVERY_DROPPED) == 2);
+}
+
+static void test_what_waits_for_its_turn_is_asked_once_more_JOB_193(void)
+{
+    RUN(removed_while_all_is_taken_body);
+}
+
 static void skipped_body(void)
 {
     struct delivery d;
@@ -1106,6 +1140,8 @@ TEST_LIST
      test_a_job_that_cannot_be_read_is_damaged_and_not_gone},
     {"what is ready for a removed webhook stays here (JOB-193)",
      test_what_is_ready_for_a_removed_webhook_stays_here_JOB_193},
+    {"what waits for its turn is asked once more (JOB-193)",
+     test_what_waits_for_its_turn_is_asked_once_more_JOB_193},
     {"a callback that became invalid is skipped (JOB-327)",
      test_a_callback_that_became_invalid_is_skipped_JOB_327},
     {"private addresses are failed attempts (AMB-J-61, W3)",

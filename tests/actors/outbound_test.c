@@ -511,6 +511,8 @@ static void test_a_job_that_cannot_be_read_is_damaged_and_not_gone(void)
 {
     const struct stage stage = {.schema = spoil_schema(), .unsound = true};
     TEST_CHECK(stage_run(&stage, damaged_job_body) == 0);
+}
+
 static struct hooks_answer slow(const struct hooks_call *call)
 {
     (void)call;

@@ -128,8 +128,10 @@ static void test_mailboxes_and_budgets(void)
     TEST_CHECK(operated_has("\"pressure\":{") && operated_has("\"idle\":\"normal\""));
     TEST_CHECK(operated_has("\"queues\":{\"mailboxes\":[{\"class\":\"idle\",\"actors\":11,\"messages\":9,"));
     TEST_CHECK(operated_has("\"depth\":9,\"capacity\":1024}"));
-    TEST_CHECK(operated_has("{\"name\":\"cascade_count\",\"value\":0,\"target\":0,\"warn\":1,\"critical\":1,"));
-    TEST_CHECK(operated_has("{\"name\":\"ingest_latency_ms\",\"value\":0,\"target\":100,\"warn\":75,\"critical\":100,"));
+    TEST_CHECK(
+        operated_has("{\"name\":\"cascade_count\",\"value\":0,\"target\":0,\"warn\":1,\"critical\":1,"));
+    TEST_CHECK(operated_has(
+        "{\"name\":\"ingest_latency_ms\",\"value\":0,\"target\":100,\"warn\":75,\"critical\":100,"));
     TEST_CHECK(operated_has("\"store\":{\"identity\":\"") && operated_has("\"rows\":{\"meta\":3,"));
     TEST_CHECK(operated_has("\"domains\":{\"rooms\":null,")); /* nobody to ask here */
     TEST_CHECK(operated_has("\"bus\":{\"published\":0,"));

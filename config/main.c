@@ -112,18 +112,18 @@ static int serve(const struct options *o)
 
 /* ---- settings ---- */
 
-/* JOB-360, JOB-454: what can't be used has a code of its own. */
+/* JOB-360, JOB-454: settings that can't be used have a code of their own. */
 static int refused(int status, int argc, char *const argv[], const char *why)
 {
     bool check = argc > 2 && strcmp(argv[1], "config") == 0 && strcmp(argv[2], "check") == 0, as_json = false;
     struct json_sink sink = output_sink();
     struct json json;
-    if (!check || status != EXIT_CONFIG)
+    if (status != EXIT_CONFIG)
         return output_complain(status, "", why);
     for (int i = 3; i < argc; i++)
         as_json |= strcmp(argv[i], "--json") == 0;
     fprintf(stderr, "coppice: RFA_CONFIG_INVALID: %s\n", why);
-    if (!as_json)
+    if (!check || !as_json)
         return status;
     json_init(&json, &sink);
     json_object_begin(&json);

@@ -8,6 +8,7 @@
 #include "config/log.h"
 #include "config/notify.h"
 #include "config/outside.h"
+#include "http/catalogue.h"
 #include "http/timestamp.h"
 #include "http/tls.h"
 #include "runtime/actor.h"
@@ -197,8 +198,8 @@ void reload_now(struct reload_report *ret)
 void reload_tell(const struct reload_report *r)
 {
     if (!r->done)
-        LOG(LOG_ERROR, "reload", "the settings can't be used; everything stays as it was",
-            {"err", r->why, 0});
+        LOG(LOG_ERROR, "reload", "the settings can't be used; everything stays as it was", {"err", r->why, 0},
+            {"error_code", catalogue_row(ERROR_RFA_CONFIG_INVALID)->code, 0});
     else if (r->restart)
         LOG(LOG_WARN, "reload", "settings reloaded; some need a restart", {"applied", r->applied_keys, 0},
             {"needs_restart", r->restart_keys, 0});

@@ -59,6 +59,7 @@ check "JOB-360 JOB-454 it has a code, a line and a neighbour" err "RFA_CONFIG_IN
 check "JOB-454 as JSON" runs 78 config check --config "$file" --json
 check "JOB-360 as JSON it has a code" out '{"valid":false,"code":"RFA_CONFIG_INVALID","detail":"'
 check "JOB-454 a server doesn't start with it" runs 78 serve --config "$file" --store-dir "$tmp/none"
+check "JOB-454 and says so by its code" err "RFA_CONFIG_INVALID: $file:"
 check "JOB-454 and leaves nothing behind" test ! -e "$tmp/none"
 echo '{"slice": 7}' >"$file"
 check "JOB-454 a wrong type" runs 78 config check --config "$file"
@@ -120,7 +121,7 @@ wrong() {
     check "$what is wrong" runs 78 config check --store-dir "$tmp/none" "$@"
     check "$what is named" err "$says"
     check "$what stops a start" runs 78 serve --store-dir "$tmp/none" --http-listen 127.0.0.1:0 --operator-listen 127.0.0.1:0 "$@"
-    check "$what is named there, too" err "coppice: $says"
+    check "$what is named there, too" err "$says"
     check "$what leaves nothing behind" test ! -e "$tmp/none"
 }
 secret() { # secret NAME MODE: of what comes in
@@ -250,6 +251,7 @@ check "SIGHUP without them" reload
 echo '{"log": {"level": "info"}, "http.idle": "4s", "store.mp": "2GiB"}' >"$file"
 check "SIGHUP with a mistake" reload
 check "everything stays as it was" has "$line" 'everything stays as it was'
+check "JOB-454 by its code" has "$line" '"error_code":"RFA_CONFIG_INVALID"'
 check "and it says why" has "$line" "did you mean store.map?"
 echo "{\"log\": {\"level\": \"info\"}, \"http.idle\": \"4s\",
   \"auth\": {\"master_key\": \"$tmp/typo\"}}" >"$file"

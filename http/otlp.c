@@ -64,12 +64,13 @@ __attribute__((format(printf, 3, 4))) static bool complain(const struct reader *
     return false;
 }
 
-/* Whether anything is to be exported at all. */
-static bool wanted(const struct reader *r, bool *ret_wanted)
+/* Whether anything is to be exported at all, and whether as lines. */
+static bool wanted(const struct reader *r, bool *ret_wanted, bool *ret_lines)
 {
     const char *disabled = value_of(r, VARIABLE_SDK_DISABLED), *exporter = value_of(r, VARIABLE_EXPORTER);
     *ret_wanted = false;
-    if (!value_of(r, VARIABLE_ENDPOINT) && !value_of(r, VARIABLE_TRACES_ENDPOINT))
+    *ret_lines = exporter && strcmp(exporter, "console") == 0;
+    if (!*ret_lines && !value_of(r, VARIABLE_ENDPOINT) && !value_of(r, VARIABLE_TRACES_ENDPOINT))
         return true;
     if (disabled && strcasecmp(disabled, "true") != 0 && strcasecmp(disabled, "false") != 0)
         return complain(r, VARIABLE_SDK_DISABLED, "'%s' is neither true nor false", disabled);
@@ -77,8 +78,8 @@ static bool wanted(const struct reader *r, bool *ret_wanted)
         return true;
     if (exporter && strcmp(exporter, "none") == 0)
         return true;
-    if (exporter && strcmp(exporter, "otlp") != 0)
-        return complain(r, VARIABLE_EXPORTER, "'%s' is neither otlp nor none", exporter);
+    if (exporter && !*ret_lines && strcmp(exporter, "otlp") != 0)
+        return complain(r, VARIABLE_EXPORTER, "'%s' is neither otlp nor console nor none", exporter);
     *ret_wanted = true;
     return true;
 }
@@ -257,12 +258,16 @@ bool otlp_options_parse(struct otlp_options *ret, char *const environment[], cha
 {
     const struct reader r = {environment, ret_text, text_size};
     struct otlp_options o = {.timeout_ns = OTLP_TIMEOUT_MS * NS_PER_MS, .parent_based = true};
-    bool on;
-    if (!wanted(&r, &on))
+    bool on, lines;
+    if (!wanted(&r, &on, &lines))
         return false;
-    if (on && !(read_endpoint(&r, &o) && read_headers(&r, &o) && read_timeout(&r, &o) && read_refused(&r) &&
-                read_resource(&r, &o) && read_sampler(&r, &o)))
+    if (on && !lines &&
+        !(read_endpoint(&r, &o) && read_headers(&r, &o) && read_timeout(&r, &o) && read_refused(&r) &&
+          read_resource(&r, &o)))
         return false;
+    if (on && !read_sampler(&r, &o))
+        return false;
+    o.lines = on && lines;
     *ret = o;
     return true;
 }
@@ -561,6 +566,50 @@ static uint64_t post(struct exporter *x)
     return full ? actor_now() : actor_now() + OTLP_PERIOD_NS;
 }
 
+/* ---- lines of the log ---- */
+
+#define LINE_MAX_SIZE (SPAN_JSON_MAX + 64u)
+
+/* A sink that is full drops them, and counts. */
+static void write_line(const struct trace_recorded *span, uint64_t wall)
+{
+    char line[LINE_MAX_SIZE];
+    struct json_sink sink;
+    struct json json;
+    json_sink_init(&sink, line, sizeof(line), NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "level", string, "info");
+    JSON_MEMBER(&json, "logger", string, "trace");
+    JSON_MEMBER(&json, "msg", string, "span");
+    json_key(&json, "span");
+    write_span(&json, span, wall);
+    json_object_end(&json);
+    ASSERT(json_end(&json) == JSON_OK);
+    runtime_log(runtime_self(), line, sink.length);
+}
+
+/* As many as a batch, then others have their turn. Returns when to go on. */
+static uint64_t write_lines(struct exporter *x)
+{
+    struct trace_recorded span;
+    uint64_t wall = actor_wall_now() - actor_now();
+    uint32_t count = 0;
+    for (; count < OTLP_BATCH_MAX && take(x, &span); count++)
+        write_line(&span, wall);
+    x->exported += count;
+    return count == OTLP_BATCH_MAX ? actor_now() : actor_now() + OTLP_PERIOD_NS;
+}
+
+/* ---- turns ---- */
+
+static uint64_t post_some(struct exporter *x)
+{
+    if (x->count == 0)
+        gather(x);
+    return x->count > 0 ? post(x) : actor_now() + OTLP_PERIOD_NS;
+}
+
 static void next(uint64_t when)
 {
     if (!actor_timer(when, FLUSH, 0))
@@ -569,9 +618,7 @@ static void next(uint64_t when)
 
 static void flush(struct exporter *x)
 {
-    if (x->count == 0)
-        gather(x);
-    uint64_t when = x->count > 0 ? post(x) : actor_now() + OTLP_PERIOD_NS;
+    uint64_t when = x->options->lines ? write_lines(x) : post_some(x);
     tell(x);
     next(when);
 }
@@ -624,7 +671,7 @@ static enum actor_step otlp_init(void *state, const void *args, size_t args_size
     const struct otlp_args *a = args;
     ASSERT(args_size == sizeof(*a));
     x->options = a->options;
-    if (!x->options->endpoint[0])
+    if (!x->options->endpoint[0] && !x->options->lines)
         return ACTOR_CONTINUE;
     size_t headers_size = strlen(x->options->headers) + sizeof("Content-Type: application/json\n");
     x->headers = actor_alloc(headers_size);

@@ -1,6 +1,8 @@
-/* The trace exporter: takes recorded spans (http/trace.h) and posts them as OTLP/HTTP JSON, by the fetch actor.
+/* The trace exporter: takes recorded spans (http/trace.h) and posts them as OTLP/HTTP JSON, by the fetch actor; or writes each of them
+ * as a line of the log, whose member "span" is what would have been posted (AMB-J-52).
  *
- * Configured by the standard OTEL_* variables; off unless an endpoint is named. Every second it posts what there is, in
+ * Configured by the standard OTEL_* variables; off unless an endpoint is named, or the exporter is console, which has no
+ * collector and needs none of the variables about one. Every second it writes or posts what there is, the latter in
  * batches of OTLP_BATCH_MAX spans. A failed post is tried again as the protocol says (no answer, 429, 502, 503, 504;
  * Retry-After is obeyed, else the pause doubles from one second), OTLP_TRIES times in all, then its spans are given up and
  * counted; any other refusal gives them up at once. A success is never repeated, not even a partial one. A dead collector
@@ -25,7 +27,7 @@
  * that ask for what isn't done here (a client's certificate, compression) are refused while an endpoint is named. */
 #define OTLP_VARIABLES(X)                                                                      \
     X(SDK_DISABLED, "OTEL_SDK_DISABLED")                     /* true: off */                   \
-    X(EXPORTER, "OTEL_TRACES_EXPORTER")                      /* otlp, none */                  \
+    X(EXPORTER, "OTEL_TRACES_EXPORTER")                      /* otlp, console, none */         \
     X(ENDPOINT, "OTEL_EXPORTER_OTLP_ENDPOINT")               /* /v1/traces is appended */      \
     X(TRACES_ENDPOINT, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") /* the whole URL */               \
     X(HEADERS, "OTEL_EXPORTER_OTLP_HEADERS")                 /* name=value,... with escapes */ \
@@ -44,7 +46,8 @@
     X(SAMPLER_ARG, "OTEL_TRACES_SAMPLER_ARG")          /* 0..1 for the ratios; 1 */
 
 struct otlp_options {
-    char endpoint[512];    /* the whole URL; empty: off */
+    bool lines;            /* of the log, and no collector */
+    char endpoint[512];    /* the whole URL; empty, and no lines: off */
     char headers[1024];    /* "Name: value\n" lines; they may hold secrets and are never logged */
     char service[128];     /* service.name of the resource */
     char attributes[1024]; /* of the resource, as given: k=v,k=v */

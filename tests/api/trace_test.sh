@@ -105,8 +105,17 @@ check "spans are counted" has "$(curl -sS -H "Authorization: Bearer $token" "htt
     'coppice_trace_spans{kind="exported"}'
 check "the server ends" stop
 
-# --- off ---
+# --- as lines of the log (AMB-J-52) ---
 unset OTEL_EXPORTER_OTLP_ENDPOINT
+export OTEL_TRACES_EXPORTER=console
+check "AMB-J-52 a server that writes spans as lines" start --schedulers 2 --http-listen 127.0.0.1:0
+head=$(asked /stats -H "traceparent: 00-$id-$parent-01")
+own=$(field traceparent "$head" | cut -c 37-52)
+check "AMB-J-52 a span is a line" await "\"logger\":\"trace\",\"msg\":\"span\",\"span\":{\"traceId\":\"$id\",\"spanId\":\"$own\",\"parentSpanId\":\"$parent\""
+check "that server ends" stop
+unset OTEL_TRACES_EXPORTER
+
+# --- off ---
 check "a server without a collector" start --schedulers 2 --http-listen 127.0.0.1:0
 head=$(asked /stats)
 check "new traces aren't sampled" matches "$(field traceparent "$head")" '^00-[0-9a-f]{32}-[0-9a-f]{16}-00$'

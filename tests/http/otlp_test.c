@@ -44,7 +44,13 @@ static void test_off_unless_an_endpoint_is_named(void)
     TEST_CHECK(PARSE(BASE, "OTEL_SDK_DISABLED=TRUE") && !options.endpoint[0]);
     TEST_CHECK(PARSE(BASE, "OTEL_SDK_DISABLED=false") && options.endpoint[0]);
     TEST_CHECK(PARSE(BASE, "OTEL_TRACES_EXPORTER=none") && !options.endpoint[0]);
-    TEST_CHECK(PARSE(BASE, "OTEL_TRACES_EXPORTER=otlp") && options.endpoint[0]);
+    TEST_CHECK(PARSE(BASE, "OTEL_TRACES_EXPORTER=otlp") && options.endpoint[0] && !options.lines);
+    TEST_CHECK(PARSE("OTEL_TRACES_EXPORTER=console", "OTEL_TRACES_SAMPLER=traceidratio",
+                     "OTEL_TRACES_SAMPLER_ARG=0.5") &&
+               options.lines && !options.endpoint[0] && options.sample == 0.5);
+    TEST_CHECK(PARSE(BASE, "OTEL_TRACES_EXPORTER=console", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc") &&
+               options.lines && !options.endpoint[0]); /* no collector: nobody looks */
+    TEST_CHECK(PARSE("OTEL_TRACES_EXPORTER=console", "OTEL_SDK_DISABLED=true") && !options.lines);
     TEST_CHECK(PARSE("XOTEL_EXPORTER_OTLP_ENDPOINT=http://c", "OTEL_EXPORTER_OTLP_ENDPOINTS=http://c"));
     TEST_CHECK(!options.endpoint[0]);
 }
@@ -118,7 +124,7 @@ static void test_variables_that_cannot_be_meant(void)
     memset(long_service + strlen(long_service), 'a', 128);
     static const char *const rows[] = {
         "OTEL_SDK_DISABLED=yes",
-        "OTEL_TRACES_EXPORTER=console",
+        "OTEL_TRACES_EXPORTER=zipkin",
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=c:4318",
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://c/a b",
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://u:p@c/",

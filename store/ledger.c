@@ -432,7 +432,8 @@ static enum error expired(struct txn *txn, uint8_t lifetime, uint64_t now_us, st
 static enum error read_behind(struct txn *txn, int64_t behind[LEDGER_LIFETIME_COUNT])
 {
     enum error first = OK;
-    for (uint8_t lifetime = 0; lifetime < LEDGER_LIFETIME_COUNT; lifetime++) {
+    for (unsigned i = 0; i < LEDGER_LIFETIME_COUNT; i++) {
+        const uint8_t lifetime = (uint8_t)i;
         enum error e = counter_read(txn, COUNTER_LEDGER_PASSED, span_of(&lifetime, 1), &behind[lifetime]);
         if (e || behind[lifetime] < 0)
             behind[lifetime] = -1;
@@ -479,12 +480,12 @@ enum error ledger_expire(struct txn *txn, uint64_t now_us, uint32_t limit, uint3
     uint32_t writes = txn->writes;
     bool on_the_way = false;
     enum error unreadable = read_behind(txn, behind);
-    for (uint8_t lifetime = 0; lifetime < LEDGER_LIFETIME_COUNT; lifetime++)
+    for (unsigned lifetime = 0; lifetime < LEDGER_LIFETIME_COUNT; lifetime++)
         if (behind[lifetime] > 0)
-            on_the_way = expire_one(txn, &x, lifetime, behind[lifetime], true) || on_the_way;
-    for (uint8_t lifetime = 0; lifetime < LEDGER_LIFETIME_COUNT; lifetime++)
+            on_the_way = expire_one(txn, &x, (uint8_t)lifetime, behind[lifetime], true) || on_the_way;
+    for (unsigned lifetime = 0; lifetime < LEDGER_LIFETIME_COUNT; lifetime++)
         if (behind[lifetime] <= 0)
-            (void)expire_one(txn, &x, lifetime, 0, !on_the_way && behind[lifetime] == 0);
+            (void)expire_one(txn, &x, (uint8_t)lifetime, 0, !on_the_way && behind[lifetime] == 0);
     enum error first = x.error ? x.error : unreadable;
     if (first && txn->writes == writes)
         return first;

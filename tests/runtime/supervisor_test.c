@@ -1679,17 +1679,14 @@ static void orphan_among_others_body(void)
     actor_pid old = orphan(0, false);
     const struct start_request r = {
         .class = &worker_class, .args_size = sizeof(struct plan), .id_size = 2, .name_size = 5};
-    struct {
-        struct start_request request;
-        unsigned char more[sizeof(struct plan) + 7];
-    } c = {.request = r};
-    memcpy(c.request.bytes, &(struct plan){.number = 2}, sizeof(struct plan));
-    memcpy(c.request.bytes + sizeof(struct plan), "c\0held", 7);
     uint64_t refs[3], began = actor_now();
-    size_t size = offsetof(struct start_request, bytes) + sizeof(struct plan) + 7;
     struct message *start_c = message_new(CALL_START_CHILD, sizeof r + sizeof(struct plan) + 7);
-    TEST_ASSERT(start_c && size <= start_c->size);
-    memcpy(start_c->payload, &c, size);
+    TEST_ASSERT(start_c != NULL);
+    memset(start_c->payload, 0, start_c->size);
+    memcpy(start_c->payload, &r, offsetof(struct start_request, bytes));
+    unsigned char *bytes = ((struct start_request *)(void *)start_c->payload)->bytes;
+    memcpy(bytes, &(struct plan){.number = 2}, sizeof(struct plan));
+    memcpy(bytes + sizeof(struct plan), "c\0held", 7);
     TEST_CHECK(actor_request(sup, message_of(CALL_TERMINATE_CHILD, "b", 2), &refs[0]) == OK);
     TEST_CHECK(actor_request(sup, start_c, &refs[1]) == OK);
     TEST_CHECK(actor_request(sup, message_new(CALL_COUNT_CHILDREN, 0), &refs[2]) == OK);

@@ -356,7 +356,8 @@ static bool draw_schedule(struct workload *w, struct txn *txn, struct batch_item
                                        .queue_max = 500,
                                        .active_max = 600};
     const struct schedule_retime retime = {.after = dice_chance(&w->dice, 200) ? there.id : nobody,
-                                           .wall_us = w->at_us - dice_below(&w->dice, 60 * 86400) * SECOND_US};
+                                           .wall_us =
+                                               w->at_us - dice_below(&w->dice, 60 * 86400) * SECOND_US};
     if (code == schedule_put_class.code)
         workload_encode(w, item, &schedule_put_class, &put);
     else if (code == schedule_remove_class.code)

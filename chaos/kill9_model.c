@@ -51,6 +51,11 @@ bool model_answers(const struct model_answer *expected, const void *bytes, size_
     const uint8_t *at = bytes;
     if (size != expected->size)
         return false;
+    if (expected->may_more) {
+        uint32_t more;
+        memcpy(&more, at + sizeof(uint32_t), sizeof(more));
+        return memcmp(at, expected->bytes, sizeof(uint32_t)) == 0 && more <= 1;
+    }
     if (!expected->untimed)
         return size == 0 || memcmp(at, expected->bytes, size) == 0;
     return memcmp(at, expected->bytes, TIMES_AT) == 0 &&
@@ -355,7 +360,9 @@ static struct model_answer model_sweep(struct lane_model *lane, const struct att
         if (a->at_us >= lane->retained_us + CALENDAR_NOTE_US)
             lane->retained_us = a->at_us;
     }
-    return answer_bytes(taken, sizeof(taken));
+    struct model_answer answer = answer_bytes(taken, sizeof(taken));
+    answer.may_more = taken[1] == 0;
+    return answer;
 }
 
 struct model_answer model_apply(struct lane_model *lane, const struct attempt *a)

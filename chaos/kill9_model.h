@@ -70,6 +70,8 @@ struct lane_model {
 struct model_answer {
     enum error error;
     bool untimed; /* of an issued key: when it was created, and until when it is good, nobody knows */
+    bool
+        may_more; /* of a sweep: that there is more may be the ledger's word, too, of rows by another clock that it passes by */
     uint32_t size;
     uint8_t bytes[ATTEMPT_ANSWER_MAX];
 };

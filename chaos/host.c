@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOG_MAX = 1 << 20, EXIT_USAGE = 64, NO_CONTENT = 204 };
+enum { LOG_MAX = 1 << 20, EXIT_USAGE = 64 };
 
 static pid_t newest; /* to be killed when the program gives up */
 
@@ -288,7 +288,7 @@ static int hear(struct host *h, int fd, bool *ret_last)
         h->answer[used] = 0;
         if (!body && (body = strstr(h->answer, "\r\n\r\n")) != NULL) {
             const char *field = strcasestr(h->answer, "\r\nContent-Length:");
-            to_the_end = (!field || field > body) && atoi(h->answer + strlen("HTTP/1.1 ")) != NO_CONTENT;
+            to_the_end = !field || field > body;
             length = to_the_end || !field ? 0 : strtoul(field + strlen("\r\nContent-Length:"), NULL, 10);
             body += 4;
         }

@@ -137,10 +137,22 @@ static void serve_grow(const struct request *q, struct response *r)
     response_begin(r, 204, NULL);
 }
 
-/* This connection is called so from now on. */
+/* A client sees the end of its connection before the connection's actor has ended: until those that went before have,
+ * they would be counted with whoever ends next. */
+static void await_alone(void)
+{
+    struct child_counts counts;
+    do
+        ASSERT(supervisor_count_children(actor_whereis("front.connections"), &counts,
+                                         actor_deadline_ms(5000)) == OK);
+    while (counts.workers > 1 && actor_sleep(actor_deadline_ms(1)) == OK);
+}
+
+/* This connection is called so from now on, and is the only one. */
 static void serve_visit(const struct request *q, struct response *r)
 {
     char name[64];
+    await_alone();
     snprintf(name, sizeof(name), "%.*s", (int)q->params[0].size, (const char *)q->params[0].bytes);
     ASSERT(actor_register(name, actor_self(), NULL) == OK);
     response_begin(r, 204, NULL);

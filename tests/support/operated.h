@@ -49,7 +49,7 @@ int operated_end(int fd); /* takes all of it, as operated_ask does */
 
 /* A connection that stays: the request is sent, what comes is read until it holds the text (false: it ended first). */
 int operated_open(const char *path, const char *header);
-/* A connection that stays, known by this name. */
+/* A connection that stays, known by this name; those before it have ended. */
 int operated_visit(const char *name);
 bool operated_await(int fd, const char *text);
 extern char operated_seen[65536]; /* what operated_await has read of this connection, chunk sizes and all */

@@ -17,7 +17,7 @@ OBJCOPY ?= objcopy
 MODE    ?=
 # With sanitizers a compiler needs twice as long for -O2, and the tests take no less time for it. Branches are counted as they are
 # written: inlining copies some of them, and folding drops others.
-USUAL   := $(if $(filter asan tsan,$(MODE)),-O1,$(if $(filter coverage,$(MODE)),-O0,-O2))
+USUAL   := $(if $(filter asan tsan,$(MODE)),-O1,$(if $(filter coverage mcdc,$(MODE)),-O0,-O2))
 OPT     ?= $(USUAL)
 CORO    ?= native
 PREFIX  ?= /usr/local
@@ -76,10 +76,12 @@ else ifeq ($(MODE),fuzz)
 CODE += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 else ifeq ($(MODE),coverage)
 CODE += --coverage -fprofile-update=atomic
+else ifeq ($(MODE),mcdc)
+CODE += -fprofile-instr-generate -fcoverage-mapping -fcoverage-mcdc -fprofile-update=atomic
 else ifeq ($(MODE),)
 CODE += $(if $(filter-out -O0,$(OPT)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 else
-$(error MODE is '$(MODE)'; it can be empty, asan, tsan, fuzz or coverage)
+$(error MODE is '$(MODE)'; it can be empty, asan, tsan, fuzz, coverage or mcdc)
 endif
 
 # --- what comes from outside: .ci/deps brings it -----------------------------------------------------------------------
@@ -110,7 +112,7 @@ OWN_LIBS := $(filter-out -lcrypto -lssl,$(LIBS))
 # inside it is known to be one, and catches abort and assert in actor code. coppice.pc repeats them.
 WRAP  := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=abort,--wrap=__assert_fail
 # A coverage build also keeps what a process has counted that ends by _exit (tests/support/coverage.c).
-ifeq ($(MODE),coverage)
+ifneq ($(filter coverage mcdc,$(MODE)),)
 WRAP  += -Wl,--wrap=_exit
 COUNTS = $(B)/tests/support/coverage.o
 endif
@@ -190,7 +192,7 @@ FAILING_SUPERVISOR := $(patsubst $(B)/runtime/%,$(B)/tests/runtime/failing/%,$(f
 
 # --- everyday ----------------------------------------------------------------------------------------------------------
 
-.PHONY: help build run test deps bench asan tsan lint fuzz coverage branches conformance install clean precommit format
+.PHONY: help build run test deps bench asan tsan lint fuzz coverage branches mcdc conformance install clean precommit format
 .PHONY: powercut powercut-full kill9 damage contain limp everycall comeback leases doublecheck mutants traffic chaos chaos-full sim sim-full soak contract docs
 .PHONY: lint-deep present present-test peers always check tests benches fuzzers cutters
 
@@ -366,6 +368,13 @@ coverage: deps ## run the tests and print the share of executed lines and of bra
 OF ?= supervisor
 branches: ## the branches not taken by the last `make coverage`, in the files whose path holds a word of OF='supervisor'
 	@.ci/coverage build/coverage $(OF)
+
+MCDC := runtime/supervisor store/job store/lifecycle
+mcdc: ## modified condition/decision coverage of supervisor and job state machines: the conditions that no test showed to decide alone
+	@.ci/deps mcdc
+	@rm -rf build/mcdc-clang-19/profiles
+	@LLVM_PROFILE_FILE='$(CURDIR)/build/mcdc-clang-19/profiles/%4m.profraw' $(MAKE) --no-print-directory check MODE=mcdc CC=clang-19
+	@.ci/mcdc build/mcdc-clang-19 $(MCDC)
 
 # The yardsticks of bench-jobs; it goes on without those that can't be had.
 peers:

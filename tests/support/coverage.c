@@ -2,13 +2,19 @@
  * damaged (store/guest.c). Not at a fault's end (runtime/fault.c), where nothing may be written any more. */
 #include <sysexits.h>
 
+#ifdef __clang__
+int __llvm_profile_write_file(void);
+#define DUMP() (void)__llvm_profile_write_file()
+#else
 void __gcov_dump(void);
+#define DUMP() __gcov_dump()
+#endif
 _Noreturn void __real__exit(int status);
 _Noreturn void __wrap__exit(int status);
 
 _Noreturn void __wrap__exit(int status)
 {
     if (status != EX_SOFTWARE)
-        __gcov_dump();
+        DUMP();
     __real__exit(status);
 }

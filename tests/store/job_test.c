@@ -157,6 +157,15 @@ static void try_state(struct jobs *j, const struct jobs_held *held, uint8_t to)
     }
 }
 
+/* As they are written: a copy needn't have the same bytes between its fields. */
+static bool same(const struct job *a, const struct job *b)
+{
+    uint8_t bytes[2][1024];
+    size_t size = record_encode(&job_record, a, bytes[0], sizeof(bytes[0]));
+    return size > 0 && size == record_encode(&job_record, b, bytes[1], sizeof(bytes[1])) &&
+           memcmp(bytes[0], bytes[1], size) == 0;
+}
+
 static void test_job_commands_refuse_what_is_not_in_the_table_and_write_nothing_JOB_210_JOB_258(void)
 {
     struct jobs j;
@@ -175,8 +184,8 @@ static void test_job_commands_refuse_what_is_not_in_the_table_and_write_nothing_
                 TEST_CHECK_(after.state == to && after.events == before.events + 1, "JOB-%u: %s",
                             210u + 7u * from + to, jobs_story(&j, &held.id));
             else
-                TEST_CHECK_(memcmp(&after, &before, sizeof(after)) == 0 && jobs_sum(&j) == sum, "JOB-%u: %s",
-                            210u + 7u * from + to, jobs_story(&j, &held.id));
+                TEST_CHECK_(same(&after, &before) && jobs_sum(&j) == sum, "JOB-%u: %s", 210u + 7u * from + to,
+                            jobs_story(&j, &held.id));
             (void)jobs_story(&j, &held.id);
             TEST_CHECK(jobs_cancel(&j, &j.client, &held.id, NULL) == OK);
         }

@@ -31,7 +31,8 @@
 
 enum {
     RING_WORDS = sizeof(struct telemetry_record) / 8,
-    LABEL_TEXTS_MAX = ((uint32_t)TELEMETRY_EVENT_COUNT + (uint32_t)TELEMETRY_GAUGE_COUNT) * (TELEMETRY_LABELS_MAX - 1),
+    LABEL_TEXTS_MAX =
+        ((uint32_t)TELEMETRY_EVENT_COUNT + (uint32_t)TELEMETRY_GAUGE_COUNT) * (TELEMETRY_LABELS_MAX - 1),
     LABEL_PLACES = 2 * TELEMETRY_LABELS_MAX, /* at most half full: a search always ends at a free place */
     LABEL_OTHER = 0,
     WHY_MAX = TELEMETRY_VALUE_MAX + 1,

@@ -499,6 +499,8 @@ $(B)/tests/http/parser_test: private WRAP += -Wl,--wrap=llhttp_execute
 $(B)/tests/store/writer_test: private WRAP += -Wl,--wrap=message_new,--wrap=actor_try_alloc,--wrap=actor_listen
 $(B)/tests/store/standing_test: private WRAP += -Wl,--wrap=message_new,--wrap=mdb_txn_begin
 $(B)/tests/config/file_test: private WRAP += -Wl,--wrap=read,--wrap=fstat
+OPERATED := $(addprefix $(B)/tests/http/,chaos_test entrance_test events_test metrics_test probe_test)
+$(OPERATED): private WRAP += -Wl,--wrap=actor_deadline_ms
 
 $(FAILING_TEST): $(B)/%: $(B)/%.o $$(call helpers,$$*) $(CHAOS_A) $(FAILING_A) $(LIBRARY)
 	$(say) "LINK $@"

@@ -10,11 +10,11 @@ trap 'kill -9 $server $driver 2>/dev/null; rm -rf "$tmp"' EXIT
 seed=${KILL_SEED:-1} # of the traffic, and of who is killed
 
 # Jobs of the server's own kinds take an eightieth of their time here: some are always running.
-check "a server" start --schedulers 2 --workers-count 16 --workers-lease-timeout 3s --workers-heartbeat-interval 500ms --jobs-simulation-speed 80 --retry-backoff-base 400ms --webhooks-timeout 3s \
+check "a server" start --schedulers 2 --workers-count 16 --workers-lease-timeout 3s --workers-heartbeat-interval 500ms --jobs-simulation-speed 80 --retry-backoff-base 400ms --webhooks-timeout 8s \
     --webhooks-backoff-base 20ms --limits-requests-per-minute 100000 --outbound-allow-private
 # drive JOBS RATE: traffic begins
 drive() {
-    "$traffic" --url "http://$client" --speed 80 --clients 16 --retry-base-ms 400 --ahead-ms 6000 --webhook-timeout-ms 3000 --requests-per-minute 0 \
+    "$traffic" --url "http://$client" --speed 80 --clients 16 --retry-base-ms 400 --ahead-ms 6000 --webhook-timeout-ms 8000 --requests-per-minute 0 \
         --late-ms 60000 --refusals 0 --restarts --jobs "$1" --rate "$2" --seed "$seed" --json >"$tmp/report" 2>"$tmp/said" &
     driver=$!
     for _ in $(seq 20000); do

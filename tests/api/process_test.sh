@@ -102,13 +102,28 @@ if env --block-signal=TERM true 2>/dev/null; then
     check "which makes its signing key" ready
     kill -USR1 "$server"
     check "SIGUSR1 is heard" await '"logger":"stats","msg":"figures of the runtime"'
+    # crashed HOW: what was answered. 504: on a machine that stood still the loop had not had its budget within the time of the answer;
+    # then its budget ends it all the same, and who comes after it is told.
+    loops=0
+    crashed() {
+        for _ in 1 2 3 4 5 6 7 8 9 10; do
+            was=$(get /stats/actors/deduper | sed 's/^{"pid":"\([^"]*\)".*/\1/')
+            record=$(curl -sS -m 120 -H "$bearer" -H 'Content-Type: application/json' -d "{\"reason\":\"a test\",\"how\":\"$1\"}" \
+                "http://$at/chaos/actors/deduper:crash")
+            case $record in *'has not ended within'* | *'"end_reason":"'*) [ "$1" != loop ] || loops=$((loops + 1)) ;; esac
+            case $record in *'"code":"OPS_504_TIMEOUT"'*) ;; *) break ;; esac
+            until [ "$(status GET /stats/actors/deduper)" = 200 ] && lacks "$(cat "$tmp/body")" "\"pid\":\"$was\""; do
+                case $record in *'has not ended within'*) ;; *) break ;; esac
+            done
+        done
+    }
     for how in trap loop; do # of which neither is where sanitizers are
         [ -z "${MODE:-}" ] || break
-        check "a $how is contained" has "$(curl -sS -m 120 -H "$bearer" -H 'Content-Type: application/json' \
-            -d "{\"reason\":\"a test\",\"how\":\"$how\"}" "http://$at/chaos/actors/deduper:crash")" '"outcome":"recovered"'
+        crashed $how
+        check "a $how is contained" has "$record" '"outcome":"recovered"'
     done
-    check "nor is a loop more than an overrun" sh -c '[ -n "$1" ] || [ "$2" = 1 ]' sh "${MODE:-}" \
-        "$(get /metrics | awk '/^coppice_runtime_overruns_total/ { print $2 }')"
+    check "nor is a loop more than an overrun" sh -c '[ -n "$1" ] || [ "$2" = "$3" ]' sh "${MODE:-}" \
+        "$(get /metrics | awk '/^coppice_runtime_overruns_total/ { print $2 }')" $loops
     check "SIGTERM ends it with 0" stop
     check "a guarded one" start --guardian
     check "SIGTERM ends both with 0" stop

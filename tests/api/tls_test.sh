@@ -192,7 +192,7 @@ check "it stops" stop
 rm "$tmp/say" "$tmp/hear"
 
 # --- clients show certificates, too ---
-check "a server that asks for them" start --tls-certificate "$tmp/server.crt" --tls-key "$tmp/server.key" --tls-client-ca "$tmp/ours.crt" --http-idle 1s
+check "a server that asks for them" start --tls-certificate "$tmp/server.crt" --tls-key "$tmp/server.key" --tls-client-ca "$tmp/ours.crt" --http-idle 8s
 check "with one" is "$(ask /healthz --cert "$tmp/friend.crt" --key "$tmp/friend.key")" 200
 check "again" is "$(ask /nowhere --cert "$tmp/friend.crt" --key "$tmp/friend.key")" 404
 check "without one" fails ask /healthz

@@ -10,8 +10,8 @@ secret=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
 # What has to happen within a time: a job for later is submitted that far ahead, in ms, a receiver answers before webhooks.timeout,
 # and so many submits a second are answered. A sanitizer takes ten times as long for all of it.
 case ${MODE:-} in
-'') ahead=6000 patience=2000 rate=200 ;;
-*) ahead=20000 patience=6000 rate=40 ;;
+'') ahead=6000 patience=8000 rate=200 ;;
+*) ahead=20000 patience=8000 rate=40 ;;
 esac
 
 # What the clients are told of the server, and what the server is told. Its address is no other program's: connections that go

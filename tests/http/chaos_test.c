@@ -68,6 +68,23 @@ static void test_crash(void)
     operated_stop();
 }
 
+/* A machine that stood still may have left the loop no time within that of the answer. Its budget ends it all the same: then
+ * the next one is told. */
+static int crash(const char *body, const char *how, unsigned *loops)
+{
+    char old[32];
+    for (;;) {
+        snprintf(old, sizeof(old), "%s", pid_of("one"));
+        int status = chaos("one", "crash", body);
+        bool told = status != 504 || strstr(operated_body, "has not ended within");
+        *loops += told && strcmp(how, "loop") == 0;
+        if (status != 504)
+            return status;
+        while (told && (operated_get("/stats/actors/one") != 200 || strcmp(operated_member("pid"), old) == 0))
+            ;
+    }
+}
+
 /* Each way in which code of an actor can fail has its own end, and is as contained as the others. */
 static void test_crash_how(void)
 {
@@ -78,6 +95,7 @@ static void test_crash_how(void)
         {"divide", "crash(SIG"},    {"stack", "crash(stack_overflow)"}, {"memory", "quota"},
     };
     char body[64], reason[64];
+    unsigned loops = 0;
     operated_start(NULL);
     operated_grow();
     for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
@@ -85,12 +103,13 @@ static void test_crash_how(void)
             break;
         snprintf(body, sizeof(body), "{\"reason\":\"game day\",\"how\":\"%s\"}", ways[i].how);
         snprintf(reason, sizeof(reason), "\"end_reason\":\"%s", ways[i].reason);
-        TEST_CHECK_(chaos("one", "crash", body) == 200, "%s", ways[i].how);
+        TEST_CHECK_(crash(body, ways[i].how, &loops) == 200, "%s", ways[i].how);
         TEST_CHECK_(operated_has(reason) && operated_has("\"outcome\":\"recovered\""), "%s", ways[i].how);
     }
     if (!SANITIZED) { /* the loop was switched out slice by slice, and ended by its budget: not by the verb's own clock */
         TEST_CHECK(operated_get("/metrics") == 200);
-        TEST_CHECK(operated_has("\ncoppice_runtime_overruns_total 1\n"));
+        snprintf(body, sizeof(body), "\ncoppice_runtime_overruns_total %u\n", loops);
+        TEST_CHECK(operated_has(body));
     }
     TEST_CHECK(chaos("one", "crash", "{\"reason\":\"game day\",\"how\":\"gently\"}") == 400);
     TEST_CHECK(chaos("one", "crash", "{\"reason\":\"game day\",\"how\":7}") == 400);

@@ -181,7 +181,7 @@ static void serve_poll(const struct request *q, struct response *r)
     struct message *nothing;
     (void)q;
     atomic_store(&waiting, 1);
-    enum error e = response_wait(r, NULL, NULL, &nothing, actor_deadline_ms(3000));
+    enum error e = response_wait(r, NULL, NULL, &nothing, actor_deadline_ms(TALK_STUCK_MS / 2));
     answer_number(r, "down", e == ERR_DOWN);
 }
 
@@ -1208,7 +1208,11 @@ static SSL *nearly_shaken(struct talk *t, BIO **ret_out)
     while (SSL_connect(tls) != 1) {
         for (int n; (n = BIO_read(*ret_out, bytes, sizeof bytes)) > 0;)
             TEST_ASSERT(talk_say(t, bytes, (size_t)n));
-        TEST_ASSERT(BIO_write(in, bytes, (int)recv(t->fd, bytes, sizeof bytes, 0)) > 0);
+        ssize_t n;
+        do
+            n = recv(t->fd, bytes, sizeof bytes, 0);
+        while (n < 0 && errno == EINTR); /* it was stopped meanwhile */
+        TEST_ASSERT(BIO_write(in, bytes, (int)n) > 0);
     }
     return tls;
 }

@@ -221,7 +221,7 @@ static void test_missed_meanwhile(void)
     size_t told = count(operated_body, "\"event\":");
     uint64_t missed = strtoull(operated_member("missed"), NULL, 10),
              to = strtoull(operated_member("next") + 17, NULL, 10);
-    TEST_CHECK(told > 0 && missed > 0);
+    TEST_CHECK_(told > 0 && missed > 0, "%zu told, %" PRIu64 " missed", told, missed);
     TEST_CHECK_(from + missed + told == to, "%" PRIu64 " + %" PRIu64 " + %zu, %" PRIu64, from, missed, told,
                 to);
     operated_stop();

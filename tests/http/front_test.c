@@ -440,7 +440,8 @@ static void test_CTL_150_CTL_246_CTL_251_who_is_turned_away_is_told_as_everybody
         start_as(full[i], prepare_turned_away);
         for (int k = 0; k < 2; k++) {
             talk_begin(&in[k], &server);
-            TEST_CHECK(talk_say_text(&in[k], "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"));
+            /* Who is in the midst of a request isn't idle, however long the machine stands still, and makes no room. */
+            TEST_CHECK(talk_say_text(&in[k], "GET /hello HTTP/1.1\r\nHost: a\r\n\r\nGET /turned-away HT"));
             TEST_CHECK(talk_hear(&in[k]).status == 200);
         }
         char ids[2][64];
@@ -458,7 +459,7 @@ static void test_CTL_150_CTL_246_CTL_251_who_is_turned_away_is_told_as_everybody
             talk_end(&out);
         }
         TEST_CHECK(strcmp(ids[0], ids[1]) != 0);
-        TEST_CHECK(talk_say_text(&in[0], "GET /turned-away HTTP/1.1\r\nHost: a\r\n\r\n"));
+        TEST_CHECK(talk_say_text(&in[0], "TP/1.1\r\nHost: a\r\n\r\n"));
         a = talk_hear(&in[0]);
         TEST_CHECK_(heard_has(&a, "{\"two\":1}"), "the log has both");
         for (int k = 0; k < 2; k++)

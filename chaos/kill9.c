@@ -53,7 +53,7 @@
 #include "chaos/kill9_victim.h"
 
 #define PARENTS_MAX    16u
-#define PATIENCE_MS    60000 /* for a process that says nothing: it hangs */
+#define PATIENCE_MS    600000 /* for a process that says nothing: it hangs, or each of its syncs takes seconds */
 #define CONTROL_CYCLES 300u
 #define VIOLATIONS_MAX 5u /* then a parent gives up; each leaves its store */
 

@@ -63,6 +63,8 @@ static bool line_dial(struct sheaf_line *line, uint16_t port)
     struct linger none = {.l_onoff =
                               1}; /* a campaign would leave more of them waiting than there are ports */
     int one = 1, failed;
+    if (mortal_struck()) /* whoever has the port now may be another lane's */
+        return false;
     line->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (line->fd < 0)
         mortal_give_up("no socket");

@@ -94,7 +94,8 @@ static bool prepare(struct run *x, char *why, size_t why_size)
 
 static void tidy(const struct run *x)
 {
-    static const char *const names[] = {"common.sh", "operator.curl", "key.curl", "said", "received", "held"};
+    static const char *const names[] = {"common.sh", "operator.curl", "key.curl", "said",
+                                        "received",  "held",          "slow"};
     char path[512];
     if (!x->dir[0])
         return;
@@ -278,12 +279,12 @@ static void over(struct run *x)
     x->over = now();
 }
 
-/* "slow 50" */
+/* "slow 50". The file says that it is, until "fast": a script that goes on at once would be quicker than this. */
 static void slow(struct run *x, const char *ms)
 {
     char why[256];
     x->slow = chaos_fault_slow((pid_t)before.pid, strtoull(ms, NULL, 10) * NS_PER_MS, why, sizeof(why));
-    if (x->slow)
+    if (x->slow && file_write(x, "slow", "", 0, why, sizeof(why)))
         return;
     x->report->outcome = OUTCOME_UNABLE;
     chaos_report_note(x->report, "%s", why);
@@ -609,7 +610,14 @@ static bool begin(struct run *x, char *why, size_t why_size)
         snprintf(why, why_size, "the load isn't served before anything is done: %.250s", x->load->first_bad);
         return false;
     }
-    return chaos_tree_look(&before, &x->order->operators, why, why_size);
+    uint64_t deadline = now() + CHAOS_RECOVER_S * NS_PER_S;
+    for (;;) { /* a supervisor that didn't answer in time, on a machine that stood still: it is asked again */
+        if (!chaos_tree_look(&before, &x->order->operators, why, why_size))
+            return false;
+        if (!before.empty || now() >= deadline)
+            return true;
+        pause_ms(LOOK_MS);
+    }
 }
 
 bool chaos_run(const struct chaos_order *order, const struct chaos_script *script, struct chaos_report *ret,

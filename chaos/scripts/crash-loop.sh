@@ -18,6 +18,7 @@ while [ $turns -lt 40 ]; do
         [ "$died" = 1 ] || break
         continue
     fi
+    [ "$died" = 1 ] && continue # an earlier one left the window in between
     [ "$died" = 9 ] && escalated=yes
     break
 done

@@ -5,6 +5,7 @@
 # process: same
 . "${0%/*}/common.sh"
 say "slow 20000"
+until_slow
 (as_client -o "$CHAOS_DIR/held" -w '%{http_code}' -d '{"type":"EXECUTE","work_kind":"SUCCESS_FAST"}' "$CHAOS_CLIENTS/v1/jobs" >"$CHAOS_DIR/received") 3>&- &
 hung=no
 for look in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do

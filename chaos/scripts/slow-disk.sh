@@ -4,7 +4,7 @@
 # process: same
 . "${0%/*}/common.sh"
 say "slow 100"
-sleep 1
+until_slow
 slow=0 fast=0
 for turn in 1 2 3 4 5 6; do
     took=$(as_client -o "$CHAOS_DIR/held" -w '%{http_code} %{time_total}' -d '{"type":"EXECUTE","work_kind":"SUCCESS_FAST"}' "$CHAOS_CLIENTS/v1/jobs")

@@ -398,7 +398,7 @@ static void *stop_and_go(void *arg)
 {
     struct store *store = arg;
     while (!over) {
-        EXPECT(views_stop(store, VIEWS_STOP_MARGIN_NS));
+        EXPECT(views_stop(store, 600 * NS_PER_S));
         views_go_on(store);
         opened = 1;
     }

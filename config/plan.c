@@ -163,6 +163,12 @@ static uint32_t drain_ms(const struct plan *plan)
     return (uint32_t)(ms ? ms : 1);
 }
 
+/* The service manager or the guardian has it, too, for the server that comes next. */
+static bool outlives_us(const struct plan *plan, const struct socket_set *set)
+{
+    return set->activated || plan->options->guardian;
+}
+
 static size_t plan_listeners(struct plan *plan, size_t at)
 {
     size_t number = 0;
@@ -174,7 +180,7 @@ static size_t plan_listeners(struct plan *plan, size_t at)
                 .tls = plan->options->tls_certificate[0] && !plan->sockets->clients[a].address.local_file,
                 .front = fronts_client(plan->fronts),
                 .leave_free = LISTENER_LEAVE_FREE,
-                .keep = plan->sockets->clients[a].activated || plan->options->guardian,
+                .keep = outlives_us(plan, &plan->sockets->clients[a]),
                 .connections = plan->names[n],
                 .drain_ms = drain_ms(plan)};
             plan->clients[at] = (struct child_spec){.id = plan->names[at],
@@ -337,6 +343,7 @@ void plan_finish(struct plan *plan, struct fronts *fronts, const struct sockets 
     plan->otlp.options = fronts_otlp(fronts);
     plan->operator_listener = (struct listener_args){.listening = sockets->operator_set.fds[0],
                                                      .front = fronts_operator(fronts),
+                                                     .keep = outlives_us(plan, &sockets->operator_set),
                                                      .connections = TOPOLOGY_OPERATORS,
                                                      .drain_ms = drain_ms(plan)};
     plan_supervisor(plan, 0);

@@ -48,6 +48,27 @@ check "and is gone when its log ends" sh -c '
     done
     exit 1' sh "$guarded"
 
+# A server that is killed while it stops has shut no listening socket of the guardian's: the next one has them.
+# A request that isn't whole holds the stop up; a connection that is idle ends behind the listener.
+kill_while_it_stops() {
+    bearer=$bearer timeout 120 bash -c 'port=${1##*:} cr=$(printf "\r")
+        exec 4<>"/dev/tcp/127.0.0.1/$port"
+        printf "POST /log:level HTTP/1.1\r\nHost: localhost\r\n%s\r\nContent-Type: application/json\r\nContent-Length: 99\r\nExpect: 100-continue\r\n\r\n" "$bearer" >&4
+        read -r said <&4 && [ "$said" = "HTTP/1.1 100 Continue$cr" ] || exit 1
+        exec 5<>"/dev/tcp/127.0.0.1/$port"
+        printf "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" >&5
+        read -r said <&5 && [ "$said" = "HTTP/1.1 200 OK$cr" ] || exit 1
+        kill -TERM "$2"
+        cat <&5 >/dev/null
+        kill -9 "$2"' bash "$at" "$1"
+}
+check "a guarded server that is to be stopped" start --guardian --http-drain 1h --http-body-grace 1h --http-request-timeout 1h
+check "and is killed meanwhile" kill_while_it_stops "$(child)"
+check "is started again" await '"msg":"started"'
+check "operators are answered at the same address" has "$(get /healthz)" '{"status":"ok"'
+check "so are clients" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' "http://$client/livez")" 200
+check "until SIGTERM ends it" stop
+
 # There may be no room for a process just when the server has ended: it is tried again, and is stopped meanwhile. (Sanitizers want to be
 # loaded first.)
 if [ -z "${MODE:-}" ]; then

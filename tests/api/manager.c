@@ -1,10 +1,12 @@
 /* A service manager for tests/api/process_test.sh, which compiles it: starts a program with a socket for notifications, a
  * watchdog time in microseconds, and a listening socket named "client" as descriptor 3: of MANAGER_CLIENT, an IPv4 address, by
  * default 127.0.0.1. With MANAGER_OPERATOR, a path, also a unix socket of mode 0600 named "operator" as descriptor 4.
+ * With MANAGER_STARTS, a number, the program is started so often, each time when it has ended, with the same sockets.
  *
  *     manager WATCHDOG_USEC PROGRAM ARGUMENT...
  *
- * Prints "port N" and "pid N", then each notification on a line of its own, '|' between its lines, then "ended STATUS". */
+ * Prints "port N"; then for each start "pid N", each notification on a line of its own, '|' between its lines, and
+ * "ended STATUS". */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -68,53 +70,75 @@ static bool hand_over(int fd, int place)
     return fd == place ? fcntl(fd, F_SETFD, 0) == 0 : dup2(fd, place) == place;
 }
 
-static void start(char *argv[], const char *watchdog, const char *name, int client, const sigset_t *before)
+struct sockets {
+    int client, operators; /* -1: none */
+};
+
+static void start(char *argv[], const char *watchdog, const char *name, struct sockets s,
+                  const sigset_t *before)
 {
-    const char *path = getenv("MANAGER_OPERATOR");
+    bool both = s.operators >= 0;
     char pid[16];
     snprintf(pid, sizeof(pid), "%d", getpid());
     setenv("NOTIFY_SOCKET", name, 1);
     setenv("WATCHDOG_USEC", watchdog, 1);
     setenv("WATCHDOG_PID", pid, 1);
     setenv("LISTEN_PID", pid, 1);
-    setenv("LISTEN_FDS", path ? "2" : "1", 1);
-    setenv("LISTEN_FDNAMES", path ? "client:operator" : "client", 1);
+    setenv("LISTEN_FDS", both ? "2" : "1", 1);
+    setenv("LISTEN_FDNAMES", both ? "client:operator" : "client", 1);
     sigprocmask(SIG_SETMASK, before, NULL);
-    if (hand_over(client, 3) && (!path || hand_over(operators(path), 4)))
+    if (hand_over(s.client, 3) && (!both || hand_over(s.operators, 4)))
         execv(argv[0], argv);
     _exit(127);
 }
 
+static bool tell(int notifications)
+{
+    char text[1024];
+    ssize_t n = recv(notifications, text, sizeof(text) - 1, MSG_DONTWAIT);
+    if (n <= 0)
+        return false;
+    text[n] = 0;
+    for (char *c = text; *c; c++)
+        *c = *c == '\n' ? '|' : *c;
+    printf("%s\n", text);
+    return true;
+}
+
+/* Until the program has ended, and all that it has said is told. */
+static void watch(struct pollfd in[2], pid_t pid)
+{
+    int status;
+    bool ended = false;
+    while (!ended) {
+        poll(in, 2, -1);
+        ended = waitpid(pid, &status, WNOHANG) == pid;
+        while (tell(in[0].fd))
+            ;
+    }
+    printf("ended %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
 int main(int argc, char *argv[])
 {
-    char name[64], text[1024];
+    const char *path = getenv("MANAGER_OPERATOR"), *starts = getenv("MANAGER_STARTS");
+    char name[64];
     sigset_t child, before;
-    int status;
     if (argc < 3)
         return 64;
     setvbuf(stdout, NULL, _IOLBF, 0);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, &before);
-    int client = listening();
+    struct sockets s = {.client = listening(), .operators = path ? operators(path) : -1};
     struct pollfd in[2] = {{.fd = notifications(name), .events = POLLIN},
                            {.fd = signalfd(-1, &child, SFD_CLOEXEC), .events = POLLIN}};
-    pid_t pid = fork();
-    if (pid == 0)
-        start(argv + 2, argv[1], name, client, &before);
-    close(client);
-    printf("pid %d\n", pid);
-    for (;;) {
-        poll(in, 2, -1);
-        ssize_t n = recv(in[0].fd, text, sizeof(text) - 1, MSG_DONTWAIT);
-        if (n > 0) {
-            text[n] = 0;
-            for (char *c = text; *c; c++)
-                *c = *c == '\n' ? '|' : *c;
-            printf("%s\n", text);
-        } else if (waitpid(pid, &status, WNOHANG) == pid) {
-            printf("ended %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-            return 0;
-        }
+    for (int left = starts ? atoi(starts) : 1; left > 0; left--) {
+        pid_t pid = fork();
+        if (pid == 0)
+            start(argv + 2, argv[1], name, s, &before);
+        printf("pid %d\n", pid);
+        watch(in, pid);
     }
+    return 0;
 }

@@ -289,8 +289,8 @@ managed() { # managed VARIABLE=VALUE... -- ARGUMENT...: until it says READY, or 
     "$tmp/manager" 60000000 "$COPPICE" serve --http-listen 127.0.0.1:1 "$@" >"$tmp/told" 2>"$tmp/manager.log" &
     manager=$!
     exec 9<"$tmp/told"
-    unset MANAGER_OPERATOR MANAGER_CLIENT
-    await 'port ' && await 'pid ' && server=${line#pid } && await "$until"
+    unset MANAGER_OPERATOR MANAGER_CLIENT MANAGER_STARTS
+    await 'port ' && port=${line#port } && await 'pid ' && server=${line#pid } && await "$until"
 }
 operators="--operator-listen unix:$tmp/managed --store-dir $tmp/store"
 until=READY=1
@@ -301,6 +301,21 @@ check "by any name of a host" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}
 kill -TERM "$server"
 check "and it ends with 0" await 'ended 0'
 check "its file is left to the manager" test -S "$tmp/managed"
+# Its sockets are the next server's, who must find them as they were.
+alive() { # alive: at both
+    is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' "http://127.0.0.1:$port/livez")" 200 &&
+        is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' --unix-socket "$tmp/managed" http://localhost/livez)" 200
+}
+rm "$tmp/managed"
+check "a server with both sockets of the manager's" managed MANAGER_OPERATOR="$tmp/managed" MANAGER_STARTS=2 -- $operators
+check "answers at both" alive
+kill -TERM "$server"
+check "it ends with 0" await 'ended 0'
+next() { await 'pid ' && server=${line#pid } && await READY=1; }
+check "the next one has the same sockets" next
+check "and answers at both, too" alive
+kill -TERM "$server"
+check "it ends as well" await 'ended 0'
 service=$(sed -n 's/.*COPPICE_OPERATOR_LISTEN=unix:\([^ ]*\).*/\1/p' packaging/coppice.service)
 check "L10 the shipped unit lets nothing be swapped out" grep -qx MemorySwapMax=0 packaging/coppice.service
 check "the shipped units name one path" is "$(sed -n 's/^ListenStream=//p' packaging/coppice-operator.socket)" "$service"

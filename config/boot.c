@@ -189,9 +189,8 @@ static int serve_with(const struct boot *boot, struct plan *plan)
     return status;
 }
 
-int boot_serve(void *arg)
+int boot_serve(const struct boot *boot)
 {
-    const struct boot *boot = arg;
     const struct options *o = &boot->settings->options;
     if (strcmp(o->environment, "dev") == 0)
         (void)clock_env(o->clock_offset);
@@ -203,4 +202,44 @@ int boot_serve(void *arg)
         opening_leave();
     plan_destroy(plan);
     return status;
+}
+
+/* ---- with a guardian ---- */
+
+/* The guardian's sockets are there, a share for each scheduler. */
+static void keep_guardians(struct options *to, const struct options *from)
+{
+    static const enum option_position kept[] = {OPTION_http_listen, OPTION_operator_listen, OPTION_schedulers,
+                                                OPTION_guardian, OPTION_guardian_intensity};
+    for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+        option_copy(&option_table[kept[i]], to, from);
+}
+
+static bool load_again(const struct boot *boot, struct settings *ret, char *why, size_t why_size)
+{
+    struct tls_context *tls = NULL;
+    if (settings_load(ret, boot->argc, boot->argv, environ, why, why_size) != 0)
+        return false;
+    keep_guardians(&ret->options, &boot->settings->options);
+    bool good = outside_check(&ret->options, environ, &tls, why, why_size) &&
+                outside_sockets(&ret->options, boot->sockets, why, why_size);
+    if (tls)
+        tls_context_release(tls);
+    return good;
+}
+
+int boot_serve_guarded(void *arg, bool again)
+{
+    static struct settings settings;
+    struct boot boot = *(const struct boot *)arg;
+    char why[1024] = "";
+    if (again && load_again(&boot, &settings, why, sizeof(why))) {
+        boot.settings = &settings;
+        log_set_level(settings.options.log_level);
+        log_set_text(strcmp(settings.options.log_format, "text") == 0);
+    } else if (again) {
+        LOG(LOG_ERROR, "boot", "the settings can't be used; those of the guardian's start count",
+            {"err", why, 0}, {"error_code", catalogue_row(ERROR_RFA_CONFIG_INVALID)->code, 0});
+    }
+    return boot_serve(&boot);
 }

@@ -23,7 +23,11 @@ struct boot { /* all of it borrowed */
 /* Topology, and what the settings rely on outside (config/outside.h); opens nothing. A refusal is a sentence; it is logged as
  * failure.boot_config, too, and nothing has been started or made. */
 enum error boot_check(const struct boot *boot, char *ret_text, size_t text_size);
-/* What has been checked. `arg` is a struct boot, for guardian_run. */
-int boot_serve(void *arg);
+/* What has been checked. */
+int boot_serve(const struct boot *boot);
+/* For guardian_run; `arg` is a struct boot. A server that is started again reads its settings again, as one does that a service manager
+ * starts. What the guardian has made of them stays: sockets, and so schedulers. Settings that can't be used are told, and those of the
+ * guardian's own start count. */
+int boot_serve_guarded(void *arg, bool again);
 
 #endif

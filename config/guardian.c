@@ -18,7 +18,8 @@ struct guardian {
     sigset_t watched;   /* SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD */
     pid_t child;
     bool stopping;
-    int (*serve)(void *arg);
+    uint64_t servers; /* that were started */
+    int (*serve)(void *arg, bool again);
     void *arg;
 };
 
@@ -28,8 +29,10 @@ static bool start(struct guardian *g)
     g->child = fork();
     if (g->child < 0)
         LOG(LOG_ERROR, "guardian", "the server could not be started", {"err", strerror(errno), 0});
-    if (g->child != 0)
+    if (g->child != 0) {
+        g->servers += g->child > 0;
         return g->child > 0;
+    }
     setpgid(
         0,
         0); /* a terminal's interrupt comes through the guardian, once: the second one would end it at once */
@@ -37,7 +40,7 @@ static bool start(struct guardian *g)
     sigprocmask(SIG_SETMASK, &g->inherited, NULL);
     if (getppid() != guardian)
         exit(EXIT_SUCCESS); /* it went before we asked to be told */
-    exit(g->serve(g->arg));
+    exit(g->serve(g->arg, g->servers > 0));
 }
 
 /* Until the child has ended: its wait status. */
@@ -74,6 +77,13 @@ static bool store_refused(int code)
     return code == 65 || code == 66 || code == 73 || code == 77;
 }
 
+/* What a first start says of settings that are wrong. Later ones have worked before, or are of a file that may be mended: each start
+ * reads it again. */
+static bool settings_refused(const struct guardian *g, int code)
+{
+    return code == EXIT_CONFIG && g->servers == 1;
+}
+
 /* True: it is final, with *ret_status. */
 static bool final(const struct guardian *g, int status, int *ret_status)
 {
@@ -82,7 +92,7 @@ static bool final(const struct guardian *g, int status, int *ret_status)
     if (g->stopping && (ended_by(status, SIGTERM) || ended_by(status, SIGINT)))
         code = 0;
     *ret_status = code;
-    return g->stopping || code == 0 || code == EXIT_USAGE || code == EXIT_CONFIG || store_refused(code);
+    return g->stopping || code == 0 || code == EXIT_USAGE || settings_refused(g, code) || store_refused(code);
 }
 
 static void report(const struct guardian *g, int status, bool again)
@@ -120,7 +130,7 @@ static void watch_signals(struct guardian *g)
     sigaddset(&g->inherited, SIGUSR1);
 }
 
-int guardian_run(struct intensity intensity, struct env *env, int (*serve)(void *arg), void *arg)
+int guardian_run(struct intensity intensity, struct env *env, int (*serve)(void *arg, bool again), void *arg)
 {
     static uint64_t ring[1000]; /* as many restarts as an intensity may have */
     struct guardian g = {.serve = serve, .arg = arg};

@@ -103,8 +103,8 @@ static int serve(const struct options *o)
         return output_complain(EXIT_CONFIG, "", why);
     }
     notify_open();
-    status =
-        o->guardian ? guardian_run(o->guardian_intensity, env_real(), boot_serve, &boot) : boot_serve(&boot);
+    status = o->guardian ? guardian_run(o->guardian_intensity, env_real(), boot_serve_guarded, &boot)
+                         : boot_serve(&boot);
     notify_close();
     sockets_close(&sockets);
     return status;

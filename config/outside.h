@@ -25,7 +25,7 @@ bool outside_secrets(const struct options *options, char *ret_text, size_t text_
  * there. A start says so itself. */
 bool outside_store(const struct options *options, char *ret_text, size_t text_size);
 
-/* Sockets that the service manager has opened, against the environment (CTL-068). False: a sentence. */
+/* Sockets that are open already, the service manager's or the guardian's, against the environment (CTL-068). False: a sentence. */
 bool outside_sockets(const struct options *options, const struct sockets *sockets, char *ret_text,
                      size_t text_size);
 

@@ -69,6 +69,61 @@ check "operators are answered at the same address" has "$(get /healthz)" '{"stat
 check "so are clients" is "$(curl -s -m 120 -o /dev/null -w '%{http_code}' "http://$client/livez")" 200
 check "until SIGTERM ends it" stop
 
+# A server that is started again has the settings of now, as far as they aren't the guardian's.
+file=$tmp/coppice.json
+setting() { curl -sS -m 120 -H "$bearer" "http://$at/config"; }
+again() { # again TEXT: the server is killed; it says this on its way up
+    kill -9 "$server_now"
+    await '"msg":"the server ended and is started again"' && await "$1" && { [ "$1" = '"msg":"started"' ] || await '"msg":"started"'; } &&
+        server_now=$(child)
+}
+echo '{"limits.requests_per_minute": 111, "schedulers": 1}' >"$file"
+check "a guarded server with a file" start --guardian --guardian-intensity 100/3600s --config "$file"
+server_now=$(child)
+echo '{"limits.requests_per_minute": 222, "schedulers": 2, "store.step": "2MiB"}' >"$file"
+kill -HUP "$server"
+check "a reload applies what it can" await '"applied":"limits.requests_per_minute"'
+check "killed, it is started" again '"msg":"started"'
+check "with what the reload has applied" has "$(setting)" '{"key":"limits.requests_per_minute","value":222,"source":"file"'
+check "and what needed a start" has "$(setting)" '{"key":"store.step","value":"2MiB","source":"file"'
+check "as many schedulers as sockets are for" has "$(setting)" '{"key":"schedulers","value":1,"source":"file"'
+check "which it runs with, and the writer's" has "$line" '"schedulers":2,'
+echo '{"limits.requests_per_minute": 333, "schedulerz": 2}' >"$file"
+check "with a mistake in the file" again "the settings can't be used; those of the guardian's start count"
+check "it is started all the same" has "$(setting)" '{"key":"limits.requests_per_minute","value":111,"source":"file"'
+echo '{"limits.requests_per_minute": 444}' >"$file"
+check "without it" again '"msg":"started"'
+check "the file counts" has "$(setting)" '{"key":"limits.requests_per_minute","value":444,"source":"file"'
+check "SIGTERM ends both with 0" stop
+
+# A certificate under another name: the one that the guardian was started with may be gone.
+certificate() {
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$tmp/$1.key" -out "$tmp/$1.crt" -days 2 -subj "/CN=$1" \
+        >/dev/null 2>&1
+    echo "{\"tls\": {\"certificate\": \"$tmp/$1.crt\", \"key\": \"$tmp/$1.key\"}}" >"$file"
+}
+shown() { # shown NAME: the certificate that clients are shown is of this one
+    curl -sS -v -k -m 120 -o /dev/null "https://$client/livez" 2>"$tmp/verbose"
+    has "$(cat "$tmp/verbose")" "CN=$1"
+}
+certificate old
+check "a guarded server with a certificate" start --guardian --guardian-intensity 3/3600s --config "$file"
+server_now=$(child)
+check "which it shows" shown old
+certificate new
+kill -HUP "$server"
+check "a reload brings another one" await '"msg":"settings reloaded"'
+rm "$tmp/old.crt" "$tmp/old.key"
+check "killed, it is started without the first one" again '"msg":"started"'
+check "and shows the other one" shown new
+rm "$tmp/new.crt"
+kill -9 "$server_now"
+check "without any" await "the settings can't be used; those of the guardian's start count"
+check "it can't be started" await '"status":78'
+check "and is tried again" has "$line" '"msg":"the server ended and is started again"'
+check "as often as it may" await '"msg":"restart budget spent"'
+check "then the guardian ends with 70" ends_with 70
+
 # There may be no room for a process just when the server has ended: it is tried again, and is stopped meanwhile. (Sanitizers want to be
 # loaded first.)
 if [ -z "${MODE:-}" ]; then

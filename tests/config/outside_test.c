@@ -21,8 +21,8 @@ static struct options serving(const char *const *arguments, int count)
     return o;
 }
 
-/* CTL-068, also where no setting names the address. */
-static void test_sockets_of_the_service_manager(void)
+/* CTL-068, also where no setting names the address, or where it isn't theirs any more. */
+static void test_sockets_that_are_open_already(void)
 {
     static const struct {
         const char *arguments[3];
@@ -32,7 +32,8 @@ static void test_sockets_of_the_service_manager(void)
         {{"--env=prod"}, 1, true, true, false},
         {{"--env=stage"}, 1, true, true, false},
         {{"--env=prod"}, 1, true, false, true},
-        {{"--env=prod"}, 1, false, true, true}, /* the options have been looked at already */
+        {{"--env=prod"}, 1, false, true, false}, /* a guardian's, of settings that had TLS */
+        {{"--env=prod"}, 1, false, false, true},
         {{"--env=dev"}, 1, true, true, true},
         {{"--env=prod", "--tls-terminated-by-proxy"}, 2, true, true, true},
         {{"--env=prod", "--tls-certificate=c", "--tls-key=k"}, 3, true, true, true},
@@ -49,6 +50,6 @@ static void test_sockets_of_the_service_manager(void)
 
 TEST_LIST
 = {
-    {"sockets of the service manager", test_sockets_of_the_service_manager},
+    {"CTL-068 sockets that are open already", test_sockets_that_are_open_already},
     {NULL, NULL},
 };

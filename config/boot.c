@@ -110,17 +110,6 @@ static void apply(void *context, const struct settings *settings)
     fronts_reload(context, settings);
 }
 
-static int run_signalled(struct runtime *rt, const struct boot *boot, const struct plan *plan)
-{
-    if (!signals_open(rt))
-        LOG(LOG_WARN, "boot",
-            "no descriptor is left for signals; SIGTERM ends the server, SIGHUP does nothing",
-            {"err", "EMFILE", 0});
-    int status = run(rt, boot, plan);
-    signals_close();
-    return status;
-}
-
 static int run_tree(const struct boot *boot, struct plan *plan, struct fronts *fronts)
 {
     const struct options *o = &boot->settings->options;
@@ -131,7 +120,9 @@ static int run_tree(const struct boot *boot, struct plan *plan, struct fronts *f
     reload_install(boot->settings, boot->argc, boot->argv, environ);
     reload_on_apply(apply, fronts);
     log_follow(runtime_telemetry(rt));
-    int status = run_signalled(rt, boot, plan);
+    signals_serve(rt);
+    int status = run(rt, boot, plan);
+    signals_close();
     runtime_destroy(rt);
     return status;
 }
@@ -194,6 +185,10 @@ int boot_serve(const struct boot *boot)
     const struct options *o = &boot->settings->options;
     if (strcmp(o->environment, "dev") == 0)
         (void)clock_env(o->clock_offset);
+    if (!signals_open())
+        LOG(LOG_WARN, "boot",
+            "no descriptor is left for signals; SIGTERM ends the server, SIGHUP does nothing",
+            {"err", "EMFILE", 0});
     opening_begin(o); /* the disk is what takes longest */
     domains_configure(o);
     struct plan *plan = plan_create(o, boot->rows, boot->rows_count);
@@ -201,6 +196,7 @@ int boot_serve(const struct boot *boot)
     if (!plan)
         opening_leave();
     plan_destroy(plan);
+    signals_close();
     return status;
 }
 

@@ -110,12 +110,12 @@ bool porch_serve(const struct settings *settings, const struct sockets *sockets,
     LOG(LOG_INFO, "boot", "the store is still being opened; the probes answer",
         {"operator", sockets->operator_set.text, 0},
         {"client", sockets->clients_count ? sockets->clients[0].text : "", 0});
-    (void)signals_open(rt);
+    signals_serve(rt);
     opening_then(opened, rt);
     (void)runtime_run(rt);
     opening_then(NULL, NULL);
-    bool stopped = signals_stopped();
-    signals_close();
+    signals_serve(NULL);
+    bool stopped = signals_stopped(); /* one that comes later is the server's, which has it at its start */
     runtime_destroy(rt);
     return !stopped;
 }

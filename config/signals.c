@@ -19,10 +19,12 @@
 
 enum { MESSAGE_STOP = 0x100, AUDIT_MS = 1000 };
 
-static struct runtime *volatile running;
+static _Atomic(struct runtime *) running; /* NULL: none, as between the porch's and the server's own */
 static int ends[2] = {-1, -1};
 static _Atomic int stops;        /* how often an end was asked for */
+static _Atomic bool asked;       /* for the first time, and no runtime has been told yet */
 static _Atomic bool attended;    /* the actor has lived: what is written is read */
+static _Atomic bool passed;      /* a stop was written for it */
 static _Atomic uint64_t stop_at; /* deadline of a drain that has begun; 0: none has */
 
 /* ---- in the handler: nothing but what is async-signal-safe ---- */
@@ -32,13 +34,36 @@ static bool pass_on(char what)
     return write(ends[1], &what, 1) == 1;
 }
 
+static void stop_first(struct runtime *rt)
+{
+    if (!atomic_load(&attended)) {
+        runtime_stop(rt);
+        return;
+    }
+    atomic_store(&passed, true);
+    if (pass_on('T'))
+        return;
+    atomic_store(&passed, false);
+    runtime_stop(rt);
+}
+
+/* By whoever is second of those two: the signal, and the runtime. */
+static void tell_stop(struct runtime *rt)
+{
+    if (rt && atomic_exchange(&asked, false))
+        stop_first(rt);
+}
+
 static void stop(void)
 {
-    struct runtime *rt = running;
-    if (atomic_fetch_add(&stops, 1) > 0) {
+    bool first = atomic_fetch_add(&stops, 1) == 0;
+    if (first)
+        atomic_store(&asked, true);
+    struct runtime *rt = atomic_load(&running);
+    if (first) {
+        tell_stop(rt);
+    } else if (rt) {
         runtime_stop(rt); /* twice is at once, whoever was first to ask */
-        runtime_stop(rt);
-    } else if (!atomic_load(&attended) || !pass_on('T')) {
         runtime_stop(rt);
     }
 }
@@ -55,30 +80,59 @@ static void handle(int signal)
     errno = error;
 }
 
-static const int handled[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+/* ---- handlers ---- */
 
-bool signals_open(struct runtime *runtime)
+static const int stopping[] = {SIGTERM, SIGINT}, waiting[] = {SIGHUP, SIGUSR1};
+enum { EACH = sizeof(stopping) / sizeof(*stopping) };
+STATIC_ASSERT(sizeof(stopping) == sizeof(waiting), "both lists are as long");
+
+static void install(const int signals[EACH], void (*handler)(int signal))
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < EACH; i++)
+        sigaction(signals[i], &action, NULL);
+}
+
+/* A mask is inherited, from whoever started us. */
+static void unblock(void)
 {
     sigset_t heard;
-    struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
-    running = runtime;
+    sigemptyset(&heard);
+    for (int i = 0; i < EACH; i++) {
+        sigaddset(&heard, stopping[i]);
+        sigaddset(&heard, waiting[i]);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &heard, NULL);
+}
+
+bool signals_open(void)
+{
+    struct sigaction ignored = {.sa_handler = SIG_IGN};
+    atomic_store(&running, NULL);
     atomic_store(&stops, 0);
+    atomic_store(&asked, false);
     atomic_store(&attended, false);
+    atomic_store(&passed, false);
     atomic_store(&stop_at, 0);
     bool piped = pipe2(ends, O_NONBLOCK | O_CLOEXEC) == 0;
     if (!piped)
         ends[0] = ends[1] = -1;
-    sigemptyset(&action.sa_mask);
-    sigemptyset(&heard);
-    for (size_t i = 0; i < sizeof(handled) / sizeof(*handled); i++) {
-        sigaction(handled[i], &action, NULL);
-        sigaddset(&heard, handled[i]);
-    }
-    pthread_sigmask(SIG_UNBLOCK, &heard, NULL); /* a mask is inherited, from whoever started us */
-    action.sa_handler = SIG_IGN;
-    sigaction(SIGPIPE, &action, NULL);
-    sigaction(SIGXFSZ, &action, NULL); /* a file that may not grow is a full disk: the write says so */
+    install(waiting, handle);
+    unblock();
+    sigemptyset(&ignored.sa_mask);
+    sigaction(SIGPIPE, &ignored, NULL);
+    sigaction(SIGXFSZ, &ignored, NULL); /* a file that may not grow is a full disk: the write says so */
     return piped;
+}
+
+void signals_serve(struct runtime *runtime)
+{
+    atomic_store(&attended, false);
+    atomic_store(&running, runtime);
+    if (runtime)
+        install(stopping, handle);
+    tell_stop(runtime);
 }
 
 bool signals_stopped(void)
@@ -88,11 +142,9 @@ bool signals_stopped(void)
 
 void signals_close(void)
 {
-    struct sigaction action = {.sa_handler = SIG_DFL};
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof(handled) / sizeof(*handled); i++)
-        sigaction(handled[i], &action, NULL);
-    running = NULL;
+    install(stopping, SIG_DFL);
+    install(waiting, SIG_IGN);
+    atomic_store(&running, NULL);
     for (int i = 0; i < 2; i++) {
         if (ends[i] >= 0)
             close(ends[i]);
@@ -204,25 +256,24 @@ static void dump(void)
     actor_arena_reset(mark);
 }
 
+/* One at a time: what stands behind one that ends this actor is its successor's. */
 static void read_pipe(void)
 {
-    char bytes[64];
-    ssize_t n;
-    while ((n = read(ends[0], bytes, sizeof(bytes))) > 0)
-        for (ssize_t i = 0; i < n; i++)
-            switch (bytes[i]) {
-            case 'T':
-                drain();
-                break;
-            case 'H':
-                reload_by_signal();
-                break;
-            case 'U':
-                dump();
-                break;
-            default:
-                break;
-            }
+    char what;
+    while (read(ends[0], &what, 1) == 1)
+        switch (what) {
+        case 'T':
+            drain();
+            break;
+        case 'H':
+            reload_by_signal();
+            break;
+        case 'U':
+            dump();
+            break;
+        default:
+            break;
+        }
 }
 
 static enum actor_step signals_init(void *state, const void *args, size_t args_size)
@@ -234,6 +285,8 @@ static enum actor_step signals_init(void *state, const void *args, size_t args_s
         actor_fail(errno, "the pipe of signals can't be watched");
     if (atomic_load(&stop_at))
         wait_for_stop();
+    else if (atomic_load(&passed))
+        drain(); /* its byte may have been read by one that has ended since */
     atomic_store(&attended, ends[0] >= 0);
     return ACTOR_CONTINUE;
 }

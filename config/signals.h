@@ -6,10 +6,11 @@
  *     SIGUSR1           the living tree and the figures of the runtime become lines of the log
  *     SIGPIPE           is ignored
  *
- * A handler writes one byte into a pipe; the actor (row "signals") reads it and does the work. Before the actor has ever
- * lived, and after it has died for good, SIGTERM and SIGINT stop the runtime directly, so that a stop works at every
- * instant between signals_open and signals_close. What comes while the actor is being restarted waits in the pipe, and
- * a drain that had begun goes on.
+ * A handler writes one byte into a pipe, which is there from signals_open on; the actor (row "signals") reads it and does the work. What
+ * comes before it lives, or while it is being restarted, waits in the pipe: SIGHUP and SIGUSR1 aren't lost while the store is being
+ * opened. SIGTERM and SIGINT end the process as they do without a handler until there is a runtime to stop; before the actor has
+ * lived there they stop the runtime directly; and between two runtimes the next one is told. A drain that was asked for, or had
+ * begun, goes on with the actor's successor.
  */
 #ifndef COPPICE_CONFIG_SIGNALS_H
 #define COPPICE_CONFIG_SIGNALS_H
@@ -24,11 +25,14 @@
 /* Calls to the actor. RELOAD: the answer is a struct reload_report. */
 enum { SIGNALS_RELOAD = 1 };
 
-/* One at a time. `runtime` is borrowed until signals_close. False: no descriptor is left; the handlers stop the runtime
- * all the same. */
-bool signals_open(struct runtime *runtime);
+/* Before the first runtime, for all of them until signals_close. False: no descriptor is left; SIGHUP and SIGUSR1 do nothing then, and SIGTERM and
+ * SIGINT stop the runtime all the same. */
+bool signals_open(void);
+/* Who is stopped from now on, at once when that was asked for since the last one; borrowed until the next call. NULL: nobody. */
+void signals_serve(struct runtime *runtime);
 bool signals_stopped(void); /* an end was asked for since signals_open */
-void signals_close(void);   /* default handlers again */
+/* SIGTERM and SIGINT end the process again; SIGHUP and SIGUSR1, which nobody can do anything about any more, are ignored. */
+void signals_close(void);
 
 extern const struct actor_class signals_class; /* takes no arguments */
 

@@ -140,6 +140,30 @@ let_go
 check "the store is open" await '"msg":"started"'
 check "it ends" stop
 
+# --- a reload that is asked for meanwhile ---
+# recorded TEXT: as await, and keeps what it reads in $tmp/seen
+recorded() {
+    : >"$tmp/seen"
+    while read -r line <&9; do
+        printf '%s\n' "$line" >>"$tmp/seen"
+        case $line in *"$1"*) return 0 ;; esac
+    done
+    return 1
+}
+echo '{"limits.requests_per_minute": 111}' >"$tmp/coppice.json"
+check "somebody holds the store" hold
+check "a server waits, with a file" opens --config "$tmp/coppice.json"
+echo '{"limits.requests_per_minute": 222}' >"$tmp/coppice.json"
+kill -HUP "$server"
+asks "http://$at/livez"
+check "SIGHUP ends nobody" is "$code" 200
+let_go
+check "the store is open" recorded '"msg":"started"'
+check "it ends" stop
+cat <&9 >>"$tmp/seen"
+check "the reload was done before" has "$(grep '"logger":"reload"' "$tmp/seen")" '"msg":"settings reloaded"'
+check "of what had changed" has "$(cat "$tmp/seen")" '"applied":"limits.requests_per_minute"'
+
 # --- a store that can't be opened ---
 check "the store is held up" hold
 check "a server waits" opens

@@ -90,13 +90,19 @@ static const struct actor_class world_class = {.name = "world",
                                                .stack_size = 1 << 20,
                                                .runaway_ns = DEADLINE_NONE};
 
-static int run(void (*what)(void))
+static struct runtime *one(void)
 {
     struct runtime *rt =
         runtime_create(&(struct runtime_options){.schedulers = 1, .no_preemption = true, .log = log_line},
                        text, sizeof(text));
     TEST_ASSERT_(rt != NULL, "%s", text);
-    TEST_ASSERT(signals_open(rt));
+    return rt;
+}
+
+static int serve_next(void (*what)(void))
+{
+    struct runtime *rt = one();
+    signals_serve(rt);
     script = what;
     TEST_ASSERT(runtime_spawn(rt, &(struct spawn_options){.class = &signals_class, .name = SIGNALS_NAME},
                               NULL) == OK);
@@ -105,6 +111,12 @@ static int run(void (*what)(void))
     signals_close();
     runtime_destroy(rt);
     return status;
+}
+
+static int run(void (*what)(void))
+{
+    TEST_ASSERT(signals_open());
+    return serve_next(what);
 }
 
 #define UNTIL(condition) \
@@ -122,7 +134,8 @@ static void test_a_stop_before_the_tree_is_up(void)
 {
     set_up("{}");
     struct runtime *rt = runtime_create(&(struct runtime_options){.schedulers = 1}, text, sizeof(text));
-    TEST_ASSERT(rt != NULL && signals_open(rt));
+    TEST_ASSERT(rt != NULL && signals_open());
+    signals_serve(rt);
     raise(SIGTERM);
     script = nothing;
     TEST_ASSERT(runtime_spawn(rt, &(struct spawn_options){.class = &signals_class}, NULL) == OK);
@@ -198,13 +211,13 @@ static enum actor_step root_proceed(void *state)
     return ACTOR_CONTINUE;
 }
 
-/* As a supervisor would: a new one for each that was killed; ends when it is told to. */
+/* As a supervisor would: a new one for each that didn't end by itself; ends when it is told to. */
 static enum actor_step root_handle(void *state, struct message *m)
 {
     const struct message_exit *e = (const void *)m->payload;
     if (m->type != MESSAGE_EXIT)
         return ACTOR_CONTINUE;
-    return e->reason.kind == REASON_KILLED ? root_proceed(state) : ACTOR_STOP;
+    return reason_abnormal(&e->reason) ? root_proceed(state) : ACTOR_STOP;
 }
 
 static const struct actor_class root_class = {.name = "root",
@@ -214,19 +227,99 @@ static const struct actor_class root_class = {.name = "root",
                                               .handle = root_handle,
                                               .trap_exits = true};
 
-static void test_a_drain_goes_on_after_the_actor_was_killed(void)
+static void run_below_root(void (*what)(void))
 {
-    set_up("{\"http\": {\"shutdown_delay\": \"100ms\"}}");
-    struct runtime *rt =
-        runtime_create(&(struct runtime_options){.schedulers = 1, .no_preemption = true, .log = log_line},
-                       text, sizeof(text));
-    TEST_ASSERT(rt != NULL && signals_open(rt));
-    script = kill_while_draining;
+    struct runtime *rt = one();
+    TEST_ASSERT(signals_open());
+    signals_serve(rt);
+    script = what;
     TEST_ASSERT(runtime_spawn(rt, &(struct spawn_options){.class = &root_class}, NULL) == OK);
     TEST_ASSERT(runtime_spawn(rt, &(struct spawn_options){.class = &world_class}, NULL) == OK);
     (void)runtime_run(rt); /* it returns */
     signals_close();
     runtime_destroy(rt);
+}
+
+static void test_a_drain_goes_on_after_the_actor_was_killed(void)
+{
+    set_up("{\"http\": {\"shutdown_delay\": \"100ms\"}}");
+    run_below_root(kill_while_draining);
+    tear_down();
+}
+
+/* A stop that stands in the pipe behind what the actor ends by. */
+static void end_it(void *context, const struct settings *next)
+{
+    (void)context;
+    (void)next;
+    actor_fail(1, "in the middle of a reload");
+}
+
+static void reload_and_terminate(void)
+{
+    struct message *answer;
+    reload_on_apply(end_it, NULL);
+    UNTIL(actor_whereis(SIGNALS_NAME));
+    actor_pid first = actor_whereis(SIGNALS_NAME);
+    put("{\"http.idle\": \"7s\"}");
+    raise(SIGHUP);
+    raise(SIGTERM); /* nobody has been given a turn since */
+    UNTIL(!actor_alive(first) && actor_whereis(SIGNALS_NAME));
+    reload_on_apply(NULL, NULL);
+    TEST_CHECK(actor_call_name(SIGNALS_NAME, message_new(SIGNALS_RELOAD, 0), &answer, DEADLINE_NONE) == OK);
+    TEST_CHECK(atomic_load(&client.draining));
+    runtime_stop(runtime_self());
+    UNTIL(false);
+}
+
+static void test_a_stop_is_heard_by_the_successor(void)
+{
+    set_up("{\"http.shutdown_delay\": \"1h\"}");
+    run_below_root(reload_and_terminate);
+    tear_down();
+}
+
+/* ---- between two runtimes ---- */
+
+static void leave(void)
+{
+    runtime_stop(runtime_self());
+    UNTIL(false);
+}
+
+/* As the porch: a runtime without the actor. Returns when that has ended. */
+static void serve_first(void)
+{
+    struct runtime *rt = one();
+    TEST_ASSERT(signals_open());
+    signals_serve(rt);
+    raise(SIGHUP);
+    script = leave;
+    TEST_ASSERT(runtime_spawn(rt, &(struct spawn_options){.class = &world_class}, NULL) == OK);
+    TEST_CHECK(runtime_run(rt) == 0);
+    signals_serve(NULL);
+    TEST_CHECK(!signals_stopped());
+    runtime_destroy(rt);
+}
+
+static void test_a_stop_between_two_is_for_the_next(void)
+{
+    set_up("{}");
+    serve_first();
+    raise(SIGTERM);
+    TEST_CHECK(signals_stopped());
+    TEST_CHECK(serve_next(nothing) == 0);
+    tear_down();
+}
+
+static void test_a_reload_waits_for_the_actor(void)
+{
+    set_up("{}");
+    put("{\"http.idle\": \"7s\"}");
+    serve_first();
+    raise(SIGHUP);
+    TEST_CHECK(serve_next(terminate_and_wait) == 0);
+    TEST_CHECK(reload_settings()->options.http_idle == 7 * S);
     tear_down();
 }
 
@@ -327,6 +420,10 @@ TEST_LIST
     {"the second one is at once", test_the_second_one_is_at_once},
     {"the delay ends", test_the_delay_ends},
     {"a drain goes on after the actor was killed", test_a_drain_goes_on_after_the_actor_was_killed},
+    {"a stop behind a reload that ends the actor is heard by its successor",
+     test_a_stop_is_heard_by_the_successor},
+    {"a stop between two runtimes is for the next one", test_a_stop_between_two_is_for_the_next},
+    {"a reload that comes before the actor waits for it", test_a_reload_waits_for_the_actor},
     {"a reload is all or nothing", test_a_reload_is_all_or_nothing},
     {"TLS is switched on by a start alone", test_tls_is_switched_on_by_a_start_alone},
     {"figures become lines", test_figures_become_lines},

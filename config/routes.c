@@ -12,6 +12,7 @@
 #include "http/json_text.h"
 
 #define RELOAD_ANSWER_MS 5000
+#define RELOAD_AUDIT_MS  4000  /* less: a store that hangs doesn't hide what came of it */
 #define BODY_MAX         4096u /* a reason of 512 characters, escaped */
 
 static void serve_config(const struct request *q, struct response *r)
@@ -50,19 +51,42 @@ static void audit(const struct request *q, const char *verb, const char *target,
                                                 .outcome = outcome});
 }
 
-static void serve_reload(const struct request *q, struct response *r)
+/* Without a report: whether it was done is known when nobody was asked. */
+static void refuse_reload(const struct request *q, struct response *r, enum error e)
 {
-    struct message *answer = NULL, *ask = message_new(SIGNALS_RELOAD, 0);
-    struct json json;
-    enum error e =
-        ask ? actor_call_name(SIGNALS_NAME, ask, &answer, actor_deadline_ms(RELOAD_ANSWER_MS)) : ERR_MEMORY;
-    const struct reload_report *report = e == OK ? message_body(answer, sizeof(*report)) : NULL;
-    if (!report) {
-        response_error(r, catalogue_code(SURFACE_OPERATOR, ERROR_KIND_UNAVAILABLE),
-                       "the reload could not be asked for: %s", error_name(e));
+    if (e == ERR_TIMEOUT) {
+        response_error(
+            r, catalogue_code(SURFACE_OPERATOR, ERROR_KIND_TIMEOUT),
+            "the reload has not ended within %d s; it may still be done: the log and its audit entry say "
+            "what came of it",
+            RELOAD_ANSWER_MS / 1000);
         return;
     }
-    audit(q, "config.reload", "settings", report->done ? "reloaded" : "refused");
+    if (e == ERR_DOWN) {
+        audit(q, "config.reload", "settings", "unknown");
+        response_error(r, catalogue_code(SURFACE_OPERATOR, ERROR_KIND_UNAVAILABLE),
+                       "whoever reads the settings has ended meanwhile; they may have been reloaded");
+        return;
+    }
+    response_error(r, catalogue_code(SURFACE_OPERATOR, ERROR_KIND_UNAVAILABLE),
+                   "the reload could not be asked for: %s", error_name(e));
+}
+
+static void serve_reload(const struct request *q, struct response *r)
+{
+    struct message *answer = NULL, *ask = message_new(SIGNALS_RELOAD, sizeof(struct signals_reload));
+    enum error e = ERR_MEMORY;
+    struct json json;
+    if (ask) {
+        signals_reload_fill(message_body(ask, sizeof(struct signals_reload)), q,
+                            actor_deadline_ms(RELOAD_AUDIT_MS));
+        e = actor_call_name(SIGNALS_NAME, ask, &answer, actor_deadline_ms(RELOAD_ANSWER_MS));
+    }
+    const struct reload_report *report = e == OK ? message_body(answer, sizeof(*report)) : NULL;
+    if (!report) {
+        refuse_reload(q, r, e);
+        return;
+    }
     if (!report->done) {
         response_error(r, ERROR_RFA_CONFIG_INVALID, "everything stays as it was: %s", report->why);
         return;

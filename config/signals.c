@@ -15,14 +15,16 @@
 #include "http/audits.h"
 #include "http/front.h"
 #include "http/living.h"
+#include "store/audit.h"
 #include "store/store.h"
 
 enum { MESSAGE_STOP = 0x100, AUDIT_MS = 1000 };
+STATIC_ASSERT(SIGNALS_WHO_MAX == AUDIT_WHO_MAX, "who asks is whom an entry names");
 
 static _Atomic(struct runtime *) running; /* NULL: none, as between the porch's and the server's own */
 static int ends[2] = {-1, -1};
 static _Atomic int stops;        /* how often an end was asked for */
-static _Atomic bool asked;       /* for the first time, and no runtime has been told yet */
+static _Atomic bool untold;      /* it was asked for, and no runtime has been told yet */
 static _Atomic bool attended;    /* the actor has lived: what is written is read */
 static _Atomic bool passed;      /* a stop was written for it */
 static _Atomic uint64_t stop_at; /* deadline of a drain that has begun; 0: none has */
@@ -50,7 +52,7 @@ static void stop_first(struct runtime *rt)
 /* By whoever is second of those two: the signal, and the runtime. */
 static void tell_stop(struct runtime *rt)
 {
-    if (rt && atomic_exchange(&asked, false))
+    if (rt && atomic_exchange(&untold, false))
         stop_first(rt);
 }
 
@@ -58,7 +60,7 @@ static void stop(void)
 {
     bool first = atomic_fetch_add(&stops, 1) == 0;
     if (first)
-        atomic_store(&asked, true);
+        atomic_store(&untold, true);
     struct runtime *rt = atomic_load(&running);
     if (first) {
         tell_stop(rt);
@@ -111,7 +113,7 @@ bool signals_open(void)
     struct sigaction ignored = {.sa_handler = SIG_IGN};
     atomic_store(&running, NULL);
     atomic_store(&stops, 0);
-    atomic_store(&asked, false);
+    atomic_store(&untold, false);
     atomic_store(&attended, false);
     atomic_store(&passed, false);
     atomic_store(&stop_at, 0);
@@ -190,18 +192,52 @@ static void reload(struct reload_report *report)
                              : "READY=1\nSTATUS=serving; the last reload was refused, see the log");
 }
 
-/* Nobody waits for this one: it is told, and kept, here. A store that hangs doesn't keep a drain waiting for long. */
+/* A store that hangs doesn't keep a drain waiting for long. */
+static void note_reload(const struct reload_report *report, const struct audits_by *by, struct span reason,
+                        uint64_t until)
+{
+    uint64_t least = actor_deadline_ms(AUDIT_MS);
+    if (store_here())
+        (void)audits_note_by(by,
+                             &(struct audits_entry){.verb = "config.reload",
+                                                    .target = "settings",
+                                                    .reason = reason,
+                                                    .outcome = report->done ? "reloaded" : "refused"},
+                             until > least ? until : least);
+}
+
 static void reload_by_signal(void)
 {
     struct reload_report report;
     reload(&report);
-    if (store_here())
-        (void)audits_note_by("signal",
-                             &(struct audits_entry){.verb = "config.reload",
-                                                    .target = "settings",
-                                                    .reason = span_text("SIGHUP"),
-                                                    .outcome = report.done ? "reloaded" : "refused"},
-                             actor_deadline_ms(AUDIT_MS));
+    note_reload(&report, &(struct audits_by){.who = span_text("signal")}, span_text("SIGHUP"), 0);
+}
+
+void signals_reload_fill(struct signals_reload *ret, const struct request *q, uint64_t audit_until)
+{
+    struct audits_by by = audits_by(q);
+    struct span who = audits_cut(by.who, sizeof(ret->who)), reason = audits_reason(q);
+    *ret = (struct signals_reload){.audit_until = audit_until,
+                                   .who_size = (uint32_t)who.size,
+                                   .request_id_size = (uint32_t)by.request_id.size,
+                                   .reason_size = (uint32_t)reason.size};
+    memcpy(ret->who, who.bytes, who.size);
+    memcpy(ret->request_id, by.request_id.bytes, by.request_id.size);
+    if (reason.size)
+        memcpy(ret->reason, reason.bytes, reason.size);
+}
+
+static void reload_by_call(struct message *m)
+{
+    const struct signals_reload *asked = message_body(m, sizeof(*asked));
+    struct reload_report report;
+    reload(&report);
+    if (asked)
+        note_reload(&report,
+                    &(struct audits_by){.who = span_of(asked->who, asked->who_size),
+                                        .request_id = span_of(asked->request_id, asked->request_id_size)},
+                    span_of(asked->reason, asked->reason_size), asked->audit_until);
+    actor_reply_bytes(m, SIGNALS_RELOAD, &report, sizeof(report));
 }
 
 /* ---- SIGUSR1 ---- */
@@ -293,7 +329,6 @@ static enum actor_step signals_init(void *state, const void *args, size_t args_s
 
 static enum actor_step signals_handle(void *state, struct message *m)
 {
-    struct reload_report report;
     (void)state;
     switch (m->type) {
     case MESSAGE_READY:
@@ -303,8 +338,7 @@ static enum actor_step signals_handle(void *state, struct message *m)
         runtime_stop(runtime_self());
         break;
     case SIGNALS_RELOAD:
-        reload(&report);
-        actor_reply_bytes(m, SIGNALS_RELOAD, &report, sizeof(report));
+        reload_by_call(m);
         break;
     default:
         actor_unknown(m);

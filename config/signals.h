@@ -17,13 +17,23 @@
 
 #include <stdbool.h>
 
+#include "http/audits.h"
 #include "runtime/actor.h"
 #include "runtime/runtime.h"
 
-#define SIGNALS_NAME "signals" /* row of the topology, and registered name */
+#define SIGNALS_NAME    "signals" /* row of the topology, and registered name */
+#define SIGNALS_WHO_MAX 112u      /* of an audit entry (store/audit.h) */
 
-/* Calls to the actor. RELOAD: the answer is a struct reload_report. */
+/* Calls to the actor. RELOAD: the answer is a struct reload_report; the request's body is a struct signals_reload, or nothing. */
 enum { SIGNALS_RELOAD = 1 };
+
+/* Who asks. The audit entry is the actor's business, so that there is one, with what came of it, also when nobody waits any more. */
+struct signals_reload {
+    uint64_t audit_until; /* deadline of the entry, at least a second from the reload's end */
+    uint32_t who_size, request_id_size, reason_size;
+    char who[SIGNALS_WHO_MAX], request_id[TRACE_REQUEST_MAX], reason[AUDITS_REASON_MAX];
+};
+void signals_reload_fill(struct signals_reload *ret, const struct request *q, uint64_t audit_until);
 
 /* Before the first runtime, for all of them until signals_close. False: no descriptor is left; SIGHUP and SIGUSR1 do nothing then, and SIGTERM and
  * SIGINT stop the runtime all the same. */

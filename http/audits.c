@@ -117,15 +117,15 @@ static enum error append(struct audit_append *entry, uint64_t deadline)
     }
 }
 
-static bool note(struct span who, struct span request_id, const struct audits_entry *entry, uint64_t deadline)
+bool audits_note_by(const struct audits_by *by, const struct audits_entry *entry, uint64_t deadline)
 {
     struct audit_append append_entry = {
-        .who = audits_cut(who, AUDIT_WHO_MAX),
+        .who = audits_cut(by->who, AUDIT_WHO_MAX),
         .verb = span_text(entry->verb),
         .target = audits_cut(span_text(entry->target), TARGET_MAX),
         .reason = audits_cut(entry->reason, AUDITS_REASON_MAX),
         .outcome = span_text(entry->outcome),
-        .request_id = request_id,
+        .request_id = by->request_id,
         .details = entry->details,
     };
     enum error e = append(&append_entry, deadline);
@@ -134,15 +134,15 @@ static bool note(struct span who, struct span request_id, const struct audits_en
     return e == OK;
 }
 
-bool audits_note(const struct request *q, const struct audits_entry *entry)
+struct audits_by audits_by(const struct request *q)
 {
     struct span who = q->identity.subject;
-    return note(who.size ? who : span_text("operator"),
-                span_of(q->trace.request_id, q->trace.request_id_length), entry,
-                actor_deadline_ms(SUBMIT_MS));
+    return (struct audits_by){.who = who.size ? who : span_text("operator"),
+                              .request_id = span_of(q->trace.request_id, q->trace.request_id_length)};
 }
 
-bool audits_note_by(const char *who, const struct audits_entry *entry, uint64_t deadline)
+bool audits_note(const struct request *q, const struct audits_entry *entry)
 {
-    return note(span_text(who), span_of(NULL, 0), entry, deadline);
+    struct audits_by by = audits_by(q);
+    return audits_note_by(&by, entry, actor_deadline_ms(SUBMIT_MS));
 }

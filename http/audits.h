@@ -21,8 +21,13 @@ struct audits_entry {
  * whether it was; a line of the log says which entry and why. */
 bool audits_note(const struct request *q, const struct audits_entry *entry);
 
-/* The same by somebody who has sent no request, such as a signal. Until the deadline. */
-bool audits_note_by(const char *who, const struct audits_entry *entry, uint64_t deadline);
+/* The same by somebody who has sent no request, such as a signal, or in the name of one who has. Until the deadline. */
+struct audits_by {
+    struct span who, request_id; /* request_id: or nothing */
+};
+bool audits_note_by(const struct audits_by *by, const struct audits_entry *entry, uint64_t deadline);
+/* Whoever sent the request; borrowed from it. */
+struct audits_by audits_by(const struct request *q);
 
 /* As much of a text as fits, cut between two characters: contracts count these, and the store counts bytes. */
 struct span audits_cut(struct span text, size_t most);

@@ -273,4 +273,27 @@ check "each is audited" sh -c '"$1" audit list --operator-listen "$2" --store-di
 check "a signal is audited as one" sh -c '"$1" audit list --operator-listen "$2" --store-dir "$3" | grep -q "  signal  *config.reload  *settings  *SIGHUP  *refused"' sh "$COPPICE" "$at" "$tmp/store"
 check "with their reasons" sh -c '"$1" audit list --json --operator-listen "$2" --store-dir "$3" | grep "\"reason\":\"a new idle time\"" | grep -q "\"reason\":\"to see more\""' sh "$COPPICE" "$at" "$tmp/store"
 check "SIGTERM ends it with 0" stop
+
+# --- a reload that takes longer than anybody waits ---
+# Each SIGHUP is audited, and waits a second for a store whose writer stands still; they stand before the reload.
+taken() { # the signal isn't pending any more: the next one isn't the same
+    until grep -q '^ShdPnd:.*[02468ace]$' "/proc/$server/status"; do kill -0 "$server" || return 1; done
+}
+hang_up() {
+    for _ in $(seq 200); do kill -HUP "$server" && taken || return 1; done
+}
+entries() { # of it, with their outcomes
+    get '/stats/audits?limit=100' | grep -o '"reason":"a slow one","outcome":"[a-z]*"'
+}
+check "a server" start --config "$file"
+check "gets ready" ready
+check "its writer stands still" has "$(chaos suspend store.writer)" '"outcome":"suspended"'
+check "SIGHUPs wait for the store" hang_up
+code=$(curl -sS -m 300 -o "$tmp/body" -w '%{http_code}' -X POST -H "$bearer" -H 'Content-Type: application/json' -d '{"reason":"a slow one"}' "http://$at/config:reload")
+check "a reload behind them is 504" is "$code" 504
+check "which may still be done" has "$(cat "$tmp/body")" 'it may still be done'
+check "the writer goes on" has "$(chaos resume store.writer)" '"outcome":"resumed"'
+until [ -n "$(entries)" ]; do kill -0 "$server" || break; done
+check "the reload was done, and has one entry" is "$(entries)" '"reason":"a slow one","outcome":"reloaded"'
+check "SIGTERM ends it with 0" stop
 finish

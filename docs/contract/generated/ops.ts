@@ -427,7 +427,7 @@ export interface paths {
         put?: never;
         /**
          * Read the settings again
-         * @description All or nothing; of what changed, some counts from the next start on.
+         * @description All or nothing; of what changed, some counts from the next start on. A 504 says that it takes long: it may still be done, and its audit entry says what came of it.
          */
         post: operations["reloadSettings"];
         delete?: never;
@@ -2589,6 +2589,7 @@ export interface operations {
                 };
             };
             503: components["responses"]["Problem"];
+            504: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };
     };

@@ -7,6 +7,7 @@
 #include "actors/deduper.h"
 #include "actors/jobs.h"
 #include "actors/worker.h"
+#include "config/signals.h"
 #include "http/nearest.h"
 #include "http/keyring.h"
 #include "http/listener.h"
@@ -302,12 +303,26 @@ static void declare_row(struct json *json, const void *declared)
     topology_write_row(json, declared);
 }
 
+/* Whoever hears of a stop, and whom the request to resume somebody goes through. */
+static const char *needed(const struct topology_row *row)
+{
+    if (row->class == &signals_class)
+        return "SIGTERM and SIGINT would not be heard";
+    if ((row->class == &listener_class && !topology_per_key(row)) ||
+        strcmp(row->name, TOPOLOGY_OPERATORS) == 0)
+        return "nobody could reach the server to resume it";
+    return NULL;
+}
+
 static void declare_rows(struct plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
         const struct topology_row *row = &plan->table[i];
-        plan->rows[i] = (struct living_row){
-            .name = row->name, .owner = row->owner, .per_key = topology_per_key(row), .declared = row};
+        plan->rows[i] = (struct living_row){.name = row->name,
+                                            .owner = row->owner,
+                                            .per_key = topology_per_key(row),
+                                            .declared = row,
+                                            .needed = needed(row)};
     }
 }
 

@@ -753,9 +753,24 @@ static bool ending(struct experiment *x, struct response *r)
     return true;
 }
 
-static bool suspension(struct experiment *x)
+/* Why the target can't be suspended; NULL: it can. */
+static const char *needed(const struct experiment *x)
+{
+    const struct living_rows *rows = x->q->front->rows;
+    for (size_t i = 0; i < rows->count; i++)
+        if (rows->rows[i].needed && actor_whereis(rows->rows[i].name) == x->actor.pid)
+            return rows->rows[i].needed;
+    return NULL;
+}
+
+static bool suspension(struct experiment *x, struct response *r)
 {
     bool suspend = x->verb == VERB_SUSPEND;
+    const char *why = suspend ? needed(x) : NULL;
+    if (why) {
+        response_error(r, ERROR_OPS_409_CONFLICT, "'%s' can't be suspended: %s", x->target, why);
+        return false;
+    }
     x->complete = true;
     x->outcome = x->dry_run ? "predicted" : suspend ? "suspended" : "resumed";
     if (x->dry_run)
@@ -796,7 +811,7 @@ static bool perform(struct experiment *x, struct response *r)
     case VERB_FLOOD:
         return flood(x);
     default:
-        return suspension(x);
+        return suspension(x, r);
     }
 }
 

@@ -3,7 +3,8 @@
  *     POST /chaos/actors/{target}:kill      it ends with reason killed
  *     POST /chaos/actors/{target}:crash     it traps: a real SIGSEGV on its own stack, contained as any other; or, as `how` says,
  *                                           it aborts, divides by zero, loops, recurses or takes memory without end
- *     POST /chaos/actors/{target}:suspend   it handles nothing until resumed; its mailbox goes on filling
+ *     POST /chaos/actors/{target}:suspend   it handles nothing until resumed; its mailbox goes on filling.
+ *                                           409 for those whom a stop, or the request to resume them, needs
  *     POST /chaos/actors/{target}:resume
  *     POST /chaos/actors/{target}:flood     it gets so many `messages` of a type that nobody knows, without a pause
  *     {"reason": "game day 12", "dry_run": false}

@@ -29,6 +29,8 @@ struct living_row {
     const char *owner;
     bool per_key;         /* started by its parent as keys come up, not at boot */
     const void *declared; /* for living_rows.declare */
+    const char *
+        needed; /* what would be if it were suspended, which is refused; NULL: nothing that a :resume doesn't end */
 };
 
 struct living_rows {

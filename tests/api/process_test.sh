@@ -132,6 +132,18 @@ else
     echo "SKIP    what needs env --block-signal"
 fi
 
+# --- whoever hears of a stop, or of a resumption, can't be suspended ---
+check "a server whose actors are suspended" start --schedulers 2
+for needed in signals front.operator front.operators; do
+    check "$needed is not" has "$(chaos suspend $needed)" '"code":"OPS_409_CONFLICT"'
+done
+check "that is said" has "$(chaos suspend signals)" "'signals' can't be suspended: SIGTERM and SIGINT would not be heard"
+for other in front process; do
+    check "$other is" has "$(chaos suspend $other)" '"outcome":"suspended"'
+done
+check "and can be resumed" has "$(chaos resume front)" '"outcome":"resumed"'
+check "SIGTERM ends it with 0" stop
+
 # --- a drain ---
 check "a server that waits for its balancer" start --http-shutdown-delay 1h
 check "gets ready" ready

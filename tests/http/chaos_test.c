@@ -251,6 +251,25 @@ static void test_suspend(void)
     operated_stop();
 }
 
+/* By whatever name, and before anything is done; ended it may be. */
+static void test_suspend_who_is_needed(void)
+{
+    char two[32];
+    operated_start(NULL);
+    operated_grow();
+    snprintf(two, sizeof(two), "%s", pid_of("two"));
+    TEST_CHECK(chaos("two", "suspend", WHY) == 409 && operated_has("OPS_409_CONFLICT"));
+    TEST_CHECK(operated_has("'two' can't be suspended: the tests need it"));
+    TEST_CHECK(chaos(two, "suspend", WHY) == 409);
+    TEST_CHECK(chaos("two", "suspend", DRY) == 409);
+    TEST_CHECK(operated_get("/stats/actors/two") == 200 && operated_has("\"status\":\"IDLE\""));
+    TEST_CHECK(operated_get("/stats/audits") == 200 &&
+               operated_has("\"target\":\"two\",\"reason\":\"game day\",\"outcome\":\"409\""));
+    TEST_CHECK(chaos("two", "resume", WHY) == 200);
+    TEST_CHECK(chaos("two", "kill", WHY) == 200 && operated_has("\"outcome\":\"recovered\""));
+    operated_stop();
+}
+
 static void test_refusals(void)
 {
     operated_start(NULL);
@@ -309,6 +328,7 @@ TEST_LIST
     {"one more than the budget", test_escalation},
     {"an ending that takes the connection along", test_takes_us},
     {"suspended, and what waits for it", test_suspend},
+    {"who is needed to go on is not suspended", test_suspend_who_is_needed},
     {"what can't be meant", test_refusals},
     {"audit entries", test_audits},
     {NULL, NULL},

@@ -243,6 +243,7 @@ static const struct living_row rows_all[] = {
     {.name = "all", .owner = "tests", .declared = "{\"name\":\"all\"}"},
     {.name = "bus", .owner = "tests", .declared = "{\"name\":\"bus\"}"},
     {.name = "one", .owner = "tests", .declared = "{\"name\":\"one\"}"},
+    {.name = "two", .owner = "tests", .declared = "{\"name\":\"two\"}", .needed = "the tests need it"},
 };
 
 static void declare(struct json *json, const void *declared)
@@ -250,7 +251,8 @@ static void declare(struct json *json, const void *declared)
     json_raw(json, declared, strlen(declared));
 }
 
-static const struct living_rows rows = {.contract = "C-1", .rows = rows_all, .count = 5, .declare = declare};
+static const struct living_rows rows = {
+    .contract = "C-1", .rows = rows_all, .count = sizeof(rows_all) / sizeof(*rows_all), .declare = declare};
 
 static struct store *prepare(struct routes *routes)
 {

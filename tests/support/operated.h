@@ -3,7 +3,7 @@
  *
  *     front.connections            the root of what /stats/tree shows here; the connections are in it, and
  *       top                        one_for_one, 20 in 60 s; started by operated_grow
- *         runtime  bus  one  two   "one" and "two" are idle
+ *         runtime  bus  one  two   "one" and "two" are idle; "two" is needed
  *         all: a1 a2 a3            one_for_all, 3 in 10 s
  *         rest: r1 r2 r3           rest_for_one, 3 in 10 s
  *         tight: t1                one_for_one, 0 in 10 s: any end is an escalation

@@ -321,7 +321,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Let an actor's messages wait */
+        /**
+         * Let an actor's messages wait
+         * @description A 409 for those that a stop needs, or the request to resume them: signals, front.operator and front.operators.
+         */
         post: operations["suspendActor"];
         delete?: never;
         options?: never;

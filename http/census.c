@@ -137,5 +137,6 @@ void census_note(const struct census *census)
         telemetry_gauge_set(TELEMETRY_GAUGE_MAILBOX_MESSAGES, row->class_name, (int64_t)row->messages);
         telemetry_gauge_set(TELEMETRY_GAUGE_MAILBOX_MAX_MESSAGES, row->class_name, row->fullest_depth);
         telemetry_gauge_add(TELEMETRY_GAUGE_PRESSURE_LEVEL, row->class_name, 0);
+        telemetry_counter_expect(TELEMETRY_ACTOR_CRASH, row->class_name);
     }
 }

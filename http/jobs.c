@@ -296,7 +296,7 @@ static enum error render_events(struct txn *txn, const struct job *job, struct s
         struct event event;
         e = event_read(txn, &job->id, *from, &event);
         if (e == ERR_NOT_FOUND) {
-            TELEMETRY(STORE_DAMAGED, 1, DIM(COMPONENT, "job"), DIM(REASON, "an event is missing"));
+            TELEMETRY(STORE_DAMAGED, 1, DIM(COMPONENT, "job"), DIM(REASON, "events"));
             e = OK;
             continue;
         }

@@ -105,6 +105,46 @@ static void note_routes(void)
     }
 }
 
+static void note_supervisor(const char *name)
+{
+    telemetry_counter_expect(TELEMETRY_SUPERVISOR_ESCALATION, name);
+    telemetry_counter_expect(TELEMETRY_FAILURE_RESTART_EXHAUSTED, name);
+}
+
+static bool supervises(const char *name)
+{
+    return actor_view_supervises(actor_whereis(name));
+}
+
+/* Of a row per key, whose supervisors are numbered from 0. */
+static void note_numbered(const char *row)
+{
+    char name[TELEMETRY_VALUE_MAX + 1];
+    for (uint32_t n = 0; n < TELEMETRY_LABELS_MAX; n++) {
+        snprintf(name, sizeof(name), "%.*s%u", (int)strcspn(row, "<"), row, n);
+        if (!supervises(name))
+            return;
+        note_supervisor(name);
+    }
+}
+
+/* So that what an alert waits for is there, with 0, before its first time. */
+static void note_supervisors(const struct living_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        if (rows->rows[i].per_key)
+            note_numbered(rows->rows[i].name);
+        else if (supervises(rows->rows[i].name))
+            note_supervisor(rows->rows[i].name);
+}
+
+static void note_tables(void)
+{
+    const struct store *store = store_here();
+    for (uint32_t i = 0; store && i < store->schema->tables_count; i++)
+        telemetry_counter_expect(TELEMETRY_STORE_DAMAGED, store->schema->tables[i].name);
+}
+
 struct sums {
     uint64_t buckets[BOUNDS + 1], count, sum_ns, codes[CODES], classes[CLASSES];
 };
@@ -504,6 +544,8 @@ void metrics_serve(const struct request *q, struct response *r)
 {
     struct exposition t = {.sink = &r->sink, .open = media_accepts(q, "application/openmetrics-text")};
     note_routes();
+    note_supervisors(q->front->rows);
+    note_tables();
     note_mailboxes();
     response_begin(r, 200, t.open ? METRICS_OPENMETRICS : METRICS_PROMETHEUS);
     write_build(&t, q->front->version);

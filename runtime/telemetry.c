@@ -810,6 +810,16 @@ bool telemetry_emit(enum telemetry_event event, int64_t measurement, const struc
     return true;
 }
 
+void telemetry_counter_expect(enum telemetry_event event, const char *label)
+{
+    struct telemetry *t = telemetry_here();
+    char text[TELEMETRY_VALUE_MAX];
+
+    ASSERT(event < TELEMETRY_EVENT_COUNT);
+    if (t != NULL)
+        (void)label_index(t, &t->labels[event], text, text_pack(text, label));
+}
+
 /* Gauges. */
 
 _Atomic int64_t *telemetry_gauge_cell(enum telemetry_gauge gauge, const char *label)

@@ -147,6 +147,10 @@ bool telemetry_emit(enum telemetry_event event, int64_t measurement, const struc
  * one, and nothing was done. */
 bool telemetry_count(enum telemetry_event event, int64_t measurement, uint32_t known);
 
+/* From now on the counter has a series for this value of its label, with 0 if nothing has come yet: who compares two
+ * readings (increase() of Prometheus) doesn't see the first event of a series that is born by it. Any thread. */
+void telemetry_counter_expect(enum telemetry_event event, const char *label);
+
 #define TELEMETRY(id, measurement, ...)                                                        \
     telemetry_emit(TELEMETRY_##id, (measurement), (const struct telemetry_dim[]){__VA_ARGS__}, \
                    sizeof((const struct telemetry_dim[]){__VA_ARGS__}) / sizeof(struct telemetry_dim))

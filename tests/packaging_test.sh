@@ -36,6 +36,11 @@ check "C.9 the dashboard can be read" panels packaging/dashboard.json
 check "a server" start
 get /metrics | sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' >"$tmp/metrics"
 check "it has metrics" test "$(wc -l <"$tmp/metrics")" -gt 50
+get /metrics >"$tmp/first"
+for series in 'coppice_supervisor_escalations_total{domain="relay"} 0' 'coppice_supervisor_escalations_total{domain="front.connections:0"} 0' \
+    'coppice_actor_crashes_total{class="relay"} 0' 'coppice_store_damaged_total{reason="jobs"} 0'; do
+    check "C.9 before its first time there is $series" grep -qxF "$series" "$tmp/first"
+done
 for file in packaging/alerts.yml packaging/dashboard.json; do
     check "$file names some" test "$(names $file | wc -l)" -gt 10
     for name in $(names $file); do

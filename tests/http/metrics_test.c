@@ -65,6 +65,12 @@ static void test_what_there_is(void)
     TEST_CHECK(value("coppice_store_up") == 1);
     TEST_CHECK(value("routing_decision_count{version=\"v1\"}") == 0);
     TEST_CHECK(value("coppice_actor_restarts_total{supervisor=\"other\"}") == 0); /* from the start */
+    /* What alerts wait for has its series before its first time: increase() doesn't see the one that a series is born by. */
+    TEST_CHECK(value("coppice_supervisor_escalations_total{domain=\"top\"}") == 0);
+    TEST_CHECK(value("coppice_failures_restart_exhausted_total{domain=\"all\"}") == 0);
+    TEST_CHECK(value("coppice_supervisor_escalations_total{domain=\"one\"}") == -1); /* no supervisor */
+    TEST_CHECK(value("coppice_actor_crashes_total{class=\"idle\"}") == 0);
+    TEST_CHECK(value("coppice_store_damaged_total{reason=\"jobs\"}") == 0);
     check_families();
     openmetrics = true;
     scrape();

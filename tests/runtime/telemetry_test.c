@@ -413,6 +413,28 @@ static void test_labels_are_bounded(void)
     end();
 }
 
+static void test_a_label_that_is_expected(void)
+{
+    char text[32];
+
+    begin();
+    telemetry_counter_expect(TELEMETRY_ACTOR_CRASH, "room");
+    TEST_CHECK(telemetry_counter_sum(telemetry, TELEMETRY_ACTOR_CRASH) == 0);
+    TEST_CHECK(strstr(metrics(), "coppice_actor_crashes_total{class=\"room\"} 0\n") != NULL);
+    telemetry_counter_expect(TELEMETRY_ACTOR_CRASH, "room"); /* once more changes nothing */
+    TELEMETRY(ACTOR_CRASH, 1, DIM(CLASS, "room"), DIM_HEX(PID, 1), DIM_INT(SIGNAL, 11), DIM_HEX(ADDRESS, 0));
+    telemetry_counter_expect(TELEMETRY_ACTOR_CRASH, "room");
+    TEST_CHECK(telemetry_counter_label(telemetry, TELEMETRY_ACTOR_CRASH, "room") == 1);
+    for (int i = 0; i < 1000; i++) {
+        snprintf(text, sizeof(text), "class-%d", i);
+        telemetry_counter_expect(TELEMETRY_ACTOR_CRASH, text);
+    }
+    TEST_CHECK(strstr(metrics(), "{class=\"class-61\"} 0\n") != NULL);
+    TEST_CHECK(strstr(metrics(), "{class=\"class-62\"}") == NULL); /* bounded: "other" */
+    end();
+    telemetry_counter_expect(TELEMETRY_ACTOR_CRASH, "room"); /* without telemetry */
+}
+
 /* A class may be called "other": it shares the place, nothing is counted twice. */
 static void test_a_value_called_other(void)
 {
@@ -1449,6 +1471,7 @@ TEST_LIST
     {"eight values of full length fit", test_eight_values_of_full_length_fit},
     {"counters by label", test_counters_by_label},
     {"labels are bounded", test_labels_are_bounded},
+    {"a label that is expected has its series before its first event", test_a_label_that_is_expected},
     {"a value called other", test_a_value_called_other},
     {"histograms merge over shards", test_histograms_merge_over_shards},
     {"the ring keeps the newest", test_the_ring_keeps_the_newest},

@@ -42,6 +42,16 @@ static int ask(struct chaos_load *load, int number, const struct client *c, cons
     return status;
 }
 
+void chaos_load_add(struct chaos_load *load, const char id[CHAOS_JOB_ID])
+{
+    uint32_t at = atomic_load(&load->jobs);
+    do {
+        if (at == CHAOS_JOBS_MAX)
+            return;
+    } while (!atomic_compare_exchange_weak(&load->jobs, &at, at + 1));
+    memcpy(load->job[at], id, CHAOS_JOB_ID);
+}
+
 /* The id of the job that was made, kept with the others; until there are as many as may be. */
 static void submit(struct chaos_load *load, int number, const struct client *c)
 {
@@ -52,12 +62,7 @@ static void submit(struct chaos_load *load, int number, const struct client *c)
                                      .body = "{\"type\":\"EXECUTE\",\"work_kind\":\"SUCCESS_FAST\"}"};
     if (ask(load, number, c, &q, &answer) / 100 != 2 || !chaos_answer_text(&answer, "job_id", id, sizeof(id)))
         return;
-    uint32_t at = atomic_load(&load->jobs);
-    do {
-        if (at == CHAOS_JOBS_MAX)
-            return;
-    } while (!atomic_compare_exchange_weak(&load->jobs, &at, at + 1));
-    memcpy(load->job[at], id, sizeof(id));
+    chaos_load_add(load, id);
 }
 
 static void look(struct chaos_load *load, int number, const struct client *c, const char *path)
@@ -150,8 +155,21 @@ void chaos_load_free(struct chaos_load *load)
     (void)munmap(load, sizeof(*load));
 }
 
+struct end {
+    char state[CHAOS_STATE], reason[CHAOS_STATE]; /* reason: of a failed one; "" */
+};
+
+static void read_end(const struct chaos_answer *a, struct end *ret)
+{
+    *ret = (struct end){.state = ""};
+    if (!chaos_answer_text(a, "state", ret->state, sizeof(ret->state)))
+        return;
+    (void)chaos_json_text(&a->json, chaos_json_at(&a->json, json_root(&a->json), "failure", "reason"),
+                          ret->reason, sizeof(ret->reason));
+}
+
 /* "SUCCEEDED", "FAILED", or something else when the deadline came first. */
-static void settle(const struct client *clients, const char *job, uint64_t deadline, char state[32])
+static void settle(const struct client *clients, const char *job, uint64_t deadline, struct end *ret)
 {
     static struct chaos_answer answer;
     char path[64 + CHAOS_JOB_ID];
@@ -159,9 +177,8 @@ static void settle(const struct client *clients, const char *job, uint64_t deadl
     for (;;) {
         int status =
             chaos_client_ask(clients, &(struct client_request){.method = "GET", .target = path}, &answer);
-        if (status != 200 || !chaos_answer_text(&answer, "state", state, 32))
-            state[0] = 0;
-        if (strcmp(state, "SUCCEEDED") == 0 || strcmp(state, "FAILED") == 0 || status == 404 ||
+        read_end(&answer, ret); /* nothing, of one that isn't 200 */
+        if (strcmp(ret->state, "SUCCEEDED") == 0 || strcmp(ret->state, "FAILED") == 0 || status == 404 ||
             env_real()->now(env_real()) >= deadline)
             return;
         env_thread_sleep(env_real()->now(env_real()) +
@@ -169,24 +186,33 @@ static void settle(const struct client *clients, const char *job, uint64_t deadl
     }
 }
 
+/* Only a lost runner is the fault's doing: a job that failed for another reason has come to an end that nobody asked for. */
+static void take(struct chaos_settled *settled, const char *job, const struct end *end)
+{
+    bool lost = strcmp(end->state, "FAILED") == 0 && strcmp(end->reason, "RUNNER_LOST") == 0;
+    bool first = !settled->open && !(lost && settled->lost);
+    if (strcmp(end->state, "SUCCEEDED") == 0) {
+        settled->succeeded++;
+        return;
+    }
+    if (first) {
+        snprintf(settled->which, sizeof(settled->which), "%s", job);
+        snprintf(settled->state, sizeof(settled->state), "%s", end->state);
+        snprintf(settled->reason, sizeof(settled->reason), "%s", end->reason);
+    }
+    settled->lost += lost;
+    settled->open += !lost;
+}
+
 struct chaos_settled chaos_load_settle(struct chaos_load *load, const struct client *clients,
                                        uint64_t deadline)
 {
     struct chaos_settled settled = {.which = ""};
-    char state[32];
+    struct end end;
     uint32_t jobs = atomic_load(&load->jobs);
     for (uint32_t i = 0; i < jobs; i++) {
-        settle(clients, load->job[i], deadline, state);
-        if (strcmp(state, "SUCCEEDED") == 0) {
-            settled.succeeded++;
-            continue;
-        }
-        if (strcmp(state, "FAILED") == 0)
-            settled.failed++;
-        else
-            settled.open++;
-        if (!*settled.which)
-            settled.which = load->job[i];
+        settle(clients, load->job[i], deadline, &end);
+        take(&settled, load->job[i], &end);
     }
     return settled;
 }

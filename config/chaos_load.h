@@ -18,7 +18,7 @@
 
 #include "config/client.h"
 
-enum { CHAOS_LOADERS = 2, CHAOS_JOBS_MAX = 2000, CHAOS_JOB_ID = 40 };
+enum { CHAOS_LOADERS = 2, CHAOS_JOBS_MAX = 2000, CHAOS_JOB_ID = 40, CHAOS_STATE = 32 };
 
 /* What a control has one of them do, once: leave a request without an answer, or ask for what isn't there. */
 enum chaos_misdeed { MISDEED_NONE, MISDEED_UNANSWERED, MISDEED_FAILED };
@@ -42,10 +42,15 @@ struct chaos_load *chaos_load_start(const struct client *clients, uint64_t rate)
 /* They end with the request that they are at. */
 void chaos_load_stop(struct chaos_load *load);
 void chaos_load_free(struct chaos_load *load);
+/* A job that is to be asked after, too; passed over when there are as many as may be. */
+void chaos_load_add(struct chaos_load *load, const char id[CHAOS_JOB_ID]);
+
 struct chaos_settled {
-    uint32_t succeeded, failed; /* failed: as a job is whose runner was lost */
-    uint32_t open;              /* neither, or not there at all */
-    const char *which;          /* the first of those that haven't succeeded, or "" */
+    uint32_t succeeded;
+    uint32_t lost; /* FAILED, for their runner was lost */
+    uint32_t open; /* neither: failed for another reason, not final, or not there at all */
+    /* The first of the open ones, else of the lost ones, and what it says; or "". */
+    char which[CHAOS_JOB_ID], state[CHAOS_STATE], reason[CHAOS_STATE];
 };
 /* Each job is asked after until it is final, or the deadline (env_real) is there. */
 struct chaos_settled chaos_load_settle(struct chaos_load *load, const struct client *clients,

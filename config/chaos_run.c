@@ -157,10 +157,27 @@ static void chaos_verb(const struct run *x, const char *verb, const char *target
         &answer);
 }
 
+/* Where jobs may fail with their runner, one that fails by itself; else one that nobody was told of. */
+static void lose_job(struct run *x)
+{
+    static struct chaos_answer answer;
+    char id[CHAOS_JOB_ID] = "00000000-0000-7000-8000-000000000000";
+    if (x->script->runners_die) {
+        int status = chaos_client_ask(
+            &x->order->clients,
+            &(struct client_request){.method = "POST",
+                                     .target = "/v1/jobs",
+                                     .body = "{\"type\":\"EXECUTE\",\"work_kind\":\"FAIL_IMMEDIATE\"}"},
+            &answer);
+        if (status / 100 != 2 || !chaos_answer_text(&answer, "job_id", id, sizeof(id)))
+            return;
+    }
+    chaos_load_add(x->load, id);
+}
+
 /* What its check has to notice, done at the end of the script. */
 static void sabotage(struct run *x)
 {
-    uint32_t at;
     switch (x->order->control) {
     case CHECK_SCRIPT:
         chaos_report_find(x->report, CHECK_SCRIPT, false, "a control");
@@ -184,10 +201,8 @@ static void sabotage(struct run *x)
     case CHECK_READY:
         chaos_verb(x, "suspend", "store.writer");
         break;
-    case CHECK_JOBS: /* one that nobody was told of */
-        at = atomic_fetch_add(&x->load->jobs, 1);
-        if (at < CHAOS_JOBS_MAX)
-            snprintf(x->load->job[at], CHAOS_JOB_ID, "00000000-0000-7000-8000-000000000000");
+    case CHECK_JOBS:
+        lose_job(x);
         break;
     case CHECK_BOUNDED:
         for (; x->held_count < HELD_CONNECTIONS; x->held_count++)
@@ -576,9 +591,10 @@ static void judge(struct run *x)
     judge_load(x);
     chaos_report_find(r, CHECK_READY, r->recovered, r->recovered ? "after %llu ms" : "not within %llu ms",
                       (unsigned long long)(r->recovered ? r->recover_ms : limit * 1000));
-    chaos_report_find(r, CHECK_JOBS, !jobs.open && (!jobs.failed || x->script->runners_die || stood_still(x)),
-                      "%u succeeded, %u failed with their runner, %u are neither or have gone%s%s",
-                      jobs.succeeded, jobs.failed, jobs.open, *jobs.which ? ": " : "", jobs.which);
+    chaos_report_find(r, CHECK_JOBS, !jobs.open && (!jobs.lost || x->script->runners_die || stood_still(x)),
+                      "%u succeeded, %u failed with their runner, %u are neither or have gone%s%s%s%s%s%s",
+                      jobs.succeeded, jobs.lost, jobs.open, *jobs.which ? ": " : "", jobs.which,
+                      *jobs.state ? " " : "", jobs.state, *jobs.reason ? " " : "", jobs.reason);
     chaos_report_find(
         r, CHECK_BOUNDED, r->descriptors <= CHAOS_DESCRIPTORS && r->memory <= (int64_t)CHAOS_MEMORY_MIB << 20,
         "%+lld descriptors, %+lld KiB", (long long)r->descriptors, (long long)(r->memory / 1024));

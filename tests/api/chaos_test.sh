@@ -85,6 +85,9 @@ for control in script contained returned answered served ready jobs bounded; do
     check "the control of '$control' is noticed" runs 0 chaos_run kill-writer --control $control
     check "and the page says no" sh -c 'grep -q "  NO  $1 " "$2"' sh $control "$tmp/ran"
 done
+# Where runners are hit, jobs may fail with them, and for no other reason.
+check "a job that failed by itself is noticed where runners die" runs 0 chaos_run storm --control jobs
+check "and the page says no" grep -q '  NO  jobs  ' "$tmp/ran"
 check "a control is no report" is "$(get /stats/chaos | grep -o '"id":' | wc -l)" 3
 check "a control that there is none of" runs 78 chaos_run kill-writer --control nonsense
 check "the control of 'process' is noticed" runs 0 chaos_run kill-writer --control process

@@ -28,6 +28,7 @@ struct view {
     bool all;         /* not only the newest `children`, which is then the size of a page */
     bool uninspected; /* what supervisors say is enough */
     bool stopped;
+    bool unseen; /* somebody's children couldn't be had, though it lives */
     uint32_t visited;
     struct json *json;
     struct json_sink *sink;
@@ -65,7 +66,39 @@ static uint64_t place_of(uint64_t above, const char *id)
     return hash ? hash : 1;
 }
 
-static void look(const struct view *v, struct node *n)
+static bool suspended(actor_pid pid)
+{
+    struct actor_info info;
+    return actor_inspect(pid, &info, actor_deadline_ms(LIVING_ANSWER_MS)) == OK &&
+           strcmp(info.status, "SUSPENDED") == 0;
+}
+
+/* A machine that stood still looks like a supervisor that doesn't answer: who could is asked once more. */
+static bool ask_again(actor_pid pid, enum error e, bool *asked)
+{
+    bool again = e == ERR_TIMEOUT && !*asked && !suspended(pid);
+    *asked = true;
+    return again;
+}
+
+/* Who has ended meanwhile has no children. */
+static bool heard(struct view *v, actor_pid pid, enum error e)
+{
+    v->unseen |= e != OK && actor_alive(pid);
+    return e == OK;
+}
+
+static bool inspect(struct view *v, struct node *n)
+{
+    enum error e;
+    bool asked = false;
+    do
+        e = supervisor_inspect(n->pid, &n->supervisor, actor_deadline_ms(LIVING_ANSWER_MS));
+    while (ask_again(n->pid, e, &asked));
+    return heard(v, n->pid, e);
+}
+
+static void look(struct view *v, struct node *n)
 {
     n->row = living_row_of(v->rows, n->id);
     n->place = !n->above                     ? place_of(0, n->id)
@@ -76,18 +109,24 @@ static void look(const struct view *v, struct node *n)
     if (!v->uninspected)
         n->inspected = actor_inspect(n->pid, &n->actor, actor_deadline_ms(LIVING_ANSWER_MS)) == OK;
     if (n->supervises)
-        n->answered = supervisor_inspect(n->pid, &n->supervisor, actor_deadline_ms(LIVING_ANSWER_MS)) == OK;
+        n->answered = inspect(v, n);
 }
 
 STATIC_ASSERT(LIVING_CHILDREN_MAX * sizeof(struct child_info) <= MESSAGE_PAYLOAD_MAX - 1024,
               "an answer is one message");
 
 /* The children from `first` on, newest first. */
-static bool fetch(const struct view *v, struct node *n, size_t first, struct child_info *infos)
+static bool fetch(struct view *v, struct node *n, size_t first, struct child_info *infos)
 {
-    n->shown = 0;
-    return supervisor_which_children(n->pid, first, infos, v->children, &n->shown, &n->total,
-                                     actor_deadline_ms(LIVING_ANSWER_MS)) == OK;
+    enum error e;
+    bool asked = false;
+    do {
+        n->shown = 0;
+        e = supervisor_which_children(n->pid, first, infos, v->children, &n->shown, &n->total,
+                                      actor_deadline_ms(LIVING_ANSWER_MS));
+    } while (ask_again(n->pid, e, &asked));
+    n->shown = e ? 0 : n->shown;
+    return heard(v, n->pid, e);
 }
 
 static void walk(struct view *v, struct node *n, size_t depth, bool last);
@@ -120,6 +159,7 @@ static void walk(struct view *v, struct node *n, size_t depth, bool last)
         child = actor_alloc(sizeof(*child));
         n->answered = fetch(v, n, 0, infos);
     }
+    v->unseen |= n->answered && depth == LIVING_DEPTH_MAX && n->supervisor.children.specs;
     v->begin(v, n, depth, last);
     if (v->all && ++v->visited >= LIVING_VISITS_MAX)
         v->stopped = true;
@@ -418,7 +458,7 @@ bool living_visit(const struct living_rows *rows, bool inspect, living_visitor v
                      .visit = visit,
                      .context = context};
     walk_all(&v);
-    return !v.stopped;
+    return !v.stopped && !v.unseen;
 }
 
 struct wanted {

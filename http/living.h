@@ -1,8 +1,8 @@
 /* The living tree: every supervisor and its children as they are now, beside what was declared.
  *
  * Walks from the root down by asking each supervisor, so it costs a few calls per supervisor and sees one
- * after the other, not one instant. A supervisor that doesn't answer by the deadline is shown as silent, and
- * the walk goes on. As a tree, the newest LIVING_CHILDREN_DEFAULT children of each supervisor (or as many as
+ * after the other, not one instant. A supervisor that doesn't answer by the deadline (twice, but for a suspended one) is shown as
+ * silent, and the walk goes on. As a tree, the newest LIVING_CHILDREN_DEFAULT children of each supervisor (or as many as
  * asked for, up to LIVING_CHILDREN_MAX) are shown, in start order where there is one; how many were left out is
  * said. As a list (living_write_list) and for visitors all are walked, LIVING_VISITS_MAX at most.
  *
@@ -96,7 +96,8 @@ struct living_node {
 };
 /* Returns false to stop. What it takes from the arena is gone when the walk goes on. */
 typedef bool (*living_visitor)(void *context, const struct living_node *node);
-/* False: it stopped, or there were more than LIVING_VISITS_MAX. `inspect`: also ask each actor's scheduler, without
+/* False: not all were seen. It stopped, there were more than LIVING_VISITS_MAX or more than LIVING_DEPTH_MAX deep, or a supervisor
+ * that lives didn't say who stands below it. `inspect`: also ask each actor's scheduler, without
  * which name and class come from its supervisor alone and depth and bytes are 0. */
 bool living_visit(const struct living_rows *rows, bool inspect, living_visitor visit, void *context);
 

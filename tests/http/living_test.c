@@ -97,6 +97,23 @@ static const char *document(size_t children)
 
 #define HAS(text, needle) TEST_CHECK_(strstr(text, needle) != NULL, "'%s' is in: %s", needle, page)
 
+static const char *list(struct living_filter filter)
+{
+    struct json_sink sink;
+    struct json json;
+    const struct living_filter whole = {.name = filter.name ? filter.name : "",
+                                        .class_name = filter.class_name ? filter.class_name : "",
+                                        .state = filter.state ? filter.state : "",
+                                        .order = filter.order,
+                                        .limit = filter.limit ? filter.limit : LIVING_LIST_DEFAULT};
+    json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
+    json_init(&json, &sink);
+    living_write_list(&rows, &json, &whole);
+    TEST_CHECK(json_end(&json) == JSON_OK);
+    page[sink.length] = 0;
+    return page;
+}
+
 static void test_rows_are_found_by_name(void)
 {
     static const struct {
@@ -197,6 +214,48 @@ INSIDE(test_goes_on_past_the_silent)
     HAS(page, "room:a");
 }
 
+/* Who stands below a supervisor that doesn't answer wasn't looked at: that isn't all. */
+INSIDE(test_a_list_without_the_silent_is_not_complete)
+{
+    start_top();
+    start_room("room:a");
+    list((struct living_filter){.class_name = "idle"});
+    HAS(page, "\"matched\":3,\"visited\":5,\"complete\":true}");
+    actor_suspend(rooms_pid);
+    inside_settle();
+    list((struct living_filter){.class_name = "idle"});
+    HAS(page, "\"matched\":2,\"visited\":4,\"complete\":false}");
+    list((struct living_filter){.state = "suspended"}); /* itself it is there */
+    HAS(page, "\"name\":\"rooms\"");
+    actor_resume(rooms_pid);
+    list((struct living_filter){.class_name = "idle"});
+    HAS(page, "\"matched\":3,\"visited\":5,\"complete\":true}");
+}
+
+static bool suspend_in_between(void *context, const struct living_node *n)
+{
+    size_t *visited = context;
+    (void)n;
+    if (++*visited == 3)
+        actor_suspend(rooms_pid);
+    return true;
+}
+
+/* Its first page came, the next one doesn't. */
+INSIDE(test_a_list_that_breaks_off_is_not_complete)
+{
+    char name[16];
+    size_t visited = 0;
+    start_top();
+    for (size_t i = 0; i < LIVING_CHILDREN_MAX + 1; i++) {
+        snprintf(name, sizeof(name), "room:%zu", i);
+        start_room(name);
+    }
+    TEST_CHECK(!living_visit(&rows, false, suspend_in_between, &visited));
+    TEST_CHECK(visited == 4 + LIVING_CHILDREN_MAX); /* all but one room */
+    actor_resume(rooms_pid);
+}
+
 /* Nothing of the name that the first row has. */
 INSIDE(test_an_absent_root_is_told)
 {
@@ -205,23 +264,6 @@ INSIDE(test_an_absent_root_is_told)
     HAS(page, "missing: top\n");
     document(100);
     HAS(page, "\"tree\":{\"name\":\"top\",\"pid\":null");
-}
-
-static const char *list(struct living_filter filter)
-{
-    struct json_sink sink;
-    struct json json;
-    const struct living_filter whole = {.name = filter.name ? filter.name : "",
-                                        .class_name = filter.class_name ? filter.class_name : "",
-                                        .state = filter.state ? filter.state : "",
-                                        .order = filter.order,
-                                        .limit = filter.limit ? filter.limit : LIVING_LIST_DEFAULT};
-    json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
-    json_init(&json, &sink);
-    living_write_list(&rows, &json, &whole);
-    TEST_CHECK(json_end(&json) == JSON_OK);
-    page[sink.length] = 0;
-    return page;
 }
 
 static size_t count(const char *needle)
@@ -347,6 +389,9 @@ TEST_LIST
     {"deaths are counted", test_counts_deaths},
     {"what is left out is said", test_says_what_is_left_out},
     {"a silent supervisor stops nothing", test_goes_on_past_the_silent},
+    {"a list without those below a silent one isn't complete",
+     test_a_list_without_the_silent_is_not_complete},
+    {"a list that breaks off isn't complete", test_a_list_that_breaks_off_is_not_complete},
     {"an absent root is told", test_an_absent_root_is_told},
     {"a list of those who fit", test_lists_all_that_fit},
     {"a list of the largest", test_lists_the_largest},

@@ -1181,6 +1181,7 @@ export interface components {
             actors: components["schemas"]["ActorLine"][];
             matched: number;
             visited: number;
+            /** @description False: there are more than were visited, or a supervisor didn't answer (it is `silent`), and who stands below it is missing here. */
             complete: boolean;
         };
         ActorLine: {

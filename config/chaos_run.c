@@ -465,7 +465,7 @@ static void await_well(struct run *x)
     char why[256];
     for (;;) {
         bool well = ready(x) && chaos_tree_look(&after, &x->order->operators, why, sizeof(why)) &&
-                    !after.empty && !missing();
+                    !after.empty && !after.unseen[0] && !missing();
         since = !well ? 0 : since ? since : now();
         if (well && served(x)) {
             uint64_t bad = atomic_load(&x->load->last_bad);
@@ -524,6 +524,8 @@ static void compare(struct run *x)
                           "%u were to end; %u others have%s%s; %u of them haven't%s%s", expected,
                           foreign_count, foreign_count ? ": " : "", foreign, idle_count,
                           idle_count ? ": " : "", idle);
+    if (after.unseen[0])
+        chaos_report_find(r, CHECK_RETURNED, false, "not all that stand below %s were seen", after.unseen);
     chaos_report_find(r, CHECK_RETURNED, !lost_count, "%u places are empty%s%s", lost_count,
                       lost_count ? ": " : "", lost);
 }
@@ -602,6 +604,18 @@ static void judge(struct run *x)
 
 /* ---- all of it ---- */
 
+/* Nothing is done where it couldn't be told who ended by it. */
+static bool can_be_judged(struct run *x)
+{
+    if (!before.unseen[0])
+        return true;
+    x->report->outcome = OUTCOME_UNABLE;
+    chaos_report_note(x->report,
+                      "not all that stand below %s can be seen, so nobody could tell whether they live",
+                      before.unseen);
+    return false;
+}
+
 static bool warm(const struct run *x)
 {
     uint64_t deadline = now() + CHAOS_RECOVER_S * NS_PER_S;
@@ -643,7 +657,9 @@ bool chaos_run(const struct chaos_order *order, const struct chaos_script *scrip
     uint64_t began = now();
     *ret = (struct chaos_report){.script = script, .seed = order->seed, .full = order->full};
     ret->started_us = env_real()->wall(env_real()) / NS_PER_US;
-    bool good = begin(&x, why, why_size) && script_run(&x, why, why_size);
+    bool good = begin(&x, why, why_size);
+    if (good && can_be_judged(&x))
+        good = script_run(&x, why, why_size);
     if (good && ret->outcome != OUTCOME_UNABLE) {
         sabotage(&x);
         await_well(&x);

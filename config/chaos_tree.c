@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/chaos_client.h"
+#include "config/topology.h"
 
 enum { ANSWER_MAX = 4 << 20, DEPTH_MAX = 16 };
 
@@ -39,22 +40,44 @@ static bool get_json(const struct client *c, const char *target, struct json_tex
     return false;
 }
 
+/* Connections come and go with their clients: they aren't asked for. */
+static const char target[] = "/stats/tree?children=200&without=connection";
+
+static bool of_connections(const char *name)
+{
+    return strcmp(name, TOPOLOGY_OPERATORS) == 0 ||
+           strncmp(name, TOPOLOGY_CONNECTIONS ":", strlen(TOPOLOGY_CONNECTIONS ":")) == 0;
+}
+
+static void unseen(struct chaos_tree *tree, const char *name)
+{
+    if (!tree->unseen[0])
+        snprintf(tree->unseen, sizeof(tree->unseen), "%s", name);
+}
+
+static bool all_seen(const struct json_text *json, const struct json_node *node, const struct chaos_place *p)
+{
+    char state[24] = "";
+    const struct json_node *supervisor = chaos_json_at(json, node, "supervisor", NULL);
+    (void)chaos_json_text(json, chaos_json_at(json, node, "state", NULL), state, sizeof(state));
+    return strcmp(state, "silent") != 0 &&
+           (of_connections(p->name) ||
+            !chaos_json_uint(json, chaos_json_at(json, supervisor, "children_left_out", NULL)));
+}
+
 static void take(struct chaos_tree *tree, const struct json_text *json, const struct json_node *node,
                  const char *above, int depth)
 {
-    char class[CHAOS_PLACE_NAME] = "";
     const struct json_node *supervisor = chaos_json_at(json, node, "supervisor", NULL),
                            *budget = supervisor ? chaos_json_at(json, supervisor, "budget", NULL) : NULL,
                            *children = chaos_json_at(json, node, "children", NULL);
     if (tree->count == CHAOS_PLACES_MAX || depth == DEPTH_MAX) {
-        tree->complete = false;
+        unseen(tree, above);
         return;
     }
     struct chaos_place *p = &tree->places[tree->count];
     *p = (struct chaos_place){.supervises = supervisor != NULL};
-    (void)chaos_json_text(json, chaos_json_at(json, node, "class", NULL), class, sizeof(class));
-    if (strcmp(class, "connection") == 0 ||
-        !chaos_json_text(json, chaos_json_at(json, node, "name", NULL), p->name, sizeof(p->name)))
+    if (!chaos_json_text(json, chaos_json_at(json, node, "name", NULL), p->name, sizeof(p->name)))
         return;
     (void)chaos_json_text(json, chaos_json_at(json, node, "pid", NULL), p->pid, sizeof(p->pid));
     char path[CHAOS_PATH_MAX]; /* apart: what is above lies in the tree, too */
@@ -63,6 +86,8 @@ static void take(struct chaos_tree *tree, const struct json_text *json, const st
     p->used = (uint32_t)chaos_json_uint(json, chaos_json_at(json, budget, "used", NULL));
     p->restarts = (uint32_t)chaos_json_uint(json, chaos_json_at(json, budget, "restarts", NULL));
     p->period_ms = (uint32_t)chaos_json_uint(json, chaos_json_at(json, budget, "period_ms", NULL));
+    if (!all_seen(json, node, p))
+        unseen(tree, p->name);
     tree->empty += !p->pid[0];
     tree->count++;
     if (!children || children->kind != JSON_ARRAY)
@@ -95,8 +120,8 @@ bool chaos_tree_look(struct chaos_tree *ret, const struct client *operator, char
     static struct chaos_tree tree;
     struct json_text json;
     struct span metrics;
-    tree = (struct chaos_tree){.complete = true};
-    if (!get_json(operator, "/stats/tree?children=200", &json, why, why_size))
+    tree = (struct chaos_tree){.count = 0};
+    if (!get_json(operator, target, &json, why, why_size))
         return false;
     const struct json_node *root = chaos_json_at(&json, json_root(&json), "tree", NULL),
                            *missing = chaos_json_at(&json, json_root(&json), "missing", NULL);

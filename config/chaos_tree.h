@@ -16,7 +16,8 @@ struct chaos_place {
 struct chaos_tree {
     struct chaos_place places[CHAOS_PLACES_MAX];
     uint32_t count;
-    bool complete;  /* else there were more */
+    /* Somebody below whom not all were seen, because he didn't answer or there are too many; "": all were. */
+    char unseen[CHAOS_PLACE_NAME];
     uint32_t empty; /* declared ones in which nobody lives */
     /* and the process */
     uint64_t pid, open_fds, resident_bytes, restarts;

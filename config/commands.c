@@ -11,7 +11,7 @@
 #include "runtime/telemetry.h"
 #include "store/uuid.h"
 
-enum { NODES_MAX = JSON_TEXT_NODES_MAX, BODY_MAX = 2048, WATCH_LEAST = 100000000 /* ns */ };
+enum { NODES_MAX = JSON_TEXT_NODES_MAX, BODY_MAX = 2048, PAGE = 100, WATCH_LEAST = 100000000 /* ns */ };
 
 int command_failed(const struct client *c, int status, const char *why)
 {
@@ -48,7 +48,9 @@ static int call(const struct options *o, const struct client_request *request, s
     return status / 100 == 2 ? EXIT_SUCCESS : command_failed(&client, status, why);
 }
 
-int command_ask(const struct options *o, const struct client_request *request, struct json_text *ret_json)
+/* EXIT_SUCCESS, or complained of; with `ret_large` one that can't be looked into for its size isn't, and *ret_large is true. */
+static int look_into(const struct options *o, const struct client_request *request,
+                     struct json_text *ret_json, bool *ret_large)
 {
     static char body[COMMAND_ANSWER_MAX];
     static struct json_node nodes[NODES_MAX];
@@ -58,17 +60,23 @@ int command_ask(const struct options *o, const struct client_request *request, s
     int status = call(o, request, &sink);
     if (status)
         return status;
-    if (sink.status != JSON_OK) {
-        output_complain(EXIT_FAILURE, "", "the answer is larger than what can be looked into");
-        return EXIT_FAILURE;
-    }
     *ret_json = (struct json_text){.nodes = nodes, .nodes_max = NODES_MAX};
     const struct json_limits limits = {.elements = 65535, .members = 65535};
-    if (!json_text_read(ret_json, span_of(body, sink.length), &limits, &error)) {
-        output_complain(EXIT_FAILURE, "the answer is not JSON:", error.what);
-        return EXIT_FAILURE;
-    }
-    return 0;
+    if (sink.status == JSON_OK && json_text_read(ret_json, span_of(body, sink.length), &limits, &error))
+        return EXIT_SUCCESS;
+    bool large = sink.status != JSON_OK || error.limit;
+    if (large && ret_large)
+        *ret_large = true;
+    else if (large)
+        (void)output_complain(EXIT_FAILURE, "", "the answer is larger than what can be looked into");
+    else
+        (void)output_complain(EXIT_FAILURE, "the answer is not JSON:", error.what);
+    return EXIT_FAILURE;
+}
+
+int command_ask(const struct options *o, const struct client_request *request, struct json_text *ret_json)
+{
+    return look_into(o, request, ret_json, NULL);
 }
 
 /* ---- in which form ---- */
@@ -432,77 +440,158 @@ int command_events(const struct options *o)
     return status ? status : output_done(&out);
 }
 
-static void print_lines(struct json_sink *out, const struct json_text *json)
+/* Of a list that comes in pages: where the next one begins, and what has been made of those before. */
+struct pages {
+    const struct options *o;
+    const char *path, *member;
+    bool (*wanted)(const struct options *o, const struct json_text *json, const struct json_node *entry);
+    char after[600];
+    uint32_t size;          /* of a page */
+    uint64_t left;          /* of --limit */
+    bool begun, some, more; /* some: an entry was there */
+    struct json_sink *out;  /* for programs */
+    struct json_sink rows;  /* for people */
+};
+
+static bool as_lines(const struct options *o)
 {
-    const struct json_node *list = json_root(json);
-    for (const struct json_node *e = json_first(json, list); e; e = json_after(json, list, e)) {
-        struct span raw = json_raw_of(json, e);
-        json_sink_bytes(out, raw.bytes, raw.size);
-        json_sink_text(out, "\n");
+    return strcmp(o->output, "jsonl") == 0 && !o->json;
+}
+
+/* One that is larger than what can be looked into is asked for in smaller pieces. */
+static int page_ask(struct pages *p, struct json_text *ret_json)
+{
+    char head[128], target[CLIENT_TARGET_MAX];
+    for (;; p->size /= 2) {
+        bool large = false;
+        snprintf(head, sizeof(head), "%s?limit=%u%s", p->path, p->size, *p->after ? "&after=" : "");
+        if (!command_target(target, head, p->after, ""))
+            return too_long();
+        int status = look_into(p->o, &(struct client_request){.method = "GET", .target = target}, ret_json,
+                               p->size > 1 ? &large : NULL);
+        if (!large)
+            return status;
     }
 }
 
-/* Entries of a list that comes in pages: as many as --limit, those that `wanted` takes. */
+/* Lists and objects in it only say that they are: what people are shown is a table, which has no room for them. */
+static void add_row(struct json_sink *rows, const struct json_text *json, const struct json_node *entry)
+{
+    char separator = '{';
+    for (const struct json_node *n = json_first(json, entry); n; n = json_after(json, entry, n)) {
+        const struct json_node *value = json_value_of(n);
+        struct span name = json_raw_of(json, n), raw = json_raw_of(json, value);
+        json_sink_bytes(rows, &separator, 1);
+        json_sink_bytes(rows, (const char *)name.bytes, name.size);
+        json_sink_text(rows, ":");
+        if (people_cell(json, value))
+            json_sink_bytes(rows, (const char *)raw.bytes, raw.size);
+        else
+            json_sink_text(rows, "{}");
+        separator = ',';
+    }
+    json_sink_text(rows, separator == '{' ? "{}" : "}");
+}
+
+static void page_add(struct pages *p, const struct json_text *json, const struct json_node *entry)
+{
+    struct span raw = json_raw_of(json, entry);
+    if (as_lines(p->o)) {
+        json_sink_bytes(p->out, raw.bytes, raw.size);
+        json_sink_text(p->out, "\n");
+    } else if (as_json(p->o)) {
+        json_sink_text(p->out, p->some ? "," : "");
+        json_sink_bytes(p->out, raw.bytes, raw.size);
+    } else {
+        json_sink_text(&p->rows, p->some ? "," : "");
+        add_row(&p->rows, json, entry);
+    }
+    p->some = true;
+}
+
+static void page_take(struct pages *p, const struct json_text *json)
+{
+    const struct json_node *root = json_root(json);
+    const struct json_node *list = root->kind == JSON_OBJECT ? json_member(json, root, p->member) : NULL,
+                           *next = root->kind == JSON_OBJECT ? json_member(json, root, "next") : NULL;
+    const struct json_node *e = list && list->kind == JSON_ARRAY ? json_first(json, list) : NULL;
+    for (; e && p->left > 0; e = json_after(json, list, e)) {
+        if (e->kind != JSON_OBJECT || (p->wanted && !p->wanted(p->o, json, e)))
+            continue;
+        page_add(p, json, e);
+        p->left--;
+    }
+    p->more = next && next->kind == JSON_STRING;
+    if (p->more)
+        people_text(json, next, p->after, sizeof(p->after));
+    p->more |= e != NULL && p->left == 0;
+}
+
+static int print_rows(struct pages *p)
+{
+    static struct json_node nodes[NODES_MAX];
+    struct json_text json = {.nodes = nodes, .nodes_max = NODES_MAX};
+    struct json_error error;
+    const struct json_limits limits = {.elements = 65535, .members = 65535};
+    json_sink_text(&p->rows, "]");
+    if (p->rows.status != JSON_OK ||
+        !json_text_read(&json, span_of(p->rows.buffer, p->rows.length), &limits, &error))
+        return output_complain(
+            EXIT_FAILURE, "",
+            "that is more than a table can hold; --limit makes it less, --output jsonl has all");
+    print(p->o, p->out, &json);
+    return EXIT_SUCCESS;
+}
+
+/* Not before something was answered: a failure is no empty list. */
+static void pages_begin(struct pages *p)
+{
+    if (p->begun)
+        return;
+    json_sink_text(p->out, "{\"");
+    json_sink_text(p->out, p->member);
+    json_sink_text(p->out, "\":[");
+    p->begun = true;
+}
+
+/* Entries of a list that comes in pages: as many as --limit, those that `wanted` takes. For programs they go out as they come,
+ * however many there are; a table's columns are as wide as their widest cell, so it is made of all of them. */
 static int pages(const struct options *o, const char *path, const char *member,
                  bool (*wanted)(const struct options *o, const struct json_text *json,
                                 const struct json_node *entry))
 {
-    static char collected[COMMAND_ANSWER_MAX];
-    static struct json_node nodes[NODES_MAX];
-    struct json_sink all, out = output_sink();
-    char head[128], after[600] = "", target[CLIENT_TARGET_MAX];
-    uint64_t left = o->limit;
-    bool more = true, left_over = false, first = true;
-    json_sink_init(&all, collected, sizeof(collected), NULL, NULL);
-    json_sink_text(&all, "[");
-    while (more && left > 0) {
+    static char rows[COMMAND_ANSWER_MAX];
+    struct json_sink out = output_sink();
+    struct pages p = {.o = o,
+                      .path = path,
+                      .member = member,
+                      .wanted = wanted,
+                      .size = PAGE,
+                      .left = o->limit,
+                      .more = true,
+                      .out = &out};
+    bool whole = as_json(o) && !as_lines(o);
+    int status = 0;
+    json_sink_init(&p.rows, rows, sizeof(rows), NULL, NULL);
+    json_sink_text(&p.rows, "[");
+    while (!status && p.more && p.left > 0) {
         struct json_text json;
-        snprintf(head, sizeof(head), "%s?limit=100%s", path, *after ? "&after=" : "");
-        if (!command_target(target, head, after, ""))
-            return too_long();
-        int status = command_ask(o, &(struct client_request){.method = "GET", .target = target}, &json);
-        if (status)
-            return status;
-        const struct json_node *root = json_root(&json);
-        const struct json_node *list = root->kind == JSON_OBJECT ? json_member(&json, root, member) : NULL,
-                               *next = root->kind == JSON_OBJECT ? json_member(&json, root, "next") : NULL;
-        const struct json_node *e = list && list->kind == JSON_ARRAY ? json_first(&json, list) : NULL;
-        for (; e && left > 0; e = json_after(&json, list, e)) {
-            struct span raw = json_raw_of(&json, e);
-            if (e->kind != JSON_OBJECT || (wanted && !wanted(o, &json, e)))
-                continue;
-            json_sink_text(&all, first ? "" : ",");
-            json_sink_bytes(&all, raw.bytes, raw.size);
-            first = false;
-            left--;
-        }
-        left_over = e != NULL;
-        more = next && next->kind == JSON_STRING;
-        if (more)
-            people_text(&json, next, after, sizeof(after));
+        status = page_ask(&p, &json);
+        if (!status && whole)
+            pages_begin(&p);
+        if (!status)
+            page_take(&p, &json);
     }
-    json_sink_text(&all, "]");
-    more |= left_over;
-    struct json_text json = {.nodes = nodes, .nodes_max = NODES_MAX};
-    struct json_error error;
-    if (all.status != JSON_OK || !json_text_read(&json, span_of(collected, all.length), NULL, &error))
-        return output_complain(EXIT_FAILURE, "", "that is more than can be printed; --limit makes it less");
-    if (more && !o->quiet)
+    if (!status && whole) {
+        pages_begin(&p);
+        json_sink_text(&out, p.more ? "],\"more\":true}\n" : "],\"more\":false}\n");
+    } else if (!status && !as_lines(o)) {
+        status = print_rows(&p);
+    }
+    if (!status && p.more && !o->quiet)
         fprintf(stderr, "coppice: there may be more; --limit says how many are printed\n");
-    if (strcmp(o->output, "jsonl") == 0 && !o->json) {
-        print_lines(&out, &json);
-        return output_done(&out);
-    }
-    if (!as_json(o)) {
-        print(o, &out, &json);
-        return output_done(&out);
-    }
-    json_sink_text(&out, "{\"");
-    json_sink_text(&out, member);
-    json_sink_text(&out, "\":");
-    json_sink_bytes(&out, collected, all.length);
-    json_sink_text(&out, more ? ",\"more\":true}\n" : ",\"more\":false}\n");
-    return output_done(&out);
+    int written = output_done(&out);
+    return status ? status : written;
 }
 
 /* Entries that say nothing about it are INFO. */

@@ -69,6 +69,11 @@ static bool plain_list(const struct json_text *json, const struct json_node *nod
     return true;
 }
 
+bool people_cell(const struct json_text *json, const struct json_node *node)
+{
+    return plain(node) || plain_list(json, node);
+}
+
 static void list_text(const struct json_text *json, const struct json_node *list, char *text, size_t size)
 {
     size_t used = 0;
@@ -123,7 +128,7 @@ static void add_columns(struct table *t, const struct json_node *row)
             t->columns[i].width = characters(name);
             t->count++;
         }
-        t->columns[i].nested |= !plain(json_value_of(n)) && !plain_list(t->json, json_value_of(n));
+        t->columns[i].nested |= !people_cell(t->json, json_value_of(n));
     }
 }
 

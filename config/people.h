@@ -17,6 +17,8 @@
 void people_write(struct json_sink *sink, const struct json_text *json, const struct json_node *node);
 /* The same with cells of up to PEOPLE_WIDE_MAX characters. */
 void people_write_wide(struct json_sink *sink, const struct json_text *json, const struct json_node *node);
+/* Whether a cell of a table has room for it: a plain value, or a list of them. */
+bool people_cell(const struct json_text *json, const struct json_node *node);
 /* A value as one word or text, without quotes; "-" for null. At most size - 1 bytes. */
 void people_text(const struct json_text *json, const struct json_node *node, char *text, size_t size);
 

@@ -286,7 +286,7 @@ static void dump(void)
         return;
     struct arena_mark mark = actor_arena_mark();
     json_sink_init(&sink, bytes, sizeof(bytes), dump_bytes, &d);
-    living_write_text(front->rows, &sink, LIVING_CHILDREN_DEFAULT);
+    living_write_text(front->rows, &sink, (struct living_part){LIVING_CHILDREN_DEFAULT, ""});
     json_sink_flush(&sink);
     dump_line(&d);
     actor_arena_reset(mark);

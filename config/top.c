@@ -39,11 +39,16 @@ static void text_of(const struct json_text *json, const struct json_node *object
 
 static void take_node(struct top *t, const struct json_text *json, const struct json_node *node, size_t depth)
 {
-    if (node->kind != JSON_OBJECT || t->count == TOP_ROWS_MAX || depth > DEPTH_MAX)
+    if (node->kind != JSON_OBJECT)
         return;
+    if (t->count == TOP_ROWS_MAX || depth > DEPTH_MAX) {
+        t->left_out++;
+        return;
+    }
     struct top_row *row = &t->rows[t->count];
     const struct json_node *mailbox = json_member(json, node, "mailbox"),
-                           *children = json_member(json, node, "children");
+                           *children = json_member(json, node, "children"),
+                           *supervisor = json_member(json, node, "supervisor");
     *row = (struct top_row){.place = (uint32_t)t->count};
     text_of(json, node, "name", row->name, sizeof(row->name));
     text_of(json, node, "pid", row->pid, sizeof(row->pid));
@@ -55,6 +60,8 @@ static void take_node(struct top *t, const struct json_text *json, const struct 
     row->restarts = number_of(json, node, "restarts");
     row->memory = number_of(json, node, "arena_bytes");
     row->supervisor = children != NULL;
+    if (supervisor && supervisor->kind == JSON_OBJECT)
+        t->left_out += number_of(json, supervisor, "children_left_out");
     t->count++;
     if (!children || children->kind != JSON_ARRAY)
         return;
@@ -81,6 +88,7 @@ bool top_take(struct top *t, const struct json_text *tree, uint64_t now_ns)
     memcpy(before, t->rows, count * sizeof(*before));
     qsort(before, count, sizeof(*before), by_pid);
     t->count = 0;
+    t->left_out = 0;
     take_node(t, tree, node, 0);
     uint64_t took_ms = t->at_ns && now_ns > t->at_ns ? (now_ns - t->at_ns) / NS_PER_MS : 0;
     for (size_t i = 0; i < t->count && took_ms; i++) {
@@ -197,16 +205,19 @@ static void bytes_text(uint64_t bytes, char text[16])
 
 static void draw_head(struct top *t, struct paper *p)
 {
-    char line[TOP_COLUMNS_MAX];
+    char line[TOP_COLUMNS_MAX], left_out[48] = "";
     uint64_t waiting = 0, rate = 0, restarts = 0;
     for (size_t i = 0; i < t->count; i++) {
         waiting += t->rows[i].mailbox;
         rate += t->rows[i].rate;
         restarts += t->rows[i].restarts;
     }
+    if (t->left_out)
+        snprintf(left_out, sizeof(left_out), " of %llu", (unsigned long long)(t->count + t->left_out));
     snprintf(line, sizeof(line),
-             "coppice %s: %zu actors, %llu messages waiting, %llu/s handled, %llu restarts", t->where,
-             t->count, (unsigned long long)waiting, (unsigned long long)rate, (unsigned long long)restarts);
+             "coppice %s: %zu%s actors, %llu messages waiting, %llu/s handled, %llu restarts", t->where,
+             t->count, left_out, (unsigned long long)waiting, (unsigned long long)rate,
+             (unsigned long long)restarts);
     paper_line(p, t->trouble[0] ? t->trouble : line, t->trouble[0] ? "\033[31m" : "\033[1m");
     snprintf(line, sizeof(line), "by %s%s%s%s%s", order_name(t->order),
              t->filter[0] || t->typing ? ", only " : "", t->filter, t->typing ? "_" : "",
@@ -418,8 +429,8 @@ static const char help_page[] =
     "Nothing can be changed from here; 'coppice kill' ends an actor.\r\n";
 
 /* Without a word on standard error: what goes wrong stands in the picture. 200, or as client_call; NO_ANSWER: it
- * makes no sense. */
-enum { NO_ANSWER = 1 };
+ * makes no sense; TOO_MUCH: it is more than can be looked into. */
+enum { NO_ANSWER = 1, TOO_MUCH = 2 };
 static int ask(const struct client *client, const char *target, struct json_text *json, char *why,
                size_t why_size)
 {
@@ -433,10 +444,32 @@ static int ask(const struct client *client, const char *target, struct json_text
     if (status != 200)
         return status;
     *json = (struct json_text){.nodes = nodes, .nodes_max = JSON_TEXT_NODES_MAX};
-    if (json_text_read(json, span_of(body, sink.length), NULL, &error))
+    if (sink.status == JSON_OK && json_text_read(json, span_of(body, sink.length), NULL, &error))
         return status;
+    if (sink.status != JSON_OK || error.limit) {
+        snprintf(why, why_size, "the answer is larger than what can be looked into");
+        return TOO_MUCH;
+    }
     snprintf(why, why_size, "the answer is not JSON: %s", error.what);
     return NO_ANSWER;
+}
+
+/* Of each supervisor as many as can be looked into; more again when there is plenty of room for them. */
+static int ask_tree(struct top *t, const struct client *client, struct json_text *json, char *why,
+                    size_t why_size)
+{
+    char target[64];
+    uint32_t children = t->children ? t->children : TOP_CHILDREN_MAX;
+    int status;
+    for (;; children /= 2) {
+        snprintf(target, sizeof(target), "/stats/tree?children=%u", children);
+        status = ask(client, target, json, why, why_size);
+        if (status != TOO_MUCH || children == 1)
+            break;
+    }
+    bool room = status == 200 && children <= TOP_CHILDREN_MAX / 2 && json->count < JSON_TEXT_NODES_MAX / 3;
+    t->children = room ? 2 * children : children;
+    return status;
 }
 
 static int refresh(struct top *t, const struct client *client)
@@ -444,7 +477,7 @@ static int refresh(struct top *t, const struct client *client)
     struct env *env = env_real();
     struct json_text json;
     char why[sizeof(t->trouble)];
-    int status = ask(client, "/stats/tree?children=200", &json, why, sizeof(why));
+    int status = ask_tree(t, client, &json, why, sizeof(why));
     if (status != 200) {
         snprintf(t->trouble, sizeof(t->trouble), "%s", why);
     } else if (!top_take(t, &json, env->now(env))) {

@@ -15,9 +15,10 @@
 #include "config/options.h"
 #include "runtime/json.h"
 
-#define TOP_ROWS_MAX    4096u /* actors that are looked at; the server sends 200 of each supervisor at most */
-#define TOP_COLUMNS_MAX 400u
-#define TOP_FILTER_MAX  40u
+#define TOP_ROWS_MAX     4096u /* actors that are looked at */
+#define TOP_CHILDREN_MAX 200u  /* of each supervisor, or fewer where there are more than can be looked into */
+#define TOP_COLUMNS_MAX  400u
+#define TOP_FILTER_MAX   40u
 
 #define TOP_ORDERS(X)       \
     X(MAILBOX, "mailbox")   \
@@ -45,6 +46,8 @@ struct top_row {
 struct top {
     struct top_row rows[TOP_ROWS_MAX];
     size_t count, shown, chosen, first;
+    uint64_t left_out;             /* of the tree, beside the rows */
+    uint32_t children;             /* of each supervisor, that are asked for; 0: TOP_CHILDREN_MAX */
     size_t order_of[TOP_ROWS_MAX]; /* positions of rows, as they are shown */
     enum top_order order;
     char filter[TOP_FILTER_MAX];

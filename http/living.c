@@ -25,8 +25,9 @@ struct view {
     void (*end)(struct view *v, const struct node *n); /* may be NULL */
     const struct living_rows *rows;
     size_t children;
-    bool all;         /* not only the newest `children`, which is then the size of a page */
-    bool uninspected; /* what supervisors say is enough */
+    const char *without; /* a class whose actors aren't shown; not with `all` */
+    bool all;            /* not only the newest `children`, which is then the size of a page */
+    bool uninspected;    /* what supervisors say is enough */
     bool stopped;
     bool unseen; /* somebody's children couldn't be had, though it lives */
     uint32_t visited;
@@ -115,6 +116,15 @@ static void look(struct view *v, struct node *n)
 STATIC_ASSERT(LIVING_CHILDREN_MAX * sizeof(struct child_info) <= MESSAGE_PAYLOAD_MAX - 1024,
               "an answer is one message");
 
+static size_t leave_out(const char *class_name, struct child_info *infos, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(infos[i].class_name, class_name) != 0)
+            infos[kept++] = infos[i];
+    return kept;
+}
+
 /* The children from `first` on, newest first. */
 static bool fetch(struct view *v, struct node *n, size_t first, struct child_info *infos)
 {
@@ -125,7 +135,7 @@ static bool fetch(struct view *v, struct node *n, size_t first, struct child_inf
         e = supervisor_which_children(n->pid, first, infos, v->children, &n->shown, &n->total,
                                       actor_deadline_ms(LIVING_ANSWER_MS));
     } while (ask_again(n->pid, e, &asked));
-    n->shown = e ? 0 : n->shown;
+    n->shown = e ? 0 : v->without ? leave_out(v->without, infos, n->shown) : n->shown;
     return heard(v, n->pid, e);
 }
 
@@ -294,10 +304,14 @@ size_t living_missing(const struct living_rows *rows)
     return count;
 }
 
-void living_write_json(const struct living_rows *rows, struct json *json, size_t children)
+void living_write_json(const struct living_rows *rows, struct json *json, struct living_part part)
 {
-    struct view v = {
-        .begin = json_begin, .end = json_after, .rows = rows, .children = children, .json = json};
+    struct view v = {.begin = json_begin,
+                     .end = json_after,
+                     .rows = rows,
+                     .children = part.children,
+                     .without = part.without,
+                     .json = json};
     json_object_begin(json);
     JSON_MEMBER(json, "contract", string, rows->contract);
     json_key(json, "declared");
@@ -359,9 +373,10 @@ static void text_begin(struct view *v, const struct node *n, size_t depth, bool 
     json_sink_text(v->sink, "\n");
 }
 
-void living_write_text(const struct living_rows *rows, struct json_sink *sink, size_t children)
+void living_write_text(const struct living_rows *rows, struct json_sink *sink, struct living_part part)
 {
-    struct view v = {.begin = text_begin, .rows = rows, .children = children, .sink = sink};
+    struct view v = {
+        .begin = text_begin, .rows = rows, .children = part.children, .without = part.without, .sink = sink};
     char line[160];
     snprintf(line, sizeof(line), "%-*s %-18s %-11s %7s %8s  %-11s %-10s %s\n", NAME_COLUMNS, "NAME", "PID",
              "STATE", "MAILBOX", "RESTARTS", "BUDGET USED", "CHILDREN", "LAST EXIT");
@@ -407,9 +422,10 @@ static void dot_begin(struct view *v, const struct node *n, size_t depth, bool l
     json_sink_text(v->sink, line);
 }
 
-void living_write_dot(const struct living_rows *rows, struct json_sink *sink, size_t children)
+void living_write_dot(const struct living_rows *rows, struct json_sink *sink, struct living_part part)
 {
-    struct view v = {.begin = dot_begin, .rows = rows, .children = children, .sink = sink};
+    struct view v = {
+        .begin = dot_begin, .rows = rows, .children = part.children, .without = part.without, .sink = sink};
     json_sink_text(sink,
                    "digraph coppice {\n  rankdir=LR;\n  node [shape=ellipse, fontname=\"monospace\"];\n");
     walk_all(&v);

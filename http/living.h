@@ -43,12 +43,19 @@ struct living_rows {
 /* The row that declares this name, or NULL. */
 const struct living_row *living_row_of(const struct living_rows *rows, const char *name);
 
+/* How much of the tree is shown: of each supervisor the newest `children`, and of those none of the class `without` ("" leaves
+ * none out). */
+struct living_part {
+    size_t children; /* 1..LIVING_CHILDREN_MAX */
+    const char *without;
+};
+
 /* {"contract":..., "declared":[...], "missing":[names], "tree":{...}} */
-void living_write_json(const struct living_rows *rows, struct json *json, size_t children);
+void living_write_json(const struct living_rows *rows, struct json *json, struct living_part part);
 /* A drawing for people. */
-void living_write_text(const struct living_rows *rows, struct json_sink *sink, size_t children);
+void living_write_text(const struct living_rows *rows, struct json_sink *sink, struct living_part part);
 /* For Graphviz: a digraph, one node per actor. */
-void living_write_dot(const struct living_rows *rows, struct json_sink *sink, size_t children);
+void living_write_dot(const struct living_rows *rows, struct json_sink *sink, struct living_part part);
 
 /* ---- some of them, as a list ---- */
 

@@ -307,7 +307,7 @@ struct tree_query {
     size_t format, order, state;
     uint64_t children, limit;
     bool filtered;
-    char name[96], class_name[64];
+    char name[96], class_name[64], without[64];
 };
 
 /* As living.h says them of an actor; the first one is said of none. */
@@ -326,6 +326,8 @@ static const char *tree_contradiction(const struct tree_query *t, uint64_t n, ui
         return "n and limit say the same: how many are shown of a list";
     if (t->filtered && t->children)
         return "children is of a tree: of a list n or limit say how many are shown";
+    if (t->filtered && t->without[0])
+        return "without is of a tree: a list is of those that name, class or state say";
     if (t->filtered && t->format == FORMAT_DOT)
         return "a drawing is of the whole tree: name, class, state, limit and top are for json and text";
     return NULL;
@@ -343,6 +345,7 @@ static bool tree_query_read(const struct request *q, struct response *r, struct 
     if (!parameter_word(q, r, "format", formats, 3, &t->format) ||
         !parameter_word(q, r, "top", orders, LIVING_ORDER_COUNT, &t->order) ||
         !parameter_number(q, r, "children", 0, LIVING_CHILDREN_MAX, &t->children) ||
+        !parameter_text(q, r, "without", t->without, sizeof(t->without)) ||
         !parameter_number(q, r, "n", 0, LIVING_LIST_MAX, &n) ||
         !parameter_number(q, r, "limit", 0, LIVING_LIST_MAX, &limit) ||
         !parameter_text(q, r, "name", t->name, sizeof(t->name)) ||
@@ -374,18 +377,19 @@ void stats_serve_tree(const struct request *q, struct response *r)
                                          .state = t.state ? states[t.state] : "",
                                          .order = (enum living_order)t.order,
                                          .limit = (uint32_t)t.limit};
+    const struct living_part part = {.children = t.children, .without = t.without};
     response_begin(r, 200, types[t.format]);
     json_init(&json, &r->sink);
     if (t.format == FORMAT_DOT)
-        living_write_dot(rows, &r->sink, t.children);
+        living_write_dot(rows, &r->sink, part);
     else if (t.format == FORMAT_TEXT && t.filtered)
         living_write_list_text(rows, &r->sink, &filter);
     else if (t.format == FORMAT_TEXT)
-        living_write_text(rows, &r->sink, t.children);
+        living_write_text(rows, &r->sink, part);
     else if (t.filtered)
         living_write_list(rows, &json, &filter);
     else
-        living_write_json(rows, &json, t.children);
+        living_write_json(rows, &json, part);
     if (t.format == FORMAT_JSON)
         json_sink_text(&r->sink, "\n");
 }

@@ -88,7 +88,17 @@ done
 # Where runners are hit, jobs may fail with them, and for no other reason.
 check "a job that failed by itself is noticed where runners die" runs 0 chaos_run storm --control jobs
 check "and the page says no" grep -q '  NO  jobs  ' "$tmp/ran"
-check "a control is no report" is "$(get /stats/chaos | grep -o '"id":' | wc -l)" 3
+# --- where not everybody can be seen, nothing is done ---
+reason() { status POST "/chaos/actors/outside:$1" -H 'Content-Type: application/json' -d '{"reason":"x"}'; }
+check "a supervisor that doesn't answer" is "$(reason suspend)" 200
+kills() { get /metrics | grep '^coppice_chaos_verbs_total{operation="kill"}'; }
+before=$(kills)
+check "whoever lives below it can't be seen" runs 1 chaos_run kill-writer --report-dir "$tmp/unable"
+check "which is said" has "$(cat "$tmp/ran")" 'not all that stand below outside can be seen'
+check "it is no verdict" has "$(cat "$tmp/unable/kill-writer.json")" '"outcome":"unable"'
+check "nobody was killed" is "$(kills)" "$before"
+check "it answers again" is "$(reason resume)" 200
+check "a control is no report" is "$(get /stats/chaos | grep -o '"id":' | wc -l)" 4
 check "a control that there is none of" runs 78 chaos_run kill-writer --control nonsense
 check "the control of 'process' is noticed" runs 0 chaos_run kill-writer --control process
 check "it was another process" sh -c 'grep -q "  NO  process " "$1"' sh "$tmp/ran"
@@ -98,11 +108,11 @@ report='{"scenario":"by-hand","outcome":"held","holds":"nothing","seed":1,"full"
 json='Content-Type: application/json'
 add() { status POST /chaos/reports -H "$json" -d "$1"; }
 check "a report by hand" is "$(add "$report")" 201
-check "is where the answer says" has "$(tr -d '\r' <"$tmp/head")" 'Location: /stats/chaos/4'
+check "is where the answer says" has "$(tr -d '\r' <"$tmp/head")" 'Location: /stats/chaos/5'
 check "one without what it must have" is "$(add '{"scenario":"x"}')" 400
 check "one that is too long" is "$(head -c 40000 /dev/zero | tr '\0' ' ' >"$tmp/long"; status POST /chaos/reports -H "$json" --data-binary "@$tmp/long")" 413
 many() {
-    n=5
+    n=6
     while [ $n -le 70 ]; do
         add "$report" >/dev/null
         n=$((n + 1))

@@ -356,4 +356,33 @@ check "they had what was kept before" has "$(cat "$tmp/followed")" '"event":"sup
 check "and each event once" is "$(grep -o '"sequence":"[^"]*"' "$tmp/followed" | sort | uniq -d)" ""
 check "quietly" is "$(cat "$tmp/stderr")" ''
 check "the variable is heard" sh -c 'COPPICE_OPERATOR_LISTEN=127.0.0.1:1 "$1" tree 2>&1 | grep -q 127.0.0.1:1' sh "$COPPICE"
+
+# --- a server that has more to tell than can be looked into at once ---
+if have node; then
+    mkfifo "$tmp/large.in" "$tmp/large.out"
+    node tests/api/large.js "$tmp/large.sock" <"$tmp/large.in" >"$tmp/large.out" &
+    large=$!
+    exec 7>"$tmp/large.in" 8<"$tmp/large.out"
+    check "a server with much to tell" sh -c 'read -r word <&8 && [ "$word" = there ]'
+    much() { # much STATUS COMMAND...: of that server
+        status=$1
+        shift
+        runs "$status" "$@" --operator-listen "unix:$tmp/large.sock"
+    }
+    check "top of thousands" much 0 top --once
+    check "says how many of them it shows" sh -c 'grep -Eq ": [0-9]+ of 3209 actors, " "$1"' sh "$tmp/stdout"
+    check "audit entries of a thousand values" much 0 audit list
+    check "as a table" is "$(wc -l <"$tmp/stdout")" 101
+    check "all of them" is "$(grep -c ' large\.[0-9]* ' "$tmp/stdout")" 100
+    check "in order" has "$(tail -n 1 "$tmp/stdout")" ' large.99 '
+    check "without what no cell holds" lacks "$(head -n 1 "$tmp/stdout")" DETAILS
+    check "there are more, which is said" err 'there may be more'
+    check "audit entries of a thousand values, a line each" much 0 audit list --output jsonl --limit 1000
+    check "all of them" is "$(wc -l <"$tmp/stdout")" 150
+    check "whole" is "$(grep -c '^{"id":.*"0x889"\],"list":\[{}\]}}$' "$tmp/stdout")" 150
+    check "audit entries of a thousand values as JSON" much 0 audit list --json --limit 120
+    check "is JSON" node -e 'const d = JSON.parse(require("fs").readFileSync(process.argv[1])); process.exit(d.audits.length === 120 && d.more === true ? 0 : 1)' "$tmp/stdout"
+    exec 7>&- 8<&-
+    check "it ends" wait $large
+fi
 finish

@@ -68,6 +68,8 @@ a-list-of-children /stats/tree?top=memory&children=5
 a-list-of-children /stats/tree?name=keys&children=5
 a-list-of-children /stats/tree?class=keyring&children=5
 a-list-of-children /stats/tree?state=running&children=5
+a-list-without /stats/tree?class=keyring&without=connection
+empty /stats/tree?without=
 empty /stats/tree?name=
 empty /stats/tree?class=
 empty /stats/events?event=

@@ -72,12 +72,13 @@ static void start_room(const char *name)
 }
 
 static char page[65536];
+static const char *without = "";
 
 static const char *text(size_t children)
 {
     struct json_sink sink;
     json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
-    living_write_text(&rows, &sink, children);
+    living_write_text(&rows, &sink, (struct living_part){children, without});
     TEST_CHECK(sink.status == JSON_OK);
     page[sink.length] = 0;
     return page;
@@ -89,7 +90,7 @@ static const char *document(size_t children)
     struct json json;
     json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
     json_init(&json, &sink);
-    living_write_json(&rows, &json, children);
+    living_write_json(&rows, &json, (struct living_part){children, without});
     TEST_CHECK(json_end(&json) == JSON_OK);
     page[sink.length] = 0;
     return page;
@@ -193,6 +194,24 @@ INSIDE(test_says_what_is_left_out)
     HAS(page, "\"children\":12,\"children_left_out\":7");
     text(LIVING_CHILDREN_MAX);
     HAS(page, "room:0 ");
+}
+
+INSIDE(test_leaves_out_a_class)
+{
+    start_top();
+    start_room("room:a");
+    start_room("room:b");
+    without = "idle";
+    document(100);
+    HAS(page, "\"children\":3,\"children_left_out\":2}");
+    HAS(page, "\"children\":2,\"children_left_out\":2}");
+    HAS(page, "\"name\":\"rooms\"");
+    TEST_CHECK(strstr(page, "room:a") == NULL && strstr(page, "\"first\"") == NULL);
+    text(100);
+    HAS(page, "\n└─ rooms "); /* the last that is shown */
+    without = "";
+    document(100);
+    HAS(page, "room:a");
 }
 
 /* A supervisor that doesn't answer is shown so, and the others are shown all the same. */
@@ -335,7 +354,7 @@ INSIDE(test_draws_for_graphviz)
     start_top();
     start_room("room \"x\\");
     json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
-    living_write_dot(&rows, &sink, 100);
+    living_write_dot(&rows, &sink, (struct living_part){100, ""});
     TEST_CHECK(sink.status == JSON_OK);
     page[sink.length] = 0;
     HAS(page, "digraph coppice {\n");
@@ -388,6 +407,7 @@ TEST_LIST
     {"the JSON shows what lives beside what was declared", test_tells_it_in_json},
     {"deaths are counted", test_counts_deaths},
     {"what is left out is said", test_says_what_is_left_out},
+    {"a class can be left out", test_leaves_out_a_class},
     {"a silent supervisor stops nothing", test_goes_on_past_the_silent},
     {"a list without those below a silent one isn't complete",
      test_a_list_without_the_silent_is_not_complete},

@@ -154,6 +154,8 @@ static void test_tree(void)
     TEST_CHECK(operated_get("/stats/tree?format=dot") == 200 && operated_has("digraph coppice {"));
     TEST_CHECK(operated_has("[label=\"top\\nrunning, mailbox 0, restarts 0\", shape=box]"));
     TEST_CHECK(strstr(operated_head, "text/vnd.graphviz") != NULL);
+    TEST_CHECK(operated_get("/stats/tree?without=idle") == 200 && operated_has("\"name\":\"top\""));
+    TEST_CHECK(strstr(operated_body, "\"name\":\"r1\"") == NULL);
     TEST_CHECK(operated_get("/stats/tree?class=idle") == 200 && operated_has("\"matched\":11,"));
     TEST_CHECK(operated_get("/stats/tree?class=idle&limit=2") == 200 && operated_has("\"matched\":11,"));
     TEST_CHECK(operated_get("/stats/tree?name=r2&format=text") == 200 && operated_has("\nr2 "));
@@ -169,7 +171,8 @@ static void test_tree(void)
         "format=dot&top=memory", "name=%zz", "children=1&children=2",
         /* what would be passed over (nothing is silently ignored) */
         "n=3&limit=7", "top=memory&n=3&limit=3", "children=5&top=memory", "children=5&name=r2",
-        "children=5&class=idle", "children=5&state=running", "children=5&limit=2", "children=5&n=2"};
+        "children=5&class=idle", "children=5&state=running", "children=5&limit=2", "children=5&n=2",
+        "without=idle&class=idle", "without=idle&n=2"};
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
         char path[128];
         snprintf(path, sizeof(path), "/stats/tree?%s", refused[i]);

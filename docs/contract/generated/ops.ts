@@ -2212,6 +2212,8 @@ export interface operations {
             query?: {
                 /** @description Of each supervisor, how many are shown; not of a list. */
                 children?: number;
+                /** @description A class of actors that isn't shown, as `connection`; its own counts as left out. Not of a list. */
+                without?: string;
                 format?: "json" | "text" | "dot";
                 /** @description A list instead, of those whose name holds this. */
                 name?: string;

@@ -330,10 +330,10 @@ bool top_key(struct top *t, enum top_view *view, int key)
 
 /* ---- the terminal ---- */
 
-static struct termios before;
-static volatile sig_atomic_t raw;
+static struct termios before, mode;
+static volatile sig_atomic_t raw, over;
 
-/* Async-signal-safe. */
+/* These are async-signal-safe. */
 static void restore(void)
 {
     static const char back[] = "\033[?25h\033[?1049l";
@@ -345,31 +345,77 @@ static void restore(void)
     tcsetattr(STDIN_FILENO, TCSANOW, &before);
 }
 
+/* For good: nobody takes it again behind it. */
+static void give_back(void)
+{
+    over = 1;
+    restore();
+}
+
+static bool take(void)
+{
+    static const char screen[] = "\033[?1049h\033[?25l";
+    raw = 1;
+    return tcsetattr(STDIN_FILENO, TCSANOW, &mode) == 0 &&
+           write(STDOUT_FILENO, screen, sizeof(screen) - 1) == (ssize_t)sizeof(screen) - 1;
+}
+
 static void ended(int number)
 {
+    give_back();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void on_signal(int number, void (*handler)(int number))
+{
+    struct sigaction action = {.sa_handler = handler}; /* without SA_RESTART: the picture is drawn anew */
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, NULL);
+}
+
+/* Ctrl-Z: stopped with the terminal given back, inside this handler until it is continued. */
+static void stopped(int number)
+{
+    int kept = errno;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, number);
     restore();
     signal(number, SIG_DFL);
     raise(number);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    on_signal(number, stopped);
+    if (!raw && !over) /* nobody could stop it: there is no shell that would continue it */
+        (void)take();
+    errno = kept;
+}
+
+/* Also behind a SIGSTOP, of which nobody is told: the shell has set the terminal to its own modes. */
+static void continued(int number)
+{
+    int kept = errno;
+    (void)number;
+    if (!over)
+        (void)take();
+    errno = kept;
 }
 
 static bool take_terminal(void)
 {
     static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-    static const char take[] = "\033[?1049h\033[?25l";
-    struct sigaction action = {.sa_handler = ended};
     if (tcgetattr(STDIN_FILENO, &before) != 0)
         return false;
-    struct termios mode = before;
+    mode = before;
     mode.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     mode.c_cc[VMIN] = 0;
     mode.c_cc[VTIME] = 10; /* a read ends after a second: the clock of the picture */
-    sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
-        sigaction(endings[i], &action, NULL);
-    atexit(restore);
-    raw = 1;
-    return tcsetattr(STDIN_FILENO, TCSANOW, &mode) == 0 &&
-           write(STDOUT_FILENO, take, sizeof(take) - 1) == (ssize_t)sizeof(take) - 1;
+        on_signal(endings[i], ended);
+    on_signal(SIGTSTP, stopped);
+    on_signal(SIGCONT, continued);
+    atexit(give_back);
+    return take();
 }
 
 /* The next key, 0 after a second without one, -1 at the end of input. Keys may come faster than they are asked for. */
@@ -560,7 +606,7 @@ int command_top(const struct options *o)
         return output_complain(EXIT_USAGE, "top",
                                "needs a terminal, and not a dumb one; --once prints one picture without");
     if (!take_terminal()) {
-        restore();
+        give_back();
         return output_complain(EXIT_FAILURE, "top", "can't have the terminal");
     }
     for (int key = 0; key >= 0;) {
@@ -571,6 +617,6 @@ int command_top(const struct options *o)
         draw(&top, &client, view);
         key = next_key();
     }
-    restore();
+    give_back();
     return EXIT_SUCCESS;
 }

@@ -4,7 +4,7 @@
  *     ? help       up, down choose an actor      Enter shows it            Esc goes back
  *
  * Nothing is changed from here. The alternate screen and the terminal's modes are restored on every way out, signals and
- * faults included. Works from 80 columns and 24 lines on, without colours as well as with them. With --once one picture
+ * faults included, and while it is stopped (Ctrl-Z). Works from 80 columns and 24 lines on, without colours as well as with them. With --once one picture
  * of 80 columns goes to standard output, and no terminal is needed; with --json
  * the actors with the fullest mailboxes, as the server lists them.
  */

@@ -179,6 +179,33 @@ if have script; then
     kill -TERM "$(cat "$tmp/pid")"
     wait $watching
     check "top that is ended gives it back as well" has "$(tail -c 60 "$tmp/screen" | cat -v)" '^[[?25h^[[?1049l'
+    # Ctrl-Z and fg, by a shell that has jobs
+    cat >"$tmp/jobs" <<END
+set -m
+sh -c 'echo \$\$ >"$tmp/pid"; exec "$COPPICE" top --operator-listen $at --store-dir "$tmp/store"'
+echo "stopped: \$? \$(stty -a | tr -s ' ;' '\n' | grep -x -e icanon -e -icanon)"
+fg
+END
+    : >"$tmp/screen"
+    SHELL=/bin/sh TERM=xterm script -qfec ". '$tmp/jobs'" /dev/null >"$tmp/screen" </dev/null &
+    watching=$!
+    shows() { # shows N TEXT: until the text was there so often, or nobody draws any more
+        while kill -0 $watching && [ "$(grep -oF -e "$2" "$tmp/screen" | wc -l)" -lt "$1" ]; do :; done
+        [ "$(grep -oF -e "$2" "$tmp/screen" | wc -l)" -ge "$1" ]
+    }
+    check "top under a shell with jobs" shows 1 '[?1049h'
+    kill -TSTP "$(cat "$tmp/pid")"
+    check "Ctrl-Z stops it" shows 1 'stopped: '
+    check "it has given the terminal back" has "$(cat -v "$tmp/screen")" '^[[?25h^[[?1049l'
+    check "with its modes" grep -q '^stopped: 1[0-9]* icanon' "$tmp/screen"
+    if grep -qF '[?1049l' "$tmp/screen"; then
+        check "continued it takes it again" shows 2 '[?1049h'
+        check "and draws" shows 2 'by mailbox'
+    fi
+    kill -TERM "$(cat "$tmp/pid")"
+    kill -CONT "$(cat "$tmp/pid")" 2>/dev/null
+    wait $watching
+    check "and gives it back at its end" has "$(tail -c 60 "$tmp/screen" | cat -v)" '^[[?25h^[[?1049l'
     NO_COLOR=1 on_a_terminal 'q' "'$COPPICE' top --operator-listen $at --store-dir '$tmp/store'"
     check "NO_COLOR is heard" lacks "$(cat -v "$tmp/screen")" '^[[7m'
     on_a_terminal 'n\n' "'$COPPICE' kill deduper --reason x --operator-listen $at --store-dir '$tmp/store' || echo kept"

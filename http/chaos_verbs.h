@@ -33,7 +33,7 @@
 #include "http/route.h"
 
 #define CHAOS_WAIT_MS    5000
-#define CHAOS_SEEN_MAX   4096u
+#define CHAOS_SEEN_MAX   16384u /* 2 MiB of the 4 that a connection may have */
 #define CHAOS_SHOWN_MAX  30u
 #define CHAOS_FLOOD_MAX  100000u
 #define CHAOS_FLOOD_TYPE 0x00effff1u /* of its messages: at the end of the numbers, where no noun has any */

@@ -160,6 +160,18 @@ static void test_below(void)
     operated_stop();
 }
 
+/* As many as a busy server has: all of them are compared. */
+static void test_busy(void)
+{
+    operated_start(NULL);
+    operated_grow();
+    TEST_CHECK(operated_post("/test/crowd/8000", NULL) == 204);
+    TEST_CHECK(chaos("one", "kill", WHY) == 200);
+    TEST_CHECK(operated_has("\"outcome\":\"recovered\",\"complete\":true"));
+    TEST_CHECK(operated_has("\"died_count\":1,"));
+    operated_stop();
+}
+
 /* A client that leaves while somebody else is killed didn't die of it; a connection that fails may have. */
 static void test_meanwhile(void)
 {
@@ -323,6 +335,7 @@ TEST_LIST
     {"each way to crash", test_crash_how},
     {"a flood of messages", test_flood},
     {"what is below a supervisor", test_below},
+    {"TOP-029 one of eight thousand", test_busy},
     {"TOP-029 who leaves meanwhile did not die of it", test_meanwhile},
     {"one_for_all and rest_for_one", test_strategies},
     {"one more than the budget", test_escalation},

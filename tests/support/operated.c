@@ -91,6 +91,17 @@ static struct child_spec supervisor(const struct supervisor_spec *spec, unsigned
                                .args_size = supervisor_args(spec, storage)};
 }
 
+/* So many more below "dyn": a busy server's. */
+static void serve_crowd(const struct request *q, struct response *r)
+{
+    struct child_result result;
+    actor_pid dyn = actor_whereis("dyn");
+    for (int i = atoi(q->params[0].bytes); i > 0; i--)
+        ASSERT(supervisor_start_child(dyn, &(struct child_spec){.class = &idle_class}, &result,
+                                      actor_deadline_ms(5000)) == OK);
+    response_begin(r, 204, NULL);
+}
+
 static void grow_dyn(void)
 {
     static const char *const names[] = {"d1", "d2"};
@@ -286,7 +297,7 @@ static const struct route own[] = {
     OWN("/test/again/{name}", serve_again),  OWN("/test/mail/{name}/{count}", serve_mail),
     OWN("/test/visit/{name}", serve_visit),  OWN("/test/drain", serve_drain),
     OWN("/test/store/{state}", serve_store), OWN("/test/exhaust/{name}", serve_exhaust),
-    OWN("/test/narrow", serve_narrow),
+    OWN("/test/narrow", serve_narrow),       OWN("/test/crowd/{count}", serve_crowd),
 };
 
 void operated_start(const struct operated_options *o)

@@ -413,11 +413,12 @@ enum error job_queue_ahead(struct txn *txn, const struct job *job, uint32_t most
     struct fairness f;
     enum error e = fairness_read(txn, &f);
     *ret_count = 0;
-    if (e == ERR_NOT_FOUND || (job->lane != LANE_SERVER && job->lane != LANE_FAIR) ||
-        (!e && f.on && job->lane == LANE_SERVER))
+    if (e == ERR_NOT_FOUND || (job->lane != LANE_SERVER && job->lane != LANE_FAIR))
         return ahead_in_lane(txn, job, most, ret_count);
-    return !e && f.on ? ahead_in_turn(txn, job, &f, most, ret_count)
-                      : ahead_in_both(txn, job, most, ret_count);
+    if (e || !f.on)
+        return ahead_in_both(txn, job, most, ret_count);
+    return job->lane == LANE_FAIR ? ahead_in_turn(txn, job, &f, most, ret_count)
+                                  : ahead_in_lane(txn, job, most, ret_count);
 }
 
 void job_queue_check(struct check *check, struct txn *txn, struct span key, const void *value)

@@ -649,10 +649,10 @@ static enum error read_report(struct txn *txn, struct key key, struct report *re
 }
 
 /* Of a report that doesn't know whether the job was queued again by itself: it has been, if that was wanted, and if it is at a later
- * attempt. */
+ * attempt. An attempt that succeeded has no later one. */
 static bool went_on(const struct job *job, const struct job_finish *c, uint32_t attempt)
 {
-    return c->event != JOB_SUCCEED && c->auto_retry && c->retryable && job->attempt > attempt;
+    return c->auto_retry && c->retryable && job->attempt > attempt;
 }
 
 /* The same word again, after it was taken: OK, and answered as it was, whatever has become of the job since. Fences never fall

@@ -648,22 +648,33 @@ static void test_finish_said_again_of_a_report_of_version_1(void)
     struct job_finished finished;
     jobs_open(&j);
     struct jobs_held held = jobs_in(&j, JOB_RUNNING), other = jobs_in(&j, JOB_RUNNING),
-                     refused = jobs_in(&j, JOB_RUNNING);
+                     refused = jobs_in(&j, JOB_RUNNING), last = jobs_in(&j, JOB_RUNNING),
+                     good = jobs_in(&j, JOB_RUNNING);
     struct job_finish c = jobs_end_of(&j, &held.id, held.fence, JOB_FAIL),
                       d = jobs_end_of(&j, &other.id, other.fence, JOB_FAIL),
-                      by_hand = jobs_end_of(&j, &refused.id, refused.fence, JOB_FAIL);
-    c.auto_retry = d.auto_retry = 1;
+                      by_hand = jobs_end_of(&j, &refused.id, refused.fence, JOB_FAIL),
+                      for_good = jobs_end_of(&j, &last.id, last.fence, JOB_FAIL),
+                      done = jobs_end_of(&j, &good.id, good.fence, JOB_SUCCEED);
+    c.auto_retry = d.auto_retry = for_good.auto_retry = done.auto_retry = 1;
     c.queue_max = d.queue_max = by_hand.queue_max = 1;
+    for_good.retryable = 0;
+    done.retryable = 1;
     TEST_CHECK(jobs_finish(&j, &c, NULL) == OK && jobs_finish(&j, &d, NULL) == OK);
-    TEST_CHECK(jobs_finish(&j, &by_hand, NULL) == OK);
+    TEST_CHECK(jobs_finish(&j, &by_hand, NULL) == OK && jobs_finish(&j, &for_good, NULL) == OK);
+    TEST_CHECK(jobs_finish(&j, &done, NULL) == OK);
     TEST_CHECK(fresh_do(&j.fresh, j.at_us, make_report_old, &held.id) == OK);
     TEST_CHECK(fresh_do(&j.fresh, j.at_us, make_report_old, &other.id) == OK);
     TEST_CHECK(fresh_do(&j.fresh, j.at_us, make_report_old, &refused.id) == OK);
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, make_report_old, &last.id) == OK);
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, make_report_old, &good.id) == OK);
     TEST_CHECK(jobs_finish(&j, &c, &finished) == OK && !finished.made && finished.retried);
     TEST_CHECK(jobs_finish(&j, &d, &finished) == OK && !finished.made && !finished.retried);
     TEST_CHECK(jobs_retry(&j, &j.client, &refused.id, NULL) ==
                OK); /* nobody said that it goes on by itself */
     TEST_CHECK(jobs_finish(&j, &by_hand, &finished) == OK && !finished.made && !finished.retried);
+    TEST_CHECK(jobs_retry(&j, &j.client, &last.id, NULL) == OK); /* it said that it never would by itself */
+    TEST_CHECK(jobs_finish(&j, &for_good, &finished) == OK && !finished.made && !finished.retried);
+    TEST_CHECK(jobs_finish(&j, &done, &finished) == OK && !finished.made && !finished.retried);
     jobs_close(&j);
 }
 
@@ -954,6 +965,64 @@ static void make_old_leases(struct jobs *j, struct old_leases *old)
     TEST_CHECK(fresh_do(&j->fresh, j->at_us, as_format_1, old) == OK);
 }
 
+/* Where it stood, and where it is looked for. */
+static uint32_t timers_of(struct jobs *j, const struct job *job)
+{
+    const uint16_t shards[] = {JOB_SHARDS - 1, job_shard(DUE_JOB_LEASE, &job->id)};
+    uint32_t there = 0;
+    struct view *view = view_open_outside(j->fresh.store, 0);
+    TEST_ASSERT(view != NULL);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct key key = due_key(DUE_JOB_LEASE, shards[i], job->due_us, &job->id);
+        struct due row;
+        there |= txn_read(&view->txn, TABLE_DUE, key_span(&key), &row) == OK ? 1u << i : 0;
+    }
+    view_close(view);
+    return there;
+}
+
+static enum error to_last_shard(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct job *const *jobs = context; /* of the second one it stays where it is, too */
+    for (uint32_t i = 0; i < 2; i++) {
+        struct due_entry entry = old_lease(jobs[i]);
+        entry.shard = JOB_SHARDS - 1;
+        due_set(txn, &entry);
+    }
+    (void)at_us;
+    due_clear(txn, DUE_JOB_LEASE, job_shard(DUE_JOB_LEASE, &jobs[0]->id), jobs[0]->due_us, &jobs[0]->id);
+    return OK;
+}
+
+static enum error gather(struct txn *txn, uint64_t at_us, void *context)
+{
+    (void)at_us;
+    (void)context;
+    return job_lease_gather(txn);
+}
+
+/* That of a job which can't be read comes along, and so the job ends when it can be; one that has another there already goes. */
+static void test_leases_of_format_1_whose_job_cannot_be_read_are_gathered(void)
+{
+    enum { OLD = 1, NOW = 2 };
+    struct job_fired fired[4];
+    struct jobs j;
+    jobs_open(&j);
+    struct jobs_held torn = jobs_in(&j, JOB_RUNNING), twice = jobs_in(&j, JOB_RUNNING);
+    struct job first = jobs_look(&j, &torn.id), second = jobs_look(&j, &twice.id);
+    struct job *both[] = {&first, &second};
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, to_last_shard, both) == OK);
+    fresh_flip(&j.fresh, TABLE_JOBS, key_of_uuid(&torn.id));
+    TEST_CHECK(timers_of(&j, &first) == OLD && timers_of(&j, &second) == (OLD | NOW));
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, gather, NULL) == OK);
+    TEST_CHECK(timers_of(&j, &first) == NOW && timers_of(&j, &second) == NOW);
+    fresh_flip(&j.fresh, TABLE_JOBS, key_of_uuid(&torn.id));
+    jobs_pass(&j, JOBS_LEASE_US + JOBS_SECOND_US);
+    TEST_CHECK(jobs_fire(&j, fired, 4) == 2);
+    TEST_CHECK(jobs_look(&j, &torn.id).state == JOB_FAILED && jobs_look(&j, &twice.id).state == JOB_FAILED);
+    jobs_close(&j);
+}
+
 /* They stood in all shards; `check` told of each that wasn't where it is looked for now, until it was due. */
 static void test_leases_of_format_1_are_gathered_when_it_is_opened_J6(void)
 {
@@ -1034,5 +1103,7 @@ TEST_LIST
     {"lease: numbers at their ends", test_lease_beyond_all_time_never_ends},
     {"leases of format 1 are gathered when it is opened",
      test_leases_of_format_1_are_gathered_when_it_is_opened_J6},
+    {"leases of format 1 whose job can't be read are gathered",
+     test_leases_of_format_1_whose_job_cannot_be_read_are_gathered},
     {NULL, NULL},
 };

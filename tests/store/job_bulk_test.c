@@ -454,6 +454,8 @@ static void test_bulk_of_very_many_clients_leaves_room(void)
     struct uuid torn = of_crowd(&many, 3);
     row.key = key_of_uuid(&torn);
     TEST_CHECK(fresh_do(&fresh, AT_US, spoil_row, &row) == OK); /* it has its place as before */
+    struct uuid strange = of_crowd(&many, 4);
+    fresh_crumb(&fresh, TABLE_BULKS, key_of_uuid(&strange)); /* and so has what is whole, and says nothing */
     TEST_CHECK(start_and_end(&fresh, &nobody) == OK && rows_of_bulks(&fresh) == BULKS_CLIENTS_MAX + 1);
     TEST_CHECK(start_and_end(&fresh, &other) == OK && rows_of_bulks(&fresh) == BULKS_CLIENTS_MAX + 1);
     TEST_CHECK(fresh_do(&fresh, AT_US, spoil_row, &row) == OK);
@@ -481,6 +483,65 @@ static void test_bulk_finds_no_place_where_all_run(void)
     all.gone = true;
     crowd(&fresh, all);
     TEST_CHECK(start(&fresh, &c) == OK);
+    fresh_close(&fresh);
+}
+
+/* Nor where the counter of those that run is lost: what a client has there is the client's. */
+static void test_bulk_of_operators_takes_no_clients_place(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct job_bulk theirs = bulk_of(&client, BULK_CANCEL, QUEUED_ONES);
+    TEST_CHECK(start(&fresh, &theirs) == OK && step(&fresh) == 0);
+    struct crowd all = {nobody, BULKS_OWN_MAX, BULK_RUNNING, 1, false};
+    crowd(&fresh, all);
+    TEST_CHECK(start_and_end(&fresh, &nobody) == ERR_LIMIT && is_there(&fresh, theirs.id));
+    TEST_CHECK(start_and_end(&fresh, &client) == OK && rows_of_bulks(&fresh) == BULKS_OWN_MAX + 2);
+    all.gone = true;
+    crowd(&fresh, all);
+    fresh_close(&fresh);
+}
+
+/* Behind a key as long as any can be nothing is looked for; those before it count. */
+static void test_bulk_comes_to_an_end_at_a_key_that_is_none(void)
+{
+    struct fresh fresh;
+    struct key longest = {.size = KEY_SIZE_MAX};
+    memset(longest.bytes, 0xff, sizeof(longest.bytes));
+    const struct bulk bulk = {.state = BULK_DONE, .finished_us = AT_US};
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct crowd all = {{{9}}, BULKS_CLIENTS_MAX, BULK_RUNNING, 1, false};
+    fresh_put(&fresh, TABLE_BULKS, longest, &bulk);
+    struct job_bulk first = bulk_of(&client, BULK_CANCEL, QUEUED_ONES);
+    TEST_CHECK(start(&fresh, &first) == OK && step(&fresh) == 0);
+    crowd(&fresh, all);
+    TEST_CHECK(start_and_end(&fresh, &client) == OK && rows_of_bulks(&fresh) == BULKS_CLIENTS_MAX + 2);
+    TEST_CHECK(!is_there(&fresh, first.id)); /* it had to go: there are too many */
+    all.gone = true;
+    crowd(&fresh, all);
+    fresh_take(&fresh, TABLE_BULKS, longest);
+    fresh_close(&fresh);
+}
+
+/* What is left out of a filter is no bound. */
+static void test_bulk_of_an_operator_goes_by_one_time_alone(void)
+{
+    struct fresh fresh;
+    struct uuid jobs[3];
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    for (uint32_t i = 0; i < 3; i++)
+        jobs[i] = submit_at(&fresh, AT_US + i * SECOND_US, &client, WORK_KIND_SUCCESS_FAST);
+    struct job_bulk before = bulk_of(&nobody, BULK_CANCEL, QUEUED_ONES), from = before;
+    before.until_us = AT_US + SECOND_US;
+    TEST_CHECK(start(&fresh, &before) == OK && step(&fresh) == 1);
+    TEST_CHECK(state_of(&fresh, &jobs[0]) == JOB_CANCELED && state_of(&fresh, &jobs[1]) == JOB_QUEUED);
+    from.id = fresh_uuid();
+    from.from_us = AT_US + 2 * SECOND_US;
+    TEST_CHECK(start(&fresh, &from) == OK && step(&fresh) == 1);
+    TEST_CHECK(state_of(&fresh, &jobs[1]) == JOB_QUEUED && state_of(&fresh, &jobs[2]) == JOB_CANCELED);
     fresh_close(&fresh);
 }
 
@@ -676,6 +737,9 @@ TEST_LIST
     {"bulk: those of one client are in nobody's way", test_bulk_of_one_client_is_in_nobodys_way},
     {"bulk: those of very many clients leave room", test_bulk_of_very_many_clients_leaves_room},
     {"bulk: no place where all run", test_bulk_finds_no_place_where_all_run},
+    {"bulk: those of operators take no client's place", test_bulk_of_operators_takes_no_clients_place},
+    {"bulk: comes to an end at a key that is none", test_bulk_comes_to_an_end_at_a_key_that_is_none},
+    {"bulk of an operator goes by one time alone", test_bulk_of_an_operator_goes_by_one_time_alone},
     {"bulk: leaves alone what its filter doesn't say", test_bulk_leaves_alone_what_its_filter_does_not_say},
     {"bulk: stays where it is while the queue is full", test_bulk_stays_where_it_is_while_the_queue_is_full},
     {"bulk goes on when the clock is set back", test_bulk_goes_on_when_the_clock_is_set_back},

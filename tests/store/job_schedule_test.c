@@ -2,6 +2,7 @@
 #include "acutest.h"
 
 #include "store/client.h"
+#include "store/cron.h"
 #include "store/job_change.h"
 #include "store/job_lease.h"
 #include "store/job_queue.h"
@@ -263,6 +264,43 @@ static void test_schedule_does_no_time_twice_when_the_clock_goes_back(void)
     TEST_CHECK(retime(&fresh, AT_US - 2 * MINUTE_US) == 1 && next_of(&fresh, &c.id) == AT_US - MINUTE_US);
     TEST_CHECK(fire_all(&fresh, AT_US) == 1); /* the one before came too late, and is made up for by none */
     TEST_CHECK(next_of(&fresh, &c.id) == AT_US + 4 * MINUTE_US && !fire(&fresh, AT_US, &fired));
+    fresh_close(&fresh);
+}
+
+/* As far as its history goes, and no further. */
+static void test_schedule_does_none_of_its_last_times_twice(void)
+{
+    struct fresh fresh;
+    const uint64_t last_us = AT_US + SCHEDULE_HISTORY_MAX * MINUTE_US;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct schedule_put c = each_minute(&client);
+    TEST_CHECK(put(&fresh, &c) == OK);
+    for (uint32_t i = 1; i <= SCHEDULE_HISTORY_MAX; i++)
+        TEST_CHECK(fire_all(&fresh, AT_US + i * MINUTE_US) == 1);
+    TEST_CHECK(retime(&fresh, AT_US) == 0 && next_of(&fresh, &c.id) == last_us + MINUTE_US);
+    TEST_CHECK(fire_all(&fresh, last_us) == 0 && fire_all(&fresh, last_us + MINUTE_US) == 1);
+    TEST_CHECK(retime(&fresh, AT_US) == 1 && next_of(&fresh, &c.id) == AT_US + MINUTE_US);
+    fresh_close(&fresh);
+}
+
+/* A first of February that is a Monday comes in 2027, and then in 2038, which is beyond what is looked at from 2028 on: what it waits for
+ * stays, or it would never come. */
+static void test_schedule_that_finds_no_earlier_time_keeps_its_own(void)
+{
+    const uint64_t of_2028 = AT_US + 1509 * DAY_US, of_2035 = AT_US + 4066 * DAY_US;
+    struct fresh fresh;
+    struct cron cron;
+    char text[64];
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct schedule_put c = each_minute(&client);
+    c.cron = span_text("0 0 */31 2 MON");
+    TEST_ASSERT(cron_parse(c.cron, &cron, text, sizeof(text)) && cron_next_us(&cron, of_2028) == 0);
+    TEST_CHECK(put_at(&fresh, of_2035, &c) == OK);
+    uint64_t next = next_of(&fresh, &c.id);
+    TEST_CHECK(next > of_2035 && retime(&fresh, of_2028) == 0 && next_of(&fresh, &c.id) == next);
+    TEST_CHECK(fire_all(&fresh, next - 1) == 0 && fire_all(&fresh, next) == 1);
     fresh_close(&fresh);
 }
 
@@ -624,6 +662,9 @@ TEST_LIST
     {"schedule made by a clock that was ahead", test_schedule_made_by_a_clock_that_was_ahead},
     {"schedule does no time twice when the clock goes back",
      test_schedule_does_no_time_twice_when_the_clock_goes_back},
+    {"schedule does none of its last times twice", test_schedule_does_none_of_its_last_times_twice},
+    {"schedule that finds no earlier time keeps its own",
+     test_schedule_that_finds_no_earlier_time_keeps_its_own},
     {"schedule does what a clock that was ahead has left out",
      test_schedule_does_what_a_clock_that_was_ahead_has_left_out},
     {"schedule does no time twice when it was paused", test_schedule_does_no_time_twice_when_it_was_paused},

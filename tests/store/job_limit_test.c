@@ -414,6 +414,55 @@ static void test_limit_wakes_those_outside_by_age(void)
     fresh_close(&fresh);
 }
 
+enum { VERY_MANY = 2 * JOB_WAKE_WORKS_MAX };
+
+struct very_many {
+    struct uuid client;
+    struct uuid works[VERY_MANY]; /* by the age of their first jobs */
+};
+
+/* Nothing has been claimed yet, so it begins with the smallest id. */
+static bool is_looked_at(const struct very_many *m, uint32_t kind)
+{
+    uint32_t before = 0;
+    for (uint32_t i = 0; i < VERY_MANY; i++)
+        before += memcmp(&m->works[i], &m->works[kind], sizeof(m->works[i])) < 0;
+    return before < JOB_WAKE_WORKS_MAX;
+}
+
+static enum error look_who_of_very_many_is_woken(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct very_many *m = context;
+    uint32_t kind = 0;
+    (void)at_us;
+    job_queue_admit(txn, &m->client);
+    TEST_CHECK_(txn->parts_count == PLACES, "%u", txn->parts_count);
+    for (uint32_t i = 0; i < txn->parts_count && kind < VERY_MANY; i++, kind++) {
+        while (kind < VERY_MANY && !is_looked_at(m, kind))
+            kind++;
+        TEST_CHECK(kind < VERY_MANY && txn->parts[i].part == job_topic_part(&m->client, &m->works[kind]));
+    }
+    TEST_CHECK(kind > PLACES); /* there were older ones, and nobody came to them */
+    return OK;
+}
+
+/* The work for one place is bounded, however many kinds somebody makes up. */
+static void test_limit_looks_at_so_many_kinds_outside(void)
+{
+    static struct very_many many;
+    struct fresh fresh;
+    char kind[16];
+    fresh_open(&fresh);
+    many.client = join(&fresh);
+    for (uint32_t i = 0; i < VERY_MANY; i++) {
+        snprintf(kind, sizeof(kind), "x.kind%u", i);
+        struct uuid id = submit_kind(&fresh, &many.client, kind);
+        many.works[i] = job_of(&fresh, &id).work;
+    }
+    TEST_CHECK(fresh_do(&fresh, AT_US, look_who_of_very_many_is_woken, &many) == OK);
+    fresh_close(&fresh);
+}
+
 /* An earlier version set them aside as well. */
 static enum error set_aside(struct txn *txn, uint64_t at_us, void *context)
 {
@@ -459,6 +508,7 @@ TEST_LIST
     {"limit: those outside are woken when there is a place",
      test_limit_wakes_those_outside_when_there_is_a_place},
     {"limit: kinds outside are woken by age", test_limit_wakes_those_outside_by_age},
+    {"limit: so many kinds outside are looked at", test_limit_looks_at_so_many_kinds_outside},
     {"limit: what an earlier version has set aside comes back",
      test_limit_gives_back_what_an_earlier_version_has_set_aside},
     {NULL, NULL},

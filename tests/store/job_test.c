@@ -564,6 +564,26 @@ static void test_job_stays_for_30_days_though_the_clock_was_behind_once_JOB_398(
     jobs_close(&j);
 }
 
+/* Where retention was before its end says nothing: the 30 days begin there. */
+static void test_job_stays_for_30_days_from_its_end_on_JOB_398(void)
+{
+    struct jobs j;
+    struct job job;
+    jobs_open(&j);
+    struct uuid id = jobs_new(&j);
+    keep(&j);
+    jobs_pass(&j, 3 * JOBS_DAY_US);
+    TEST_CHECK(jobs_cancel(&j, &j.client, &id, NULL) == OK);
+    TEST_CHECK(jobs_look(&j, &id).retire_us == j.at_us + 30 * JOBS_DAY_US);
+    jobs_pass(&j, 29 * JOBS_DAY_US);
+    jobs_sweep(&j);
+    TEST_CHECK(jobs_look(&j, &id).state == JOB_CANCELED);
+    jobs_pass(&j, JOBS_DAY_US);
+    jobs_sweep(&j);
+    TEST_CHECK(jobs_find(&j, &id, &job) == ERR_NOT_FOUND);
+    jobs_close(&j);
+}
+
 static void test_job_key_is_free_when_the_job_has_gone_AMB_J_29(void)
 {
     struct jobs j;
@@ -761,6 +781,7 @@ TEST_LIST
      test_job_goes_after_30_days_though_the_clock_was_ahead_once_JOB_398_AMB_J_37},
     {"job: stays for 30 days though the clock was behind once (JOB-398)",
      test_job_stays_for_30_days_though_the_clock_was_behind_once_JOB_398},
+    {"job: stays for 30 days from its end on (JOB-398)", test_job_stays_for_30_days_from_its_end_on_JOB_398},
     {"job: its key goes with it (AMB-J-29)", test_job_key_is_free_when_the_job_has_gone_AMB_J_29},
     {"job: a retry starts the 30 days again (AMB-J-10)", test_job_retry_starts_the_30_days_again_AMB_J_10},
     {"job: stays while somebody is to be told (O2)", test_job_stays_while_somebody_is_to_be_told_O2},

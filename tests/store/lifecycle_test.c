@@ -136,6 +136,8 @@ static void test_check_names(void)
 
     l.name = "";
     refused(&l, "a lifecycle has no name");
+    l.name = NULL;
+    refused(&l, "a lifecycle has no name");
     l = parcel;
     l.states = bad;
     memcpy(bad, states, sizeof(bad));

@@ -176,6 +176,18 @@ static void test_revoked_only_key_AMB_J_26(void)
 
 /* ---- create, rotate, renew ---- */
 
+static void test_renewing_needs_one_that_is_there(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = new_client(&fresh, AT_US);
+    struct api_key_issue c = ask(client, API_KEY_RENEW, nobody);
+    TEST_CHECK(issue(&fresh, AT_US + 1, &c, NULL) == ERR_CONFLICT && rows(&fresh, TABLE_API_KEYS) == 0);
+    c.verb = API_KEY_ROTATE;
+    TEST_CHECK(issue(&fresh, AT_US + 1, &c, NULL) == OK && rows(&fresh, TABLE_API_KEYS) == 1);
+    fresh_close(&fresh);
+}
+
 static void test_create_again_tells_of_the_key_that_is_there_JOB_097(void)
 {
     struct fresh fresh;
@@ -307,6 +319,27 @@ static void test_refused_requests_do_not_use_up_the_key_AMB_J_29(void)
     c.key = span_text("k");
     c.digest.bytes[0] = 7;
     TEST_CHECK(issue(&fresh, AT_US + 2, &c, NULL) == OK);
+    fresh_close(&fresh);
+}
+
+/* What was promised to whoever has a key of idempotency can't be kept then; others were promised nothing. */
+static void test_a_full_ledger_refuses_keys_of_idempotency_alone(void)
+{
+    struct fresh fresh;
+    struct uuid client;
+    fresh_open(&fresh);
+    fresh.ledger_max = 1;
+    fresh_reopen(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    struct api_key_issue first = ask(client, API_KEY_ROTATE, id),
+                         second = ask(client, API_KEY_ROTATE, first.id);
+    first.key = span_text("a");
+    second.key = span_text("b");
+    TEST_CHECK(issue(&fresh, AT_US + 1, &first, NULL) == OK);
+    TEST_CHECK(issue(&fresh, AT_US + 2, &first, NULL) == OK && rows(&fresh, TABLE_LEDGER) == 1);
+    TEST_CHECK(issue(&fresh, AT_US + 2, &second, NULL) == ERR_LIMIT && rows(&fresh, TABLE_API_KEYS) == 2);
+    second.key = span_text("");
+    TEST_CHECK(issue(&fresh, AT_US + 2, &second, NULL) == OK && rows(&fresh, TABLE_LEDGER) == 1);
     fresh_close(&fresh);
 }
 
@@ -565,6 +598,21 @@ static void test_further_damage_is_found(void)
     fresh_close(&fresh);
 }
 
+/* Its own row is told of, and not each row that leads to it. */
+static void test_a_key_that_cannot_be_read_is_told_of_once(void)
+{
+    struct fresh fresh;
+    struct uuid client;
+    char text[FRESH_TEXT];
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    fresh_flip(&fresh, TABLE_API_KEYS, key_of_uuid(&id));
+    TEST_CHECK(fresh_findings(&fresh, text) > 0);
+    TEST_CHECK(!fresh_tells(&fresh, "a hash leads to") && !fresh_tells(&fresh, "the active key of client"));
+    fresh_flip(&fresh, TABLE_API_KEYS, key_of_uuid(&id));
+    fresh_close(&fresh);
+}
+
 /* A row that is missing where another one says that it is: damage, and not "never heard of it". */
 static void test_a_key_that_another_row_speaks_of_is_there(void)
 {
@@ -634,6 +682,7 @@ TEST_LIST
      test_first_key_needs_none_within_the_window_AMB_J_21},
     {"api key: the first by an operator only (AMB-J-21)", test_first_key_switched_off_AMB_J_21},
     {"api key: the only one was revoked (AMB-J-26)", test_revoked_only_key_AMB_J_26},
+    {"api key: renewing needs one that is there", test_renewing_needs_one_that_is_there},
     {"api key: create again tells of the one that is there (JOB-097)",
      test_create_again_tells_of_the_key_that_is_there_JOB_097},
     {"api key: rotate and renew end the old one at once (JOB-118, AMB-J-25)",
@@ -646,6 +695,8 @@ TEST_LIST
      test_same_key_is_answered_again_without_making_another_JOB_101_AMB_J_24},
     {"api key: refused requests don't use up the key (AMB-J-29)",
      test_refused_requests_do_not_use_up_the_key_AMB_J_29},
+    {"api key: a full ledger refuses keys of idempotency alone",
+     test_a_full_ledger_refuses_keys_of_idempotency_alone},
     {"api key: ids and hashes are unique", test_ids_and_hashes_are_unique},
     {"api key: revoke once and again (AMB-J-26)", test_revoke_once_and_again_AMB_J_26},
     {"api key: a revoked one is kept 90 days (JOB-402)", test_revoked_key_is_kept_90_days_JOB_402},
@@ -655,6 +706,7 @@ TEST_LIST
     {"api key: last use moves forward only", test_touch_moves_forward_only},
     {"api key: damage is found", test_damage_is_found},
     {"api key: further damage is found", test_further_damage_is_found},
+    {"api key: one that can't be read is told of once", test_a_key_that_cannot_be_read_is_told_of_once},
     {"api key: one that another row speaks of is there", test_a_key_that_another_row_speaks_of_is_there},
     {"api key: one without its hash goes as well", test_a_key_without_its_hash_goes_as_well},
     {"api key: times beyond all sense are refused", test_times_beyond_all_sense_are_refused},

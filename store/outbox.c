@@ -247,7 +247,7 @@ static enum error scan_rows(struct txn *txn, uint16_t partition, struct key *fro
     struct scan scan = txn_scan(txn, TABLE_OUTBOX, key_span(from), PARTITION_SIZE, SCAN_UP);
     const void *last = NULL;
     enum error e = OK, sound = OK;
-    while (!e && !sound && *count < most) {
+    while (!sound && *count < most) {
         struct outbox_row *row = &rows[*count];
         sound = scan_next(&scan) ? OK : scan.error;
         if (scan.key.bytes == last) /* the end, or pages that LMDB can't make sense of */

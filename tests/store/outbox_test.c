@@ -374,6 +374,36 @@ static void test_outbox_forget_takes_a_row_wherever_it_is(void)
     fresh_close(&fresh);
 }
 
+static struct key key_of_bytes(const void *bytes, uint32_t size)
+{
+    struct key key = {.size = 0};
+    key_add(&key, bytes, size);
+    return key;
+}
+
+static void test_outbox_keys_that_are_none_are_found(void)
+{
+    static const uint8_t beyond[] = {0, OUTBOX_PARTITIONS};
+    struct fresh fresh;
+    struct outbox_row row;
+    fresh_open(&fresh);
+    struct uuid id = uuid_in(&fresh, 1);
+    TEST_CHECK(send(&fresh, &id) == OK && rows_of(&fresh, 1, 0, &row, 1) == 1);
+    struct dead dead = {.at_us = AT_US, .stream = id, .event = 1};
+    struct claim claim = {.fence = 1}, none = {.fence = 0};
+    TEST_CHECK(
+        fresh_finds(&fresh, TABLE_OUTBOX, key_of_bytes("short", 5), &row.row, "outbox: a key of 5 bytes"));
+    TEST_CHECK(fresh_finds(&fresh, TABLE_DEAD, key_of_bytes("short", 5), &dead, "dead: a key of 5 bytes"));
+    TEST_CHECK(fresh_finds(&fresh, TABLE_DEAD, outbox_key(1, 1), &dead, "is among the dead as well"));
+    TEST_CHECK(
+        fresh_finds(&fresh, TABLE_CLAIMS, key_of_bytes("short", 5), &claim, "a key that is no partition"));
+    TEST_CHECK(
+        fresh_finds(&fresh, TABLE_CLAIMS, key_of_bytes(beyond, 2), &claim, "a key that is no partition"));
+    TEST_CHECK(fresh_finds(&fresh, TABLE_CLAIMS, key_of_bytes("\0\1", 2), &none, "claimed without a fence"));
+    TEST_CHECK(!fresh_finds(&fresh, TABLE_CLAIMS, key_of_bytes("\0\1", 2), &claim, "claims"));
+    fresh_close(&fresh);
+}
+
 static enum error put_and_look(struct txn *txn, uint64_t at_us, void *context)
 {
     const struct uuid *id = context;
@@ -818,6 +848,7 @@ TEST_LIST
     {"outbox: attempts stop at their greatest number", test_outbox_attempts_stop_at_their_greatest_number},
     {"outbox: no such partition", test_outbox_no_such_partition},
     {"outbox: forgetting takes a row wherever it is", test_outbox_forget_takes_a_row_wherever_it_is},
+    {"outbox: keys that are none are found", test_outbox_keys_that_are_none_are_found},
     {"outbox: putting wakes who relays", test_outbox_put_wakes_who_relays},
     {"outbox: partitions are used evenly and for ever", test_outbox_partitions_are_used_evenly_and_for_ever},
     {"outbox: levels", test_outbox_levels},

@@ -127,6 +127,37 @@ static void test_relay_buries_what_cannot_be_handed_on(void)
     }
 }
 
+static struct outbox row_of(struct scene *s, uint64_t seq)
+{
+    struct key key = outbox_key(s->partition, seq);
+    struct outbox row = {.topic = 0};
+    struct view *view = view_open_outside(s->j.fresh.store, 0);
+    TEST_ASSERT(view != NULL);
+    TEST_CHECK(txn_read(&view->txn, TABLE_OUTBOX, key_span(&key), &row) == OK);
+    view_close(view);
+    return row;
+}
+
+/* Events of a job, and what a worker has it tell; what is of another kind waits for whoever relays that. */
+static void test_relay_hands_on_what_is_told_of_jobs_alone(void)
+{
+    struct scene s;
+    struct delivery_relayed got;
+    open_scene(&s);
+    struct delivery_relay c = relay_of(&s, s.rows, sizeof(s.rows));
+    struct outbox row = row_of(&s, s.rows[0]), other = row_of(&s, s.rows[1]);
+    row.topic = OUTBOX_JOB_EMITTED;
+    other.topic = OUTBOX_JOB_EMITTED + 1;
+    fresh_put(&s.j.fresh, TABLE_OUTBOX, outbox_key(s.partition, s.rows[0]), &row);
+    fresh_put(&s.j.fresh, TABLE_OUTBOX, outbox_key(s.partition, s.rows[1]), &other);
+    TEST_CHECK(relay(&s, &c, &got) == OK && got.rows == 1 && got.deliveries == 1 && got.buried == 0);
+    TEST_CHECK(jobs_rows(&s.j, TABLE_OUTBOX) == 1 && row_of(&s, s.rows[1]).topic == other.topic);
+    other.topic = OUTBOX_JOB;
+    fresh_put(&s.j.fresh, TABLE_OUTBOX, outbox_key(s.partition, s.rows[1]), &other);
+    TEST_CHECK(relay(&s, &c, &got) == OK && got.rows == 1 && jobs_rows(&s.j, TABLE_OUTBOX) == 0);
+    jobs_close(&s.j);
+}
+
 /* A row that can't be read stays where it is, for check to tell of; those behind it are handed on. */
 static void test_relay_leaves_a_row_that_cannot_be_read(void)
 {
@@ -146,6 +177,7 @@ TEST_LIST
     {"relay: hands on each row once (O1)", test_relay_hands_on_each_row_once_O1},
     {"relay: refuses what can be no rows", test_relay_refuses_what_can_be_no_rows},
     {"relay: buries what can't be handed on", test_relay_buries_what_cannot_be_handed_on},
+    {"relay: hands on what is told of jobs alone", test_relay_hands_on_what_is_told_of_jobs_alone},
     {"relay: leaves a row that can't be read", test_relay_leaves_a_row_that_cannot_be_read},
     {NULL, NULL},
 };

@@ -573,6 +573,27 @@ static void test_delivery_is_sent_again(void)
     fresh_close(&s.fresh);
 }
 
+/* Where the webhook has gone nobody would send it; where its row can't be read nobody knows. */
+static void test_delivery_is_sent_again_to_a_webhook_that_is_there(void)
+{
+    struct scene s;
+    open_scene(&s);
+    struct uuid webhook = hook(&s, "https://a.example/", WEBHOOK_ALL);
+    TEST_CHECK(spread(&s, 1, "") == 1);
+    struct uuid id = id_of(&s, &webhook, 1);
+    TEST_CHECK(tell(&s, &id, 1, DELIVERY_GIVE_UP) == DELIVERY_SETTLED);
+    struct key row = key_of_uuid(&s.client);
+    key_add_uuid(&row, &webhook);
+    fresh_flip(&s.fresh, TABLE_WEBHOOKS, row);
+    TEST_CHECK(resend(&s, &id) == ERR_DAMAGED);
+    fresh_flip(&s.fresh, TABLE_WEBHOOKS, row);
+    TEST_CHECK(resend(&s, &id) == OK && tell(&s, &id, 2, DELIVERY_GIVE_UP) == DELIVERY_SETTLED);
+    struct webhook_remove gone = {.client = s.client, .id = webhook};
+    TEST_CHECK(batch_one(s.fresh.store, &webhook_remove_class, AT_US, &gone, NULL) == OK);
+    TEST_CHECK(resend(&s, &id) == ERR_CONFLICT && look_at(&s, &id).d.state == DELIVERY_FAILED);
+    fresh_close(&s.fresh);
+}
+
 static void test_delivery_sent_again_holds_nobody_up_O3(void)
 {
     struct scene s;
@@ -1162,6 +1183,29 @@ static void test_delivery_ends_before_one_that_cannot_be_read(void)
     }
 }
 
+/* One that couldn't be read for a while waits before one that may be on its way: who comes in between is late, and waits for neither. */
+static void test_delivery_that_comes_late_behind_one_that_waits(void)
+{
+    struct scene s;
+    static const uint64_t events[] = {1, 2, 4};
+    open_scene(&s);
+    for (uint32_t i = 0; i < 3; i++)
+        TEST_CHECK(spread(&s, events[i], "https://a.example/") == 1);
+    struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2), fourth = id_of(&s, NULL, 4);
+    struct copy copy = look_at(&s, &second);
+    lose_one(&s, ROW_SPOILT, &copy, false);
+    TEST_CHECK(tell(&s, &first, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED && is_due(&s, &fourth));
+    lose_one(&s, ROW_SPOILT, &copy, true);
+    TEST_CHECK(!is_due(&s, &second) && spread(&s, 3, "https://a.example/") == 1);
+    struct uuid third = id_of(&s, NULL, 3);
+    TEST_CHECK(is_due(&s, &third) && look_at(&s, &third).d.beside == 1);
+    TEST_CHECK(tell(&s, &third, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+    copy = look_at(&s, &second);
+    TEST_CHECK(fresh_do(&s.fresh, s.now_us, set_ready, &copy.d) == OK);
+    TEST_CHECK(tell(&s, &second, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED && is_due(&s, &fourth));
+    fresh_close(&s.fresh);
+}
+
 static void test_delivery_to_a_receiver_without_a_host(void)
 {
     struct scene s;
@@ -1239,6 +1283,8 @@ TEST_LIST
     {"delivery: one that is given up, and no retry, disables a failing webhook",
      test_delivery_given_up_and_no_retry_disables_a_failing_webhook},
     {"delivery: is sent again", test_delivery_is_sent_again},
+    {"delivery: is sent again to a webhook that is there",
+     test_delivery_is_sent_again_to_a_webhook_that_is_there},
     {"delivery: sent again holds nobody up (O3)", test_delivery_sent_again_holds_nobody_up_O3},
     {"delivery: a backlog fails at once and holds no job up (JOB-326)",
      test_delivery_a_backlog_fails_at_once_and_holds_no_job_up_JOB_326},
@@ -1261,6 +1307,7 @@ TEST_LIST
      test_delivery_goes_on_without_its_entry_or_its_places},
     {"delivery: lists say what they can't read", test_delivery_lists_say_what_they_cannot_read},
     {"delivery: ends before one that can't be read", test_delivery_ends_before_one_that_cannot_be_read},
+    {"delivery: that comes late behind one that waits", test_delivery_that_comes_late_behind_one_that_waits},
     {"delivery: to a receiver without a host", test_delivery_to_a_receiver_without_a_host},
     {"delivery: goes by its own time alone", test_delivery_goes_by_its_own_time_alone},
     {"delivery: beyond all time is refused", test_delivery_beyond_all_time_is_refused},

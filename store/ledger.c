@@ -97,8 +97,8 @@ static void hole_close(struct ledger_index *index, uint64_t hole)
 static void slot_remove(struct ledger_index *index, struct slot slot)
 {
     uint64_t at = slot.hash >> index->shift;
-    while (index->slots[at].place != slot.place || index->slots[at].hash != slot.hash) {
-        ASSERT(index->slots[at].hash); /* every row has its slot */
+    while (index->slots[at].place != slot.place) {
+        ASSERT(index->slots[at].hash); /* every row has its slot, and no two have one place */
         at = (at + 1) & index->mask;
     }
     hole_close(index, at);
@@ -428,14 +428,14 @@ static enum error expired(struct txn *txn, uint8_t lifetime, uint64_t now_us, st
     return e ? e : ended;
 }
 
-/* Where the last look through each lifetime ended; -1: that can't be read, and nothing is noted there. */
+/* Where the last look through each lifetime ended; below 0: that can't be read, or is no row, and nothing is noted there. */
 static enum error read_behind(struct txn *txn, int64_t behind[LEDGER_LIFETIME_COUNT])
 {
     enum error first = OK;
     for (unsigned i = 0; i < LEDGER_LIFETIME_COUNT; i++) {
         const uint8_t lifetime = (uint8_t)i;
         enum error e = counter_read(txn, COUNTER_LEDGER_PASSED, span_of(&lifetime, 1), &behind[lifetime]);
-        if (e || behind[lifetime] < 0)
+        if (e)
             behind[lifetime] = -1;
         first = first ? first : e;
     }
@@ -482,7 +482,7 @@ enum error ledger_expire(struct txn *txn, uint64_t now_us, uint32_t limit, uint3
     enum error unreadable = read_behind(txn, behind);
     for (unsigned lifetime = 0; lifetime < LEDGER_LIFETIME_COUNT; lifetime++)
         if (behind[lifetime] > 0)
-            on_the_way = expire_one(txn, &x, (uint8_t)lifetime, behind[lifetime], true) || on_the_way;
+            on_the_way |= expire_one(txn, &x, (uint8_t)lifetime, behind[lifetime], true);
     for (unsigned lifetime = 0; lifetime < LEDGER_LIFETIME_COUNT; lifetime++)
         if (behind[lifetime] <= 0)
             (void)expire_one(txn, &x, (uint8_t)lifetime, 0, !on_the_way && behind[lifetime] == 0);

@@ -685,6 +685,21 @@ static void load_another(struct txn *txn)
     ledger_index_destroy(index);
 }
 
+static void put_row_of_no_lifetime(struct txn *txn)
+{
+    struct key key = row_key(LEDGER_LIFETIME_COUNT, 1);
+    struct ledger row = {.at_us = T0, .expires_us = T0, .scope = span_text("s"), .key = span_text("k")};
+    txn_write(txn, TABLE_LEDGER, key_span(&key), &row);
+}
+
+static void test_a_row_of_no_lifetime_is_damage(void)
+{
+    begin(0);
+    ten_each();
+    TEST_CHECK(with(put_row_of_no_lifetime) == OK && with(load_another) == OK);
+    end();
+}
+
 static void test_damage_is_told(void)
 {
     struct outcome out;
@@ -708,6 +723,71 @@ static void test_damage_is_told(void)
     TEST_CHECK(try_store_up(0, 1u << 20, text, sizeof(text)) == ERR_DAMAGED);
     TEST_CHECK(store == NULL);
     place_remove(dir);
+}
+
+static struct key passed_key(void)
+{
+    static const uint8_t lifetime = LEDGER_DAY;
+    return counter_key(COUNTER_LEDGER_PASSED, span_of(&lifetime, 1));
+}
+
+static void pass_no_row(struct txn *txn)
+{
+    struct key key = passed_key();
+    txn_write(txn, TABLE_COUNTERS, key_span(&key), &(struct counter){.value = -5});
+}
+
+static void see_pass_no_row(struct txn *txn)
+{
+    struct key key = passed_key();
+    struct counter counter;
+    TEST_CHECK(txn_read(txn, TABLE_COUNTERS, key_span(&key), &counter) == OK && counter.value == -5);
+}
+
+/* Where the last look ended is none of the ledger's rows: each begins at the front, and what is over goes. */
+static void test_a_look_that_ended_nowhere(void)
+{
+    struct outcome out;
+    uint32_t removed = 99;
+    begin(0);
+    TEST_CHECK(with(pass_no_row) == OK);
+    TEST_CHECK(ask_for(LEDGER_DAY, "ahead", T0 + 365 * DAY, &out) == OK);
+    TEST_CHECK(ask_for(LEDGER_DAY, "over", T0, &out) == OK);
+    TEST_CHECK(expire(T0 + DAY, 100, &removed) == OK && removed == 1);
+    TEST_CHECK(with(see_pass_no_row) == OK);
+    rows_are(1);
+    end();
+}
+
+static void flip_week_behind_a_look(struct txn *txn)
+{
+    flip(txn, LEDGER_WEEK, LEDGER_PASS_MAX + 5);
+}
+
+/* Who comes to damage isn't on the way any more: nobody waits for that. Of those who are others wait for the end. */
+static void test_damage_on_the_way_holds_up_nobody(void)
+{
+    enum { MANY_AHEAD = LEDGER_PASS_MAX + 10 };
+    static const enum ledger_lifetime lifetimes[] = {LEDGER_WEEK, LEDGER_DAY, LEDGER_QUARTER};
+    struct step step = {.op = EXPIRE, .limit = LEDGER_EXPIRE_MAX};
+    struct outcome out;
+    begin(0);
+    for (uint32_t i = 0; i < 3; i++) {
+        for (uint32_t row = 0; row < MANY_AHEAD; row++) {
+            char key[12];
+            snprintf(key, sizeof(key), "%u.%u", i, row);
+            TEST_CHECK(ask_for(lifetimes[i], key, T0 + 365 * DAY, &out) == OK);
+        }
+        if (i == 1)
+            TEST_CHECK(with(flip_week_behind_a_look) == OK);
+        if (i < 2) /* the weeks are on their way, and then the days are */
+            TEST_CHECK(run_one(&step, T0 + DAY, &out) == OK && out.removed == 0 && out.more);
+    }
+    TEST_CHECK(run_one(&step, T0 + DAY, &out) == OK &&
+               !out.more); /* the days' end; the quarters have waited */
+    TEST_CHECK(run_one(&step, T0 + DAY, &out) == OK && out.more);
+    rows_are(3 * MANY_AHEAD);
+    end();
 }
 
 static void make_row_1(struct txn *txn, const char *scope, const char *name)
@@ -943,6 +1023,32 @@ static void test_no_memory_for_a_larger_index(void)
     end();
 }
 
+static void load_without_memory(struct txn *txn)
+{
+    struct rlimit limit, narrow;
+    struct ledger_index *index;
+    TEST_ASSERT(ledger_index_create(1u << 20, store->secret, &index) == OK);
+    TEST_ASSERT(getrlimit(RLIMIT_AS, &limit) == 0);
+    narrow = (struct rlimit){.rlim_cur = mapped_bytes() + (64u << 10), .rlim_max = limit.rlim_max};
+    TEST_ASSERT(setrlimit(RLIMIT_AS, &narrow) == 0);
+    enum error e = ledger_index_load(index, txn);
+    TEST_ASSERT(setrlimit(RLIMIT_AS, &limit) == 0);
+    TEST_CHECK_(e == ERR_MEMORY, "%s", error_name(e));
+    ledger_index_destroy(index);
+}
+
+/* 2^13 slots are there at first, and 2^14 of 16 bytes each can't be had. */
+static void test_no_memory_for_the_index_of_what_is_there(void)
+{
+    if (SANITIZED)
+        return;
+    begin(0);
+    for (uint32_t from = 0; from <= 1u << 12; from += BATCH_MAX)
+        TEST_CHECK(ask_many(from, BATCH_MAX) == OK);
+    TEST_CHECK(with(load_without_memory) == OK);
+    end();
+}
+
 /* ---- random operations against a plain array ---- */
 
 #define KEYS     80 /* in two scopes; more than there is room for */
@@ -1157,11 +1263,15 @@ TEST_LIST
     {"limit within a batch", test_limit_within_a_batch},
     {"putting without asking is a bug", test_putting_without_asking_is_a_bug},
     {"damage is told", test_damage_is_told},
+    {"damage on the way holds up nobody", test_damage_on_the_way_holds_up_nobody},
+    {"a row of no lifetime is damage", test_a_row_of_no_lifetime_is_damage},
+    {"a look that ended nowhere", test_a_look_that_ended_nowhere},
     {"equal hashes", test_equal_hashes},
     {"equal hashes of scopes", test_equal_hashes_of_scopes},
     {"a row that is gone is damage", test_a_row_that_is_gone_is_damage},
     {"many rows: the index doubles, the map is full in between", test_many_rows},
     {"a chain around the end of the index", test_a_chain_around_the_end},
     {"no memory for a larger index", test_no_memory_for_a_larger_index},
+    {"no memory for the index of what is there", test_no_memory_for_the_index_of_what_is_there},
     {NULL, NULL},
 };

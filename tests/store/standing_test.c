@@ -345,6 +345,38 @@ static void test_again(void)
     run(again_body);
 }
 
+/* Which of several: of the one who says it, that of this number. */
+static void stand_twice(void *arg)
+{
+    (void)arg;
+    stand(1);
+    stand(2);
+    EXPECT(stage_noted() == 4);
+    EXPECT(gives(2, 2) && gives(1, 3));
+}
+
+static void again_of_several_body(void)
+{
+    writer = stage_writer();
+    stand(1);
+    stand(2);
+    stage_settle();
+    actor_pid other = stage_doll(SPAWN_ON(1), stand_twice, NULL);
+    EXPECT(standing() == 4);
+    EXPECT(stand_as("worker:0", 1, true, 0) == OK); /* so it came last */
+    EXPECT(gives_nothing() && standing() == 4);
+    for (uint64_t i = 1; i <= 4; i++)
+        submit(i);
+    EXPECT(gives(1, 1) && gives(2, 4) && gives_nothing() && standing() == 0);
+    stage_note(other, 4);
+    (void)stage_ended(other);
+}
+
+static void test_again_of_several(void)
+{
+    run(again_of_several_body);
+}
+
 /* Nor is that said of one that came with the same batch: who heard that it isn't there would stand twice, and have two jobs. */
 static void again_at_once_body(void)
 {
@@ -574,6 +606,7 @@ TEST_LIST
     {"JOB-282: a lease counts from the claim, however long that has stood", test_time},
     {"J2: the claim of a worker that has died gets no job", test_dead},
     {"a claim that is said again is one claim", test_again},
+    {"a claim that is said again is that one of several", test_again_of_several},
     {"a claim that is said again in the same batch is one claim", test_again_at_once},
     {"JOB-279: where a limit held it back, the next look finds it", test_limit},
     {"a new writer wakes whoever stood with the old one", test_new_writer},

@@ -229,12 +229,11 @@ static struct span copied(struct span text, char *room)
 static bool sound(const struct job *job)
 {
     enum due_queue queue;
-    bool queued = job->state == JOB_QUEUED, timed = job_due_queue(job->state, &queue);
+    bool waits = job->state == JOB_QUEUED && job->due_us == 0;
+    bool timed = job_due_queue(job->state, &queue) && job->lane == LANE_NONE;
     return job->state < JOB_STATE_COUNT && job->type < JOB_TYPE_COUNT && job->lane < LANE_COUNT &&
-           job->priority <= JOB_PRIORITY_MAX && job->events > 0 &&
-           (job->lane != LANE_NONE) == (queued && job->due_us == 0) &&
-           (job->due_us != 0) == (timed && job->lane == LANE_NONE) &&
-           (job->retire_us != 0) == job_state_final(job->state);
+           job->priority <= JOB_PRIORITY_MAX && job->events > 0 && (job->lane != LANE_NONE) == waits &&
+           (job->due_us != 0) == timed && (job->retire_us != 0) == job_state_final(job->state);
 }
 
 enum error job_open(struct txn *txn, const struct uuid *id, struct job *ret_job, struct job_texts *ret_texts)

@@ -335,6 +335,11 @@ chmod +x long_fuzz short_fuzz
 last_line 'fuzz: some longer than others' '2 passed, 0 failed' "$checks/fuzz" 60 ./long_fuzz 5 ./short_fuzz
 if grep -q '^fuzz.long.executions 60 ' "$tmp/out" && grep -q '^fuzz.short.executions 5 ' "$tmp/out"; then pass; else fail 'fuzz: for how long'; fi
 
+# --- conditions ----------------------------------------------------------------------------------------------------------
+
+refuses 'mcdc: no words' 'usage: ' "$checks/mcdc" build
+refuses 'mcdc: a word that no path holds' "holds 'jbo'" "$checks/mcdc" build jbo
+
 # --- .ci/run sums what the steps say ----------------------------------------------------------------------------------
 
 fresh

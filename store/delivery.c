@@ -213,13 +213,13 @@ enum error delivery_next_lane(struct txn *txn, uint16_t partition, uint32_t lane
 /* What a search does at a row that can't be read, or leads nowhere. Passed only upwards. */
 enum unreadable { UNREADABLE_ENDS, UNREADABLE_IS_PASSED };
 
-/* A row of the chain has ended the scan: it goes on behind it. Ends, since each time it is behind a later one; at what isn't a row
- * (a page that can't be read) it is false. */
+/* A row of the chain has ended the scan: it goes on behind it, whatever its key. Ends, since each time it is behind a later one; at
+ * what isn't a row (a page that can't be read) it is false, and at a key as long as any can be. */
 static bool go_on_behind(struct scan *scan)
 {
     struct key behind = {.size = 0};
     ASSERT(scan->direction == SCAN_UP);
-    if (scan->error != ERR_DAMAGED || scan->key.size != ORDER_SIZE)
+    if (scan->error != ERR_DAMAGED || scan->key.size == 0 || scan->key.size == KEY_SIZE_MAX)
         return false;
     key_add(&behind, scan->key.bytes, scan->key.size);
     key_add_u8(&behind, 0);

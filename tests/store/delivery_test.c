@@ -1183,6 +1183,33 @@ static void test_delivery_ends_before_one_that_cannot_be_read(void)
     }
 }
 
+/* Nor by what can't be read and has no key of the chain's; but for one behind which there is no key. */
+static void test_delivery_ends_before_a_key_that_is_none(void)
+{
+    static const uint32_t sizes[] = {DELIVERY_KEY_OF_JOB + 1, KEY_SIZE_MAX};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct scene s;
+        open_scene(&s);
+        for (uint64_t event = 1; event <= 2; event++)
+            TEST_CHECK(spread(&s, event, "https://a.example/") == 1);
+        struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2);
+        struct copy copy = look_at(&s, &first);
+        struct key key = key_in(DELIVERY_LIST_JOB, &copy);
+        while (key.size < sizes[i])
+            key_add_u8(&key, 0);
+        fresh_put(&s.fresh, TABLE_DELIVERY_INDEX, key, &(struct delivery_index){.id = second});
+        fresh_flip(&s.fresh, TABLE_DELIVERY_INDEX, key);
+        TEST_CHECK(tell(&s, &first, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+        TEST_CHECK(is_due(&s, &second) == (sizes[i] < KEY_SIZE_MAX));
+        fresh_take(&s.fresh, TABLE_DELIVERY_INDEX, key);
+        copy = look_at(&s, &second);
+        if (copy.d.not_before_us == 0)
+            TEST_CHECK(fresh_tells(&s.fresh, "will never be sent") &&
+                       fresh_do(&s.fresh, s.now_us, set_ready, &copy.d) == OK);
+        fresh_close(&s.fresh);
+    }
+}
+
 /* One that couldn't be read for a while waits before one that may be on its way: who comes in between is late, and waits for neither. */
 static void test_delivery_that_comes_late_behind_one_that_waits(void)
 {
@@ -1307,6 +1334,7 @@ TEST_LIST
      test_delivery_goes_on_without_its_entry_or_its_places},
     {"delivery: lists say what they can't read", test_delivery_lists_say_what_they_cannot_read},
     {"delivery: ends before one that can't be read", test_delivery_ends_before_one_that_cannot_be_read},
+    {"delivery: ends before a key that is none", test_delivery_ends_before_a_key_that_is_none},
     {"delivery: that comes late behind one that waits", test_delivery_that_comes_late_behind_one_that_waits},
     {"delivery: to a receiver without a host", test_delivery_to_a_receiver_without_a_host},
     {"delivery: goes by its own time alone", test_delivery_goes_by_its_own_time_alone},

@@ -610,6 +610,9 @@ static void test_a_key_that_cannot_be_read_is_told_of_once(void)
     TEST_CHECK(fresh_findings(&fresh, text) > 0);
     TEST_CHECK(!fresh_tells(&fresh, "a hash leads to") && !fresh_tells(&fresh, "the active key of client"));
     fresh_flip(&fresh, TABLE_API_KEYS, key_of_uuid(&id));
+    fresh_flip(&fresh, TABLE_CLIENT_KEYS, key_of_uuid(&client));
+    TEST_CHECK(fresh_findings(&fresh, text) > 0 && !fresh_tells(&fresh, "its client says otherwise"));
+    fresh_flip(&fresh, TABLE_CLIENT_KEYS, key_of_uuid(&client));
     fresh_close(&fresh);
 }
 

@@ -369,7 +369,7 @@ OF ?= supervisor
 branches: ## the branches not taken by the last `make coverage`, in the files whose path holds a word of OF='supervisor'
 	@.ci/coverage build/coverage $(OF)
 
-MCDC := runtime/supervisor store/job store/lifecycle
+MCDC := runtime/supervisor store/job store/lifecycle store/outbox store/delivery store/ledger store/api_key store/standing
 mcdc: ## modified condition/decision coverage of supervisor and job state machines: the conditions that no test showed to decide alone
 	@.ci/deps mcdc
 	@rm -rf build/mcdc-clang-19/profiles

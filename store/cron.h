@@ -25,7 +25,8 @@ struct cron {
 
 /* False: it can't be meant; *ret_text says which field and why, with a 0 behind it. */
 bool cron_parse(struct span text, struct cron *ret_cron, char *ret_text, size_t text_size);
-/* The first time later than this, in whole minutes; 0: there is none within CRON_YEARS_MAX years. */
+/* The first time later than this, in whole minutes; 0: there is none within CRON_YEARS_MAX years. What asks for a date and a weekday
+ * at once, which only a step of all can (each 31st day from the first on, in February, on a Monday), may be rarer, and is none then. */
 uint64_t cron_next_us(const struct cron *cron, uint64_t after_us);
 
 #endif

@@ -245,46 +245,70 @@ static void write_schedule(struct json *json, const struct schedule *s, bool who
 
 enum { ONE_BYTES = 12288 }; /* one of the largest: its name and expression escaped, 16 entries of history */
 
-/* Written while the view is open, sent when it has been closed. */
-static enum error render(const struct request *q, const struct uuid *id, bool whole, struct span *ret)
+/* The view stays open for whoever takes from it; NULL: it has been closed. */
+static enum error read_own(const struct request *q, const struct uuid *id, struct view **ret_view,
+                           struct schedule *ret)
+{
+    struct view *view = store_here() ? view_open(store_here()) : NULL;
+    *ret_view = NULL;
+    if (!view)
+        return ERR_UNAVAILABLE;
+    enum error e = schedule_read(&view->txn, id, ret);
+    if (!e && !uuid_equal(&ret->client, &q->identity.client))
+        e = ERR_FORBIDDEN;
+    if (e)
+        view_close(view);
+    else
+        *ret_view = view;
+    return e;
+}
+
+static enum error write_body(const struct schedule *s, bool whole, struct span *ret)
 {
     char *room = actor_alloc(ONE_BYTES);
     struct json_sink sink;
-    struct schedule s;
     struct json json;
-    struct view *view = store_here() ? view_open(store_here()) : NULL;
-    if (!view)
-        return ERR_UNAVAILABLE;
-    enum error e = schedule_read(&view->txn, id, &s);
-    if (!e && !uuid_equal(&s.client, &q->identity.client))
-        e = ERR_FORBIDDEN;
-    if (!e) {
-        json_sink_init(&sink, room, ONE_BYTES, NULL, NULL);
-        json_init(&json, &sink);
-        write_schedule(&json, &s, whole);
-        *ret = span_of(room, sink.length);
-        e = json_end(&json) == JSON_OK ? OK : ERR_UNANSWERED;
-    }
+    json_sink_init(&sink, room, ONE_BYTES, NULL, NULL);
+    json_init(&json, &sink);
+    write_schedule(&json, s, whole);
+    *ret = span_of(room, sink.length);
+    return json_end(&json) == JSON_OK ? OK : ERR_UNANSWERED;
+}
+
+/* Written while the view is open, sent when it has been closed. */
+static enum error render(const struct request *q, const struct uuid *id, bool whole, struct span *ret)
+{
+    struct schedule s;
+    struct view *view;
+    enum error e = read_own(q, id, &view, &s);
+    if (e)
+        return e;
+    e = write_body(&s, whole, ret);
     view_close(view);
     return e;
+}
+
+static void send_body(struct response *r, int status, struct span body)
+{
+    struct json json;
+    response_begin(r, status, RESPONSE_JSON);
+    json_init(&json, &r->sink);
+    json_raw(&json, body.bytes, body.size);
 }
 
 static void answer(const struct request *q, struct response *r, const struct uuid *id, int status)
 {
     char given[UUID_TEXT_SIZE];
     struct span body;
-    struct json json;
     enum error e = render(q, id, true, &body);
     if (e) {
         refuse(r, e);
         return;
     }
     uuid_format(id, given);
-    response_begin(r, status, RESPONSE_JSON);
     if (status == 201)
         response_header(r, "Location", "/v1/schedules/%s", given);
-    json_init(&json, &r->sink);
-    json_raw(&json, body.bytes, body.size);
+    send_body(r, status, body);
 }
 
 /* ---- handlers ---- */
@@ -406,22 +430,73 @@ static void serve_resume(const struct request *q, struct response *r)
     turn(q, r, 0);
 }
 
+/* ---- run ---- */
+
+static struct span copy(struct span text)
+{
+    char *room = text.size > 0 ? actor_alloc(text.size) : NULL;
+    if (room)
+        memcpy(room, text.bytes, text.size);
+    return span_of(room, text.size);
+}
+
+/* In the request's memory, without history and payload. */
+static enum error remember(const struct request *q, const struct uuid *id, struct schedule *ret)
+{
+    struct view *view;
+    enum error e = read_own(q, id, &view, ret);
+    if (e)
+        return e;
+    ret->name = copy(ret->name);
+    ret->cron = copy(ret->cron);
+    ret->kind_name = copy(ret->kind_name);
+    ret->history = ret->payload = span_of(NULL, 0);
+    view_close(view);
+    return OK;
+}
+
+/* The schedule as it is now; but the job is this request's: another one may have been submitted since. One that has been removed
+ * since, or can't be read, is told as it was: its job is there, and nobody should submit it again. */
+static enum error render_run(const struct request *q, const struct schedule *before,
+                             const struct schedule_fired *fired, struct span *ret)
+{
+    struct schedule s;
+    struct view *view;
+    if (read_own(q, &before->id, &view, &s)) {
+        s = *before;
+        s.submitted++;
+    }
+    s.last_us = fired->at_us;
+    s.last_job = fired->job;
+    enum error e = write_body(&s, view != NULL, ret);
+    if (view)
+        view_close(view);
+    return e;
+}
+
 static void serve_run(const struct request *q, struct response *r)
 {
     struct schedule_fire c = queues_fire();
     struct schedule_fired fired;
+    struct schedule before;
+    struct span body;
     size_t size = 0;
     c.client = q->identity.client;
     if (!take_id(q, r, &c.id))
         return;
-    enum error e =
-        commit_submit(q, &schedule_fire_class, &c, &fired, sizeof(fired), &size, commit_deadline(q));
-    if (!e && size == sizeof(fired))
+    enum error e = remember(q, &c.id, &before);
+    if (!e)
+        e = commit_submit(q, &schedule_fire_class, &c, &fired, sizeof(fired), &size, commit_deadline(q));
+    if (!e && size != sizeof(fired))
+        e = ERR_UNANSWERED;
+    if (!e) {
         queues_tell_fired(&fired);
+        e = render_run(q, &before, &fired, &body);
+    }
     if (e)
         refuse(r, e);
     else
-        answer(q, r, &c.id, 200);
+        send_body(r, 200, body);
 }
 
 /* ---- the table ---- */

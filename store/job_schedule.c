@@ -360,7 +360,7 @@ static enum error submit(struct txn *txn, struct firing *f)
     f->fired.kind = submitted.kind;
     f->fired.job = job.id;
     f->s.last_job = job.id;
-    f->s.last_us = f->occurrence_us;
+    f->s.last_us = f->fired.at_us = f->occurrence_us;
     f->s.submitted++;
     return OK;
 }

@@ -155,6 +155,7 @@ extern const struct command_class
 struct schedule_fired {
     struct uuid schedule, client, job, canceled; /* all zero: none */
     uint8_t outcome, kind, unused[6];
+    uint64_t at_us;         /* of the job, as the schedule's last_us has it; 0: none */
     struct job_changed old; /* of the one that was canceled */
 };
 

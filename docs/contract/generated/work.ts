@@ -1645,7 +1645,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The job is `last_job_id`. */
+            /** @description The job is `last_job_id`, also when others were submitted at the same time. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

@@ -64,13 +64,20 @@ static struct cell *claim(const struct uuid *client)
 
 enum verdict { PASSES, REFUSED, UNKNOWN };
 
+/* A window that ends later than one of now could was begun while the clock was ahead: the store says what counts. */
+static bool runs(const struct cell *cell, uint64_t now_us, uint64_t window_us)
+{
+    return now_us < cell->ends_us && cell->ends_us - now_us <= window_us;
+}
+
 /* Guarded: two actors of a scheduler must not count the same one down. */
-static enum verdict look(const struct uuid *client, uint64_t quota, uint64_t now_us, uint64_t *ret_ends_us)
+static enum verdict look(const struct uuid *client, uint64_t quota, uint64_t now_us, uint64_t window_us,
+                         uint64_t *ret_ends_us)
 {
     enum verdict verdict = UNKNOWN;
     actor_guard_begin();
     struct cell *cell = find(client);
-    if (cell && cell->quota == quota && now_us < cell->ends_us) {
+    if (cell && cell->quota == quota && runs(cell, now_us, window_us)) {
         *ret_ends_us = cell->ends_us;
         verdict = cell->left ? PASSES : cell->spent ? REFUSED : UNKNOWN;
         cell->left -= verdict == PASSES;
@@ -116,13 +123,14 @@ __attribute__((noinline)) static bool take(const struct request *q, struct respo
     const struct uuid *client = &q->identity.client;
     struct client_quota_taken taken;
     size_t size = 0;
-    uint64_t now_us = store_time_us(), part = quota / QUOTA_PARTS;
-    enum verdict verdict = look(client, quota, now_us, &ends_us);
+    uint64_t now_us = store_time_us(), part = quota / QUOTA_PARTS,
+             window_us = atomic_load_explicit(&quota_window_us, memory_order_relaxed);
+    enum verdict verdict = look(client, quota, now_us, window_us, &ends_us);
     if (verdict != UNKNOWN)
         return verdict == PASSES ? true : refuse(r, now_us, ends_us);
     struct client_quota_take c = {.client = *client,
                                   .quota = quota,
-                                  .window_us = atomic_load_explicit(&quota_window_us, memory_order_relaxed),
+                                  .window_us = window_us,
                                   .want = part < 1            ? 1
                                           : part < QUOTA_MOST ? (uint32_t)part
                                                               : QUOTA_MOST};

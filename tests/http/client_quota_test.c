@@ -87,6 +87,25 @@ static void test_few_are_counted_one_by_one_JOB_332(void)
     run(few_body);
 }
 
+static void ahead_body(void)
+{
+    const int64_t day_ns = (int64_t)(24 * 3600 * NS_PER_S);
+    (void)stage_writer();
+    enrol(60);
+    client_quota_configure(&(struct client_quota_settings){.requests = 5, .window_us = HOUR_US});
+    stage_clock_jump(day_ns);
+    EXPECT(passed(6) == 5 && refused() == 3600);
+    stage_clock_jump(-day_ns); /* right again: another window */
+    EXPECT(passed(6) == 5 && refused() == 3600);
+    (void)actor_sleep(actor_now() + 3600 * NS_PER_S);
+    EXPECT(passed(6) == 5);
+}
+
+static void test_JOB_332_a_clock_that_was_ahead_refuses_nobody_for_longer(void)
+{
+    run(ahead_body);
+}
+
 static uint32_t elsewhere;
 static void other_doll(void *arg)
 {
@@ -143,6 +162,8 @@ static void test_without_a_writer_all_pass(void)
 TEST_LIST
 = {
     {"client quota: few are counted one by one (JOB-332)", test_few_are_counted_one_by_one_JOB_332},
+    {"client quota: JOB-332 a clock that was ahead refuses nobody for longer",
+     test_JOB_332_a_clock_that_was_ahead_refuses_nobody_for_longer},
     {"client quota: many are taken some at a time", test_many_are_taken_some_at_a_time},
     {"client quota: each client has its own", test_each_client_has_its_own},
     {"client quota: without a writer all pass", test_without_a_writer_all_pass},

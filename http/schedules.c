@@ -150,8 +150,6 @@ static bool take_wish(const struct request *q, struct response *r, struct schedu
     if (!take_cron(q, r, &c->cron))
         return false;
     c->name = request_text(q, "name");
-    if (c->name.size > SCHEDULE_NAME_MAX)
-        return invalid(r, "name", "must have at most 64 bytes");
     if (!take_kind(q, r, c) || !take_payload(q, r, c))
         return false;
     if (!take_word(q, "overlap", schedule_overlap_name, &c->overlap))

@@ -7,6 +7,7 @@
 #include "actors/job_figures.h"
 #include "actors/jobs.h"
 #include "http/api_key_auth.h"
+#include "http/audits.h"
 #include "http/commit.h"
 #include "http/json_text.h"
 #include "runtime/telemetry.h"
@@ -83,7 +84,8 @@ static uint64_t number_or(const struct request *q, const char *name, uint64_t ot
     return node && json_uint64_of(q->json, node, &value) ? value : otherwise;
 }
 
-/* Empty when it is absent; without its escapes it is never longer than `size`, by the schema's limit in characters. */
+/* `otherwise` when it is absent; without its escapes it is never longer than `size`, by the schema's limit in characters, of up to four
+ * bytes each. What is for people is cut to what a row holds: nobody's work should fail because of it. */
 static struct span text_or(const struct request *q, const char *name, const char *otherwise, char *room,
                            size_t size)
 {
@@ -177,9 +179,8 @@ static bool take_wish(const struct request *q, struct response *r, struct wish *
     w->lease_us = number_or(q, "lease_ms", jobs_settings().lease_us / 1000) * 1000;
     w->wait_ns = number_or(q, "wait_ms", 0) * NS_PER_MS;
     w->until = actor_now() + w->wait_ns;
-    w->worker = text_or(q, "worker", "outside", w->worker_room, sizeof(w->worker_room));
-    if (w->worker.size > JOB_WORKER_MAX)
-        w->worker.size = JOB_WORKER_MAX;
+    w->worker =
+        audits_cut(text_or(q, "worker", "outside", w->worker_room, sizeof(w->worker_room)), JOB_WORKER_MAX);
     return take_kinds(q, r, w);
 }
 
@@ -474,15 +475,12 @@ static void serve_heartbeat(const struct request *q, struct response *r)
                               .lease_us = number_or(q, "lease_ms", jobs_settings().lease_us / 1000) * 1000,
                               .progress = UINT16_MAX,
                               .grace_us = jobs_grace_us(),
-                              .stage = text_or(q, "stage", "", stage, sizeof(stage))};
+                              .stage =
+                                  audits_cut(text_or(q, "stage", "", stage, sizeof(stage)), JOB_STAGE_MAX)};
     uint64_t until_us = 0;
     size_t size = 0;
     if (!take_lease(q, r, &c.id, &c.fence))
         return;
-    if (c.stage.size > JOB_STAGE_MAX) {
-        response_error(r, ERROR_RFA_JOB_VALIDATION_FAILED, "stage has more than %u bytes", JOB_STAGE_MAX);
-        return;
-    }
     if (progress)
         c.progress = (uint16_t)(json_double_of(q->json, progress) * 1000.0);
     enum error e = submit(q, &job_heartbeat_class, &c, &until_us, sizeof(until_us), &size);
@@ -551,19 +549,15 @@ static void serve_complete(const struct request *q, struct response *r)
 
 static void serve_fail(const struct request *q, struct response *r)
 {
-    enum { MESSAGE_MAX = 512 };
     struct jobs_settings settings = jobs_settings();
     const struct json_node *retryable = request_member(q, "retryable"),
                            *after = request_member(q, "retry_after_ms");
-    char room[4 * MESSAGE_MAX];
+    char room[4 * JOB_MESSAGE_MAX];
     struct job_finish c = {.event = JOB_FAIL,
                            .failure = JOB_WORKER_FAILURE,
                            .retryable = retryable && retryable->kind == JSON_TRUE,
-                           .message = text_or(q, "message", "", room, sizeof(room))};
-    if (c.message.size > MESSAGE_MAX) {
-        response_error(r, ERROR_RFA_JOB_VALIDATION_FAILED, "message has more than %u bytes", MESSAGE_MAX);
-        return;
-    }
+                           .message =
+                               audits_cut(text_or(q, "message", "", room, sizeof(room)), JOB_MESSAGE_MAX)};
     c.auto_retry = c.retryable && (after || settings.retry_auto);
     if (after) {
         c.backoff_us = number_or(q, "retry_after_ms", 0) * 1000;

@@ -35,6 +35,7 @@ struct store;
 #define JOB_RESULT_MAX   16384u
 #define JOB_WORKER_MAX   64u
 #define JOB_STAGE_MAX    128u
+#define JOB_MESSAGE_MAX  512u
 #define JOB_ATTEMPTS_MAX 1000u /* the most that retry.max may allow */
 #define JOB_TIME_MAX \
     UINT64_C(253402300799999000) /* later than the year 9999 is nothing, whatever a clock says */
@@ -176,7 +177,7 @@ RECORD_STRUCT(job_definition, JOB_DEFINITION_FIELDS);
     X(finished_us, TIME, 0, 1)                                             \
     X(fence, U64, 0, 1)                                                    \
     X(digest, DIGEST, 0, 1) /* of what the worker said */                  \
-    X(message, TEXT, 512, 1)                                               \
+    X(message, TEXT, JOB_MESSAGE_MAX, 1)                                   \
     X(result, JSON, JOB_RESULT_MAX, 1)                                     \
     X(retried, U8, 0, 2) /* by itself, right away */
 RECORD_STRUCT(report, REPORT_FIELDS);

@@ -87,7 +87,7 @@ extern const struct command_class job_heartbeat_class; /* code 203; answer: leas
     X(retry_max, U16, 0, 1)                                                                        \
     X(auto_retry, U8, 0, 1)  /* 1: a failure that is retryable is retried at once, if it may be */ \
     X(backoff_us, U64, 0, 1) /* of that retry */                                                   \
-    X(message, TEXT, 512, 1)                                                                       \
+    X(message, TEXT, JOB_MESSAGE_MAX, 1)                                                           \
     X(result, JSON, JOB_RESULT_MAX, 1)                                                             \
     X(grace_us, TIME, 0, 2) /* as of job.fire */                                                   \
     X(queue_max, U32, 0, 2) /* with so many QUEUED it stays FAILED (AMB-J-14) */                   \

@@ -28,7 +28,7 @@
 
 #define SCHEDULES_MAX            100u  /* of one client */
 #define SCHEDULE_PAYLOAD_MAX     4096u /* less than a job's: it is written with each time that comes */
-#define SCHEDULE_NAME_MAX        64u
+#define SCHEDULE_NAME_MAX        256u  /* 64 characters */
 #define SCHEDULE_HISTORY_MAX     16u
 #define SCHEDULE_ENTRY_SIZE      25u /* at_us:8 outcome:1 job:16 */
 #define SCHEDULE_CATCH_UP_US     (UINT64_C(86400) * 1000000)

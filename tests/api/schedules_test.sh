@@ -87,6 +87,12 @@ check "says where" answer "the hour is '25'; it must be made of 0 to 23"
 check "one that never comes" ask 400 POST /v1/schedules "$mine" '{"cron":"0 0 30 2 *"}'
 check "says why" answer "none of its months has such a day"
 check "a day that comes in some years" ask 201 POST /v1/schedules "$mine" '{"cron":"0 0 29 2 *"}'
+check "a name of 64 characters" ask 201 POST /v1/schedules "$mine" '{"cron":"5 5 5 5 *","name":"'"$(printf %064d 0 | sed 's/0/ä/g')"'"}'
+check "is told whole" answer '"name":"'"$(printf %064d 0 | sed 's/0/ä/g')"'"'
+check "it runs" ask 200 POST "/v1/schedules/$(member schedule_id "$(cat "$tmp/body")"):run" "$mine"
+check "and is told whole again" answer '"name":"'"$(printf %064d 0 | sed 's/0/ä/g')"'"'
+check "a name of 65" ask 400 POST /v1/schedules "$mine" '{"cron":"5 5 5 5 *","name":"'"$(printf %065d 0 | sed 's/0/ä/g')"'"}'
+check "says so" answer '"field":"name"'
 check "too few fields" ask 400 POST /v1/schedules "$mine" '{"cron":"* * *"}'
 check "no expression" ask 400 POST /v1/schedules "$mine" '{}'
 # refuses FIELD TEXT MEMBERS: what is wrong is named, and what it is

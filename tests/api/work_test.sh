@@ -215,6 +215,22 @@ check 'it is there again, for who waits' claim '{"wait_ms":10000}'
 check 'as another attempt' has '"attempt":2'
 check 'done' is_status 200 POST /v1/work:complete "{\"job_id\":\"$job\",\"lease_token\":\"$token\"}"
 
+# a contract counts characters, and a row has bytes: what is for people ends with a whole character
+many() { # many COUNT TEXT
+    printf "%0$1d" 0 | sed "s/0/$2/g"
+}
+umlauts=a$(many 31 ä)
+check 'one for a worker with a long name' offer '6'
+check 'is claimed' claim "{\"worker\":\"a$(many 63 ä)\"}"
+lease="\"job_id\":\"$job\",\"lease_token\":\"$token\""
+check 'at a stage with a long name' is_status 200 POST /v1/work:heartbeat "{$lease,\"stage\":\"a$(many 127 ä)\"}"
+check 'which is asked for' is_status 200 GET "/v1/jobs/$job:explain"
+check 'the first 64 bytes are the owner' has "\"owner\":\"$umlauts\""
+check 'and the first 128 are the stage' has "\"stage\":\"$umlauts$(many 32 ä)\""
+check 'it fails for a long reason' is_status 200 POST /v1/work:fail "{$lease,\"message\":\"a$(many 300 ü)\"}"
+check 'of which there is a report' is_status 200 GET "/v1/jobs/$job/report"
+check 'with the first 512 bytes' has "\"a$(many 255 ü)\""
+
 mine=$job
 mykey=$key
 newcomer

@@ -663,7 +663,7 @@ export interface components {
             wait_ms: number;
             /** @description How long the lease is; 30000 unless the server's settings say otherwise. */
             lease_ms?: number;
-            /** @description A name for people who look. */
+            /** @description A name for people who look, who see its first 64 bytes. */
             worker?: string;
         };
         ClaimedList: {
@@ -690,7 +690,7 @@ export interface components {
             lease_token: string;
             lease_ms?: number;
             progress?: number;
-            /** @description What it is about, for people. */
+            /** @description What it is about, for people, who see its first 128 bytes. */
             stage?: string;
         };
         Heartbeat: {
@@ -710,6 +710,7 @@ export interface components {
             /** @default false */
             retryable: boolean;
             retry_after_ms?: number;
+            /** @description Why, for people, who see its first 512 bytes. */
             message?: string;
         };
         Finished: {

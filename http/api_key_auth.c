@@ -281,11 +281,17 @@ static struct use *use_in(struct use_list *uses, const struct uuid *key)
     return NULL;
 }
 
+/* One that was noted while the clock was ahead says nothing about now. */
+static bool just_noted(uint64_t noted_us, uint64_t now_us)
+{
+    return noted_us <= now_us && now_us - noted_us < API_KEY_USE_US;
+}
+
 /* The store says when it was written down last; so each key comes here about once a minute, however often it is used. */
 static void tell_use(const struct api_key *key, uint64_t now_us)
 {
     struct use use = {.key = key->id, .at_us = now_us};
-    if (now_us < key->used_us + API_KEY_USE_US)
+    if (just_noted(key->used_us, now_us))
         return;
     actor_pid to = actor_whereis(API_KEY_USES_NAME);
     if (to)
@@ -295,7 +301,7 @@ static void tell_use(const struct api_key *key, uint64_t now_us)
 static void add_use(struct uses *uses, const struct use *use)
 {
     struct use *written = use_in(&uses->written, &use->key), *waiting = use_in(&uses->waiting, &use->key);
-    if (written && use->at_us < written->at_us + API_KEY_USE_US)
+    if (written && just_noted(written->at_us, use->at_us))
         return;
     if (waiting) {
         waiting->at_us = use->at_us;

@@ -353,7 +353,8 @@ const struct command_class api_key_revoke_class = {
 
 /* ---- last use ---- */
 
-static enum error touch(struct txn *txn, const uint8_t *at)
+/* Forward only; but what was noted while the clock was ahead must not stay until it has come there again. */
+static enum error touch(struct txn *txn, uint64_t at_us, const uint8_t *at)
 {
     struct api_key key;
     struct uuid id;
@@ -361,7 +362,9 @@ static enum error touch(struct txn *txn, const uint8_t *at)
     memcpy(id.bytes, at, sizeof(id.bytes));
     memcpy(&used_us, at + sizeof(id.bytes), sizeof(used_us));
     enum error e = api_key_read(txn, &id, &key);
-    if (e || used_us <= key.used_us)
+    if (used_us > at_us)
+        used_us = at_us;
+    if (e || (used_us <= key.used_us && key.used_us <= at_us))
         return e == ERR_NOT_FOUND ? OK : e;
     key.used_us = used_us;
     txn_write(txn, TABLE_API_KEYS, id_span(&id), &key);
@@ -372,12 +375,11 @@ static enum error apply_touch(struct txn *txn, uint64_t at_us, const void *comma
 {
     const struct api_key_touch *c = command;
     enum error first = OK;
-    (void)at_us;
     (void)answer;
     if (c->uses.size % API_KEY_TOUCH_SIZE != 0)
         return ERR_INVALID;
     for (uint32_t i = 0; i < c->uses.size; i += API_KEY_TOUCH_SIZE) {
-        enum error e = touch(txn, (const uint8_t *)c->uses.bytes + i);
+        enum error e = touch(txn, at_us, (const uint8_t *)c->uses.bytes + i);
         first = first ? first : e;
     }
     return txn->writes == 0 ? first : OK; /* a damaged row is told of when there is nothing else */

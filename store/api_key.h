@@ -115,7 +115,8 @@ RECORD_STRUCT(api_key_revoke, API_KEY_REVOKE_FIELDS);
  * client has no such key; ERR_CONFLICT, ERR_EXPIRED as above. Cleans up: a key can be revoked while the disk is full. */
 extern const struct command_class api_key_revoke_class;
 
-/* Last use: pairs of a key's id and a time (u64, little-endian); keys that have gone are passed over. */
+/* Last use: pairs of a key's id and a time (u64, little-endian); keys that have gone are passed over. A later time
+ * than the command's is that, and gives way to a command of an earlier one: the clock was ahead. */
 #define API_KEY_TOUCHED_MAX     256u
 #define API_KEY_TOUCH_SIZE      24u
 #define API_KEY_TOUCH_FIELDS(X) X(uses, BYTES, API_KEY_TOUCHED_MAX *API_KEY_TOUCH_SIZE, 1)

@@ -287,6 +287,35 @@ static void test_last_use_is_written_once_a_minute(void)
     run(uses_body, false);
 }
 
+static void ahead_body(void)
+{
+    const int64_t day_ns = (int64_t)(86400 * NS_PER_S);
+    struct identity who;
+    struct made made;
+    struct start_result started;
+    (void)stage_writer();
+    EXPECT(actor_start(&(struct spawn_options){.class = &api_key_uses_class, .name = API_KEY_USES_NAME},
+                       &started, DEADLINE_NONE) == OK);
+    stage_clock_jump(day_ns);
+    make_key(&made, API_KEY_CREATE, NULL);
+    EXPECT(verify(made.text, &who) == ERROR_NONE);
+    actor_sleep(actor_now() + 11 * NS_PER_S);
+    uint64_t ahead = used_at(&made);
+    stage_clock_jump(-day_ns);
+    uint64_t began = store_time_us();
+    EXPECT(ahead > began);
+    actor_sleep(actor_now() + 60 * NS_PER_S);
+    EXPECT(verify(made.text, &who) == ERROR_NONE);
+    actor_sleep(actor_now() + 11 * NS_PER_S);
+    EXPECT(used_at(&made) >= began + 60 * S_US && used_at(&made) <= store_time_us());
+    (void)actor_stop(started.pid, (struct reason){.kind = REASON_SHUTDOWN}, NULL, DEADLINE_NONE);
+}
+
+static void test_last_use_comes_back_with_a_clock_that_was_ahead(void)
+{
+    run(ahead_body, false);
+}
+
 /* ---- revocation beats the table ---- */
 
 enum { ROUNDS = 150 };
@@ -360,6 +389,8 @@ TEST_LIST
      test_nobody_is_believed_for_longer_than_a_second},
     {"api key: good while there is no writer", test_keys_are_good_while_there_is_no_writer},
     {"api key: last use is written once a minute", test_last_use_is_written_once_a_minute},
+    {"api key: last use comes back with a clock that was ahead",
+     test_last_use_comes_back_with_a_clock_that_was_ahead},
     {"api key: revocation beats the table on all schedulers (JOB-297)",
      test_revocation_beats_the_table_on_all_schedulers_JOB_297},
     {NULL, NULL},

@@ -458,28 +458,48 @@ static void test_a_client_can_not_fill_the_store_with_keys(void)
 
 /* ---- last use ---- */
 
+/* What the key's last use is after a command of this time says that it was used then. */
+static uint64_t touched(struct fresh *fresh, struct uuid id, uint64_t at_us, uint64_t used_us)
+{
+    struct api_key key;
+    struct uuid gone = fresh_uuid();
+    uint8_t uses[2 * API_KEY_TOUCH_SIZE];
+    memcpy(uses, gone.bytes, 16);
+    memcpy(uses + 16, &used_us, 8);
+    memcpy(uses + 24, id.bytes, 16);
+    memcpy(uses + 40, &used_us, 8);
+    struct api_key_touch c = {.uses = span_of(uses, sizeof(uses))};
+    TEST_CHECK(batch_one(fresh->store, &api_key_touch_class, at_us, &c, NULL) == OK);
+    TEST_CHECK(read_key(fresh, id, &key) == OK && key.created_by.size == strlen("tests"));
+    return key.used_us;
+}
+
 static void test_touch_moves_forward_only(void)
 {
     struct fresh fresh;
-    struct api_key key;
-    struct uuid client, gone = fresh_uuid();
-    uint8_t uses[2 * API_KEY_TOUCH_SIZE];
+    struct uuid client;
+    const uint64_t now_us = AT_US + 300 * S_US;
     fresh_open(&fresh);
     struct uuid id = first_key(&fresh, &client);
-    static const uint64_t times[] = {AT_US + 60 * S_US, AT_US + 30 * S_US, AT_US + 120 * S_US};
-    static const uint64_t expected[] = {AT_US + 60 * S_US, AT_US + 60 * S_US, AT_US + 120 * S_US};
-    for (size_t i = 0; i < 3; i++) {
-        memcpy(uses, gone.bytes, 16);
-        memcpy(uses + 16, &times[i], 8);
-        memcpy(uses + 24, id.bytes, 16);
-        memcpy(uses + 40, &times[i], 8);
-        struct api_key_touch c = {.uses = span_of(uses, sizeof(uses))};
-        TEST_CHECK(batch_one(fresh.store, &api_key_touch_class, AT_US, &c, NULL) == OK);
-        TEST_CHECK(read_key(&fresh, id, &key) == OK && key.used_us == expected[i]);
-    }
-    TEST_CHECK(key.created_by.size == strlen("tests"));
-    struct api_key_touch odd = {.uses = span_of(uses, 23)};
+    TEST_CHECK(touched(&fresh, id, now_us, AT_US + 60 * S_US) == AT_US + 60 * S_US);
+    TEST_CHECK(touched(&fresh, id, now_us, AT_US + 30 * S_US) == AT_US + 60 * S_US);
+    TEST_CHECK(touched(&fresh, id, now_us, AT_US + 120 * S_US) == AT_US + 120 * S_US);
+    struct api_key_touch odd = {.uses = span_of("12345678901234567890123", 23)};
     TEST_CHECK(batch_one(fresh.store, &api_key_touch_class, AT_US, &odd, NULL) == ERR_INVALID);
+    fresh_close(&fresh);
+}
+
+static void test_touch_of_a_clock_that_was_ahead_gives_way(void)
+{
+    struct fresh fresh;
+    struct uuid client;
+    const uint64_t ahead_us = AT_US + 86400 * S_US;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client);
+    TEST_CHECK(touched(&fresh, id, ahead_us, ahead_us) == ahead_us);
+    TEST_CHECK(touched(&fresh, id, AT_US + 60 * S_US, AT_US + 50 * S_US) == AT_US + 50 * S_US);
+    TEST_CHECK(touched(&fresh, id, AT_US + 70 * S_US, ahead_us) ==
+               AT_US + 70 * S_US); /* noted before it was right */
     fresh_close(&fresh);
 }
 
@@ -707,6 +727,7 @@ TEST_LIST
      test_active_key_is_kept_and_an_expired_one_90_days_longer_JOB_401},
     {"api key: a client can't fill the store", test_a_client_can_not_fill_the_store_with_keys},
     {"api key: last use moves forward only", test_touch_moves_forward_only},
+    {"api key: a touch of a clock that was ahead gives way", test_touch_of_a_clock_that_was_ahead_gives_way},
     {"api key: damage is found", test_damage_is_found},
     {"api key: further damage is found", test_further_damage_is_found},
     {"api key: one that can't be read is told of once", test_a_key_that_cannot_be_read_is_told_of_once},

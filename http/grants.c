@@ -131,20 +131,26 @@ static uint64_t lifetime_of(const struct request *q)
     return seconds;
 }
 
-/* The token that ends: one of the principal's own, which is still good. False: answered. */
+/* The token that ends. jti empty: none. */
+struct replaced {
+    struct span jti;
+    uint64_t expires_s;
+};
+
+/* One of the principal's own, which is still good. False: answered. */
 static bool take_replaced(const struct request *q, struct response *r, const struct holder *holder,
-                          struct span *ret_jti)
+                          struct replaced *ret)
 {
     struct identity *who = actor_alloc(sizeof(*who));
     struct span token = control_text(q, "replaces");
     const char *why;
-    *ret_jti = span_of(NULL, 0);
+    *ret = (struct replaced){.expires_s = 0};
     if (!token.size)
         return true;
     if (keyring_look(q->front->keyring, token, who, &why) == JWT_STAGE_OK &&
         span_equal(who->subject, holder->name) &&
         span_equal(who->issuer, span_text(keyring_issuer(q->front->keyring)))) {
-        *ret_jti = who->jti;
+        *ret = (struct replaced){.jti = who->jti, .expires_s = who->expires_s};
         return true;
     }
     (void)control_refuse(r, ERROR_REQ_400_INVALID_SCHEMA, "replaces", "is no good token of this principal's");
@@ -156,7 +162,7 @@ static bool take_replaced(const struct request *q, struct response *r, const str
 /* The entry is written, what it replaces ends, and it is still the principal's to have: false, when answered. */
 static bool settle(const struct request *q, struct response *r, const struct holder *holder,
                    const struct keyring_claims *claims, const struct keyring_token *token,
-                   struct span replaced)
+                   const struct replaced *replaced)
 {
     const struct keyring_order order = {.who = holder->name,
                                         .reason = span_text("replaced"),
@@ -164,9 +170,9 @@ static bool settle(const struct request *q, struct response *r, const struct hol
                                             span_of(q->trace.request_id, q->trace.request_id_length)};
     struct holder now;
     enum error e = token_note_issue(q, holder->name, claims, token);
-    if (!e && replaced.size)
-        e = keyring_revoke(&order, REVOCATION_TOKEN, span_of(NULL, 0), replaced, 0,
-                           actor_deadline_ms(ORDER_MS));
+    if (!e && replaced->jti.size) /* it isn't over while the order is on its way */
+        e = keyring_revoke(&order, REVOCATION_TOKEN, span_of(NULL, 0), replaced->jti,
+                           replaced->expires_s + KEYRING_SKEW_S, actor_deadline_ms(ORDER_MS));
     if (!e)
         e = look_up(holder->name, &now);
     if (!e && secret_equal(&now.hash, &holder->hash, sizeof(now.hash)))
@@ -208,7 +214,7 @@ static void serve_token(const struct request *q, struct response *r)
     struct keyring_claims *claims = actor_alloc(sizeof(*claims));
     struct keyring_token *token = actor_alloc(sizeof(*token));
     struct holder holder;
-    struct span replaced;
+    struct replaced replaced;
     bool unavailable = false;
     if (!keyring) {
         response_error(r, ERROR_INFRA_503_DEPENDENCY_DOWN, "this server issues no tokens");
@@ -234,7 +240,7 @@ static void serve_token(const struct request *q, struct response *r)
         response_error(r, ERROR_INFRA_503_DEPENDENCY_DOWN, "%s", why);
     else if (why)
         (void)control_refuse(r, ERROR_REQ_400_INVALID_SCHEMA, "scope", "is more than fits a token");
-    else if (settle(q, r, &holder, claims, token, replaced))
+    else if (settle(q, r, &holder, claims, token, &replaced))
         answer(r, claims, token, now_s);
 }
 

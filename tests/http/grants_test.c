@@ -338,6 +338,31 @@ STAGED(test_CTL_084_rotation_is_a_new_token_and_the_end_of_the_old_one, "dev")
     EXPECT(verify_text(old) == JWT_STAGE_OK);
 }
 
+static uint64_t revocation_ends_s(const char *jti)
+{
+    struct revocation row;
+    struct view *view = view_open(stage_store);
+    EXPECT(revocation_read(&view->txn, REVOCATION_TOKEN, span_text(keyring_issuer(ring)), span_text(jti),
+                           &row) == OK);
+    uint64_t ends_s = row.expires_us / 1000000;
+    view_close(view);
+    return ends_s;
+}
+
+STAGED(test_CTL_084_a_replaced_token_is_kept_in_mind_until_its_own_end, "dev")
+{
+    static char more[KEYRING_TOKEN_MAX + 128];
+    char jti[UUID_TEXT_SIZE];
+    make_builder();
+    EXPECT(ask("agent:builder", secret, ",\"lifetime_seconds\":60") == 200 && verify() == JWT_STAGE_OK);
+    uint64_t ends_s = who.expires_s;
+    snprintf(jti, sizeof(jti), "%.*s", (int)who.jti.size, (const char *)who.jti.bytes);
+    snprintf(more, sizeof(more), ",\"replaces\":\"%s\"", token);
+    EXPECT(ask("agent:builder", secret, more) == 200 && verify() == JWT_STAGE_OK);
+    uint64_t kept_s = revocation_ends_s(jti);
+    EXPECT(kept_s > ends_s && kept_s <= ends_s + KEYRING_SKEW_S + 1);
+}
+
 /* ---- the end ---- */
 
 STAGED(test_CTL_099_CTL_100_CTL_101_another_secret_or_none_ends_all_tokens, "dev")
@@ -574,6 +599,8 @@ TEST_LIST
      test_CTL_079_CTL_080_CTL_081_no_longer_than_role_and_template_allow},
     {"CTL-084 rotation is a new token and the end of the old one",
      test_CTL_084_rotation_is_a_new_token_and_the_end_of_the_old_one},
+    {"CTL-084 a replaced token is kept in mind until its own end",
+     test_CTL_084_a_replaced_token_is_kept_in_mind_until_its_own_end},
     {"CTL-099 CTL-100 CTL-101 another secret, or none, ends all tokens",
      test_CTL_099_CTL_100_CTL_101_another_secret_or_none_ends_all_tokens},
     {"CTL-099 CTL-100 ends in quick succession end no later token",

@@ -272,8 +272,9 @@ enum option_mark {
       "who gives a client its first key: itself, within auth.bootstrap_window, or an operator")              \
     X(retention_revoked_keys, "retention.revoked_keys", DURATION, FOR_SERVER, 1 * DAY, 3650 * DAY,           \
       MARK_RESTART, "90d", "time", "how long API keys are kept for audit after their end")                   \
-    X(keys_rotation_cadence, "keys.rotation_cadence", DURATION, FOR_SERVER, 1 * S, 3650 * DAY, MARK_RESTART, \
-      "6h", "time", "how often a new signing key takes over; at most 30d in dev, 14d in stage, 7d in prod")  \
+    X(keys_rotation_cadence, "keys.rotation_cadence", DURATION, FOR_SERVER, 3600 * S, 3650 * DAY,            \
+      MARK_RESTART, "6h", "time",                                                                            \
+      "how often a new signing key takes over; at most 30d in dev, 14d in stage, 7d in prod")                \
     X(keys_overlap, "keys.overlap", DURATION, FOR_SERVER, 0, 3650 * DAY, MARK_RESTART, "8h2m", "time",       \
       "how long the old one stays valid after that; at least 8h, the longest life of a token")               \
     X(keys_revocation_sla, "keys.revocation_sla", DURATION, FOR_SERVER, 1 * S, 1 * DAY, MARK_RESTART, "60s", \

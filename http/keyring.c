@@ -46,6 +46,8 @@ static bool sound(const struct keyring_options *o, char *ret_text, size_t text_s
     const char *why = NULL;
     if (o->overlap_ns < KEYRING_LIFETIME_S * NS_PER_S)
         why = "keys.overlap must be at least 8h, the longest life of a token";
+    else if (o->cadence_ns < KEYRING_CADENCE_MIN_S * NS_PER_S)
+        why = "keys.rotation_cadence must be at least 1h, or there would be more keys than can be kept";
     else if (o->history_ns < SIGNING_KEY_KEPT_MIN_US * NS_PER_US)
         why = "keys.history must be at least 90 days";
     else if (sets && (!o->jwks_issuer || !*o->jwks_issuer))

@@ -24,10 +24,13 @@
 #include "http/response.h"
 #include "store/revocation.h"
 
-#define KEYRING_NAME          "keys"
-#define KEYRING_LIFETIME_S    28800u        /* of a token (CTL-079) */
-#define KEYRING_AGENT_S       AGENT_TOKEN_S /* of an agent's (CTL-080) */
-#define KEYRING_SKEW_S        120u
+#define KEYRING_NAME       "keys"
+#define KEYRING_LIFETIME_S 28800u        /* of a token (CTL-079) */
+#define KEYRING_AGENT_S    AGENT_TOKEN_S /* of an agent's (CTL-080) */
+#define KEYRING_SKEW_S     120u
+/* Of keys.rotation_cadence: more often, and there would be more keys that a token may still be signed with than are kept in mind,
+ * and more in a history of 90 days than the store keeps. */
+#define KEYRING_CADENCE_MIN_S 3600u
 #define KEYRING_KEYS_MAX      128u   /* in the table: own ones first, then those of the sets */
 #define KEYRING_SET_BYTES_MAX 60000u /* of a key set's text */
 #define KEYRING_TOKEN_MAX     4096u  /* of an issued token's text */
@@ -59,7 +62,7 @@ struct keyring_options {
     struct env *env; /* NULL: env_real() */
 };
 /* Boot. Texts are borrowed for the keyring's life. Refuses, with a sentence: a master key that can't be used, an overlap
- * shorter than a token's life, a history under 90 days, a set's issuer that is the built-in one. */
+ * shorter than a token's life, a cadence under KEYRING_CADENCE_MIN_S, a history under 90 days, a set's issuer that is the built-in one. */
 struct keyring *keyring_create(const struct keyring_options *options, char *ret_text, size_t text_size);
 /* Whether a file is a key set with a key in it that can be used, as jwks_file must be. False: why not, without the file's name.
  * Reads it, and loads libcrypto. */
@@ -90,7 +93,8 @@ bool keyring_ready(struct keyring *keyring, const char **ret_why);
 struct keyring_order {
     struct span who, reason, request_id; /* for the audit entry; cut off where an entry ends */
 };
-/* A new key now. first: the bootstrap: ERR_EXISTS when there ever was one. Else ERR_NOT_FOUND when there never was one.
+/* A new key now. first: the bootstrap: ERR_EXISTS when there ever was one. Else ERR_NOT_FOUND when there never was one. ERR_LIMIT:
+ * one more, and tokens that are good couldn't be verified; or the store keeps no more.
  * *ret_kid: the new one. */
 enum error keyring_rotate(const struct keyring_order *order, bool first, char ret_kid[UUID_TEXT_SIZE],
                           uint64_t deadline);

@@ -452,6 +452,16 @@ static enum error load_changed(struct keyring_state *s, enum error e)
     return load_keys(s);
 }
 
+/* Whether one more would put a key out of mind that signed a token which is still good. That was before the next one came. */
+static bool crowded(const struct keyring_state *s)
+{
+    if (s->own_count < KEYRING_OWN_MAX)
+        return false;
+    const struct own_key *oldest = &s->own[KEYRING_OWN_MAX - 1], *next = oldest - 1;
+    uint64_t now = now_us(), tokens_us = KEYRING_TOKENS_S * 1000000;
+    return now < oldest->expires_us && now < next->created_us + tokens_us;
+}
+
 static enum error rotate(struct keyring_state *s, bool first, struct span who, struct span reason,
                          struct span request_id, char ret_kid[UUID_TEXT_SIZE])
 {
@@ -463,6 +473,9 @@ static enum error rotate(struct keyring_state *s, bool first, struct span who, s
         return ERR_UNAVAILABLE;
     if (first ? s->ever : !s->ever)
         return first ? ERR_EXISTS : ERR_NOT_FOUND;
+    if (active && !atomic_load(&s->k->signless) &&
+        crowded(s)) /* without one that can sign, that comes first */
+        return ERR_LIMIT;
     if (!keyring_prepare(s->k, why, sizeof(why))) {
         complain(s, MATTER_CRYPTO, "error", "no signing key can be made", why);
         return ERR_UNAVAILABLE;

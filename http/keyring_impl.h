@@ -36,6 +36,11 @@ enum {
 /* After which every token that was issued before has expired by itself. */
 #define KEYRING_TOKENS_S ((uint64_t)KEYRING_LIFETIME_S + KEYRING_SKEW_S + 1)
 
+STATIC_ASSERT(KEYRING_TOKENS_S / KEYRING_CADENCE_MIN_S + 2 < KEYRING_OWN_MAX,
+              "a key is there for as long as its tokens, and there is room for rotations by hand");
+STATIC_ASSERT(SIGNING_KEY_KEPT_MIN_US / 1000000 / KEYRING_CADENCE_MIN_S < SIGNING_KEYS_MAX * 3 / 4,
+              "a history has its keys");
+
 /* One of ours that hasn't ended, as the store has it. */
 struct own_key {
     struct uuid id;

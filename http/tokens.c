@@ -228,7 +228,10 @@ static void rotate(const struct request *q, struct response *r, bool first)
     if (!keyring_of(q, r))
         return;
     enum error e = keyring_rotate(&order, first, kid, actor_deadline_ms(ORDER_MS));
-    if (e)
+    if (e == ERR_LIMIT)
+        response_error(r, ERROR_OPS_409_CONFLICT,
+                       "as many keys are kept as may be: the oldest must end before there is another one");
+    else if (e)
         refuse(r, e, first ? "the first key" : "a key that could be rotated");
     else
         answer_key(r, 201, kid);

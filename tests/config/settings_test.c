@@ -185,6 +185,12 @@ static void test_ctl_106_107_108_cadence_of_each_environment(void)
     }
 }
 
+static void test_ctl_105_no_more_keys_than_are_kept_in_mind(void)
+{
+    CHECK_TAKEN("{}", CHECK("--keys-rotation-cadence", "1h"));
+    CHECK_REFUSED("{}", CHECK("--keys-rotation-cadence", "59m59s"), "it must be a duration from 1h");
+}
+
 static void count_warnings(void *context, const char *sentence)
 {
     int *count = context;
@@ -593,6 +599,7 @@ TEST_LIST
     {"what can't be used is left out", test_what_cant_be_used_is_left_out},
     {"CTL-068 plain HTTP on a public address", test_ctl_068_plain_http_on_a_public_address},
     {"CTL-106 CTL-107 CTL-108 cadence of each environment", test_ctl_106_107_108_cadence_of_each_environment},
+    {"CTL-105 no more keys than are kept in mind", test_ctl_105_no_more_keys_than_are_kept_in_mind},
     {"CTL-085 cadence and overlap against the life of tokens",
      test_ctl_085_cadence_and_overlap_against_the_life_of_tokens},
     {"CTL-111 history of keys", test_ctl_111_history_of_keys},

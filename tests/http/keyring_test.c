@@ -753,6 +753,31 @@ RINGED(test_CTL_105_rotation_leaves_nobody_outside)
     EXPECT(audits("key.rotated", "system", "INFO") >= 2);
 }
 
+RINGED(test_CTL_105_no_key_goes_before_its_tokens)
+{
+    char kid[UUID_TEXT_SIZE], active[UUID_TEXT_SIZE];
+    static char old[MAKER_TEXT_MAX];
+    uint32_t rotations = 0;
+    issue("u1", "owner", 28800);
+    size_t old_size = token_size;
+    memcpy(old, token, old_size);
+    while (rotations < 100 && keyring_rotate(&order, false, kid, DEADLINE_NONE) == OK)
+        rotations++;
+    EXPECT(rotations == 39 && keyring_rotate(&order, false, kid, DEADLINE_NONE) == ERR_LIMIT);
+    EXPECT(verify() == JWT_STAGE_OK);
+    active_kid(active);
+    EXPECT(keyring_revoke_key(&order, span_text(active), DEADLINE_NONE) == OK); /* that always goes */
+    active_kid(kid);
+    EXPECT(strcmp(active, kid) != 0);
+    issue("u1", "owner", 0);
+    EXPECT(verify() == JWT_STAGE_OK && strcmp(issued.kid, kid) == 0);
+    ring_again();
+    memcpy(token, old, token_size = old_size);
+    EXPECT(verify() == JWT_STAGE_OK);
+    actor_sleep(actor_now() + 28800 * NS_PER_S + 200 * NS_PER_S); /* over the next rotation, too */
+    EXPECT(verify() != JWT_STAGE_OK && keyring_rotate(&order, false, kid, DEADLINE_NONE) == OK);
+}
+
 static size_t history(const char *kid, uint8_t *ret_state)
 {
     struct uuid id;
@@ -1356,6 +1381,9 @@ static void test_CTL_085_CTL_111_CTL_112_what_a_start_refuses(void)
     o.overlap_ns = 8 * HOUR_NS - 1;
     check_refused(&o, "overlap");
     o.overlap_ns = 8 * HOUR_NS;
+    o.cadence_ns = HOUR_NS - 1;
+    check_refused(&o, "rotation_cadence");
+    o.cadence_ns = HOUR_NS;
     o.history_ns = 89 * DAY_NS;
     check_refused(&o, "90 days");
     o.history_ns = 0;
@@ -1464,6 +1492,7 @@ TEST_LIST
     {"keyring: CTL-105 a rotation that is written late is noticed",
      test_CTL_105_a_rotation_that_is_written_late_is_noticed},
     {"keyring: CTL-105 rotation leaves nobody outside", test_CTL_105_rotation_leaves_nobody_outside},
+    {"keyring: CTL-105 no key goes before its tokens", test_CTL_105_no_key_goes_before_its_tokens},
     {"keyring: CTL-109 CTL-119 a key older than the cadence is replaced",
      test_CTL_109_CTL_119_a_key_older_than_the_cadence_is_replaced},
     {"keyring: CTL-111 ended keys stay for the forensic window",

@@ -14,17 +14,18 @@ enum { JWK_NODES = 64 }; /* of a key of ours: it has 8 members */
 
 /* ---- key sets ---- */
 
-static void add_entry(struct key_table *table, const char *issuer, struct jwt_key *key, uint64_t until_s,
-                      bool own)
+static struct keyring_entry *add_entry(struct key_table *table, const char *issuer, struct jwt_key *key,
+                                       uint64_t until_s, bool own)
 {
     struct keyring_entry *entry = &table->entries[table->count];
-    *entry = (struct keyring_entry){.issuer = issuer, .key = key, .until_s = until_s};
+    *entry = (struct keyring_entry){.issuer = issuer, .key = key, .until_s = until_s, .issued_s = UINT64_MAX};
     for (uint32_t i = 0; i < table->count && !own; i++) {
         struct keyring_entry *other = &table->entries[i];
         if (strcmp(other->issuer, issuer) == 0 && strcmp(jwt_key_kid(other->key), jwt_key_kid(key)) == 0)
             entry->twice = other->twice = true;
     }
     table->count++;
+    return entry;
 }
 
 bool key_table_add_set(struct key_table *table, const char *issuer, struct span text, struct json_node *nodes,
@@ -47,7 +48,7 @@ bool key_table_add_set(struct key_table *table, const char *issuer, struct span 
             table->count < KEYRING_KEYS_MAX ? jwt_key_from_jwk(&json, jwk, ret_why, why_size) : NULL;
         if (!key)
             continue;
-        add_entry(table, issuer, key, UINT64_MAX, false);
+        (void)add_entry(table, issuer, key, UINT64_MAX, false);
         (*ret_good)++;
     }
     return true;
@@ -148,7 +149,7 @@ static void add_own(struct keyring *k, struct key_table *table, const struct own
         jwt_key_free(public);
         return;
     }
-    add_entry(table, k->options.issuer, public, until_s, true);
+    add_entry(table, k->options.issuer, public, until_s, true)->issued_s = row->own.issued_s;
     if (table->jwks_size > JWKS_HEAD)
         table->jwks[table->jwks_size++] = ',';
     memcpy(table->jwks + table->jwks_size, row->jwk, row->jwk_size);

@@ -279,7 +279,7 @@ static bool verify_with(struct keyring *k, const struct jwt *jwt, uint64_t now_s
     const struct key_table *table = keyring_read_begin(k);
     const struct keyring_entry *entry = entry_of(table, jwt->issuer, jwt->kid);
     bool good = false;
-    *ret_known = entry && now_s < entry->until_s;
+    *ret_known = entry && now_s < entry->until_s && jwt->iat <= entry->issued_s;
     if (*ret_known) {
         *ret_algorithm = jwt_key_algorithm(entry->key);
         *ret_until_s = entry->until_s;
@@ -301,7 +301,7 @@ static const char *check_signature(struct keyring *k, const struct jwt *jwt, uin
     if (!known) {
         if (k->issuers[1] && span_equal(span_text(k->issuers[1]), jwt->issuer))
             atomic_store(&k->wanted, true);
-        return "no key of this issuer has this kid";
+        return "no key of this issuer has this kid, or had it when this says that it was issued";
     }
     TELEMETRY(AUTH_SIGNATURE, 1, DIM(OUTCOME, good ? "good" : "bad"));
     return good ? NULL : "the signature is not the key's";
@@ -671,23 +671,30 @@ static void remember_newest(struct keyring *k, uint64_t iat_s)
 }
 
 /* A revocation of a subject ends what was issued up to its second: who is issued a token behind it gets the next one. Not
- * further ahead than half of what clocks may differ by. */
+ * further ahead than half of what clocks may differ by: KEYRING_AHEAD_S. */
 static uint64_t first_second(const struct keyring *k, struct span subject, uint64_t now_s)
 {
     const struct blocklist_id id = blocklist_id(k->blocklist, REVOCATION_SUBJECT, span_of(NULL, 0), subject);
     uint64_t at_s = now_s;
-    while (at_s < now_s + KEYRING_SKEW_S / 2 && blocklist_stops(k->blocklist, id, at_s))
+    while (at_s < now_s + KEYRING_AHEAD_S && blocklist_stops(k->blocklist, id, at_s))
         at_s++;
     return at_s;
+}
+
+uint64_t keyring_cut_off_s(const struct keyring *k)
+{
+    uint64_t newest_s = atomic_load(&k->newest_s), now_s = actor_wall_now() / NS_PER_S;
+    if (newest_s > now_s + KEYRING_AHEAD_S)
+        newest_s = now_s + KEYRING_AHEAD_S;
+    return newest_s > now_s ? newest_s : now_s;
 }
 
 /* Not beyond what was issued: a second more with each end, and ends in quick succession would be ahead of what first_second can give.
  * A token that is issued of a later second before the command is done: keyring_stop_subject. */
 struct keyring_end keyring_end_of(const struct keyring *k)
 {
-    uint64_t newest_s = atomic_load(&k->newest_s), now_s = actor_wall_now() / NS_PER_S;
     return (struct keyring_end){.tokens_us = KEYRING_TOKENS_S * 1000000,
-                                .cut_off_us = (newest_s > now_s ? newest_s : now_s) * 1000000};
+                                .cut_off_us = keyring_cut_off_s(k) * 1000000};
 }
 
 const char *keyring_issue(struct keyring *keyring, const struct keyring_claims *claims,

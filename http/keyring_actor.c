@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* memmem */
 #include "http/keyring_impl.h"
 
 #include <errno.h>
@@ -146,6 +147,8 @@ struct keyring_state {
     uint32_t own_count;
     bool revocations_loaded, keys_loaded;
     bool ever;             /* there is, or was, a key of this environment */
+    bool looked;           /* what was issued before this start is known */
+    bool ahead;            /* there are tokens of later than now, and nothing ends them yet */
     uint64_t attempt_at;   /* monotonic: not before */
     uint64_t unsure_until; /* monotonic: the store may change by a command that was given up */
     uint64_t
@@ -281,7 +284,11 @@ static void load_row(struct keyring_state *s, const struct signing_key *row, str
     if (lifecycle_terminal(&signing_key_lifecycle, row->state) || *count == KEYRING_OWN_MAX)
         return;
     struct own_row *key = &keys[(*count)++];
-    key->own = (struct own_key){row->id, row->state, row->created_us, row->expires_us};
+    key->own = (struct own_key){.id = row->id,
+                                .state = row->state,
+                                .created_us = row->created_us,
+                                .expires_us = row->expires_us,
+                                .issued_s = row->rotated_us / 1000000 + KEYRING_AHEAD_S};
     memcpy(key->kid, kid, sizeof(kid));
     key->jwk_size = row->public_jwk.size;
     memcpy(key->jwk, row->public_jwk.bytes, row->public_jwk.size);
@@ -309,6 +316,20 @@ static enum error read_keys(struct keyring_state *s, struct own_row *keys, uint3
     return e;
 }
 
+/* Whatever the clock said when they retired, that was before the active one was made. */
+static void bound_keys(struct own_row *keys, uint32_t count)
+{
+    uint64_t made_s = UINT64_MAX;
+    for (uint32_t i = 0; i < count; i++)
+        if (keys[i].own.state == SIGNING_KEY_ACTIVE) {
+            made_s = keys[i].own.created_us / 1000000 + KEYRING_AHEAD_S;
+            keys[i].own.issued_s = UINT64_MAX;
+        }
+    for (uint32_t i = 0; i < count; i++)
+        if (keys[i].own.state != SIGNING_KEY_ACTIVE && keys[i].own.issued_s > made_s)
+            keys[i].own.issued_s = made_s;
+}
+
 static enum error load_keys(struct keyring_state *s)
 {
     uint32_t count = 0;
@@ -317,6 +338,7 @@ static enum error load_keys(struct keyring_state *s)
     struct json_node *nodes = actor_alloc(KEYRING_SET_NODES * sizeof(*nodes));
     enum error e = store_here() ? read_keys(s, keys, &count) : ERR_UNAVAILABLE;
     if (!e) {
+        bound_keys(keys, count);
         s->own_count = count;
         for (uint32_t i = 0; i < count; i++)
             s->own[i] = keys[i].own;
@@ -473,8 +495,8 @@ static enum error rotate(struct keyring_state *s, bool first, struct span who, s
         return ERR_UNAVAILABLE;
     if (first ? s->ever : !s->ever)
         return first ? ERR_EXISTS : ERR_NOT_FOUND;
-    if (active && !atomic_load(&s->k->signless) &&
-        crowded(s)) /* without one that can sign, that comes first */
+    bool urgent = !active || s->ahead || atomic_load(&s->k->signless);
+    if (!urgent && crowded(s))
         return ERR_LIMIT;
     if (!keyring_prepare(s->k, why, sizeof(why))) {
         complain(s, MATTER_CRYPTO, "error", "no signing key can be made", why);
@@ -502,7 +524,7 @@ static enum error rotate(struct keyring_state *s, bool first, struct span who, s
     return e ? e : loaded;
 }
 
-static void rotate_alone(struct keyring_state *s, bool first, const char *reason)
+static bool rotate_alone(struct keyring_state *s, bool first, const char *reason)
 {
     char kid[UUID_TEXT_SIZE];
     const struct span none = {NULL, 0};
@@ -514,6 +536,7 @@ static void rotate_alone(struct keyring_state *s, bool first, const char *reason
         tell("info", first ? "the first signing key was made" : "the signing key was rotated", reason);
         settle(s, MATTER_OWN);
     }
+    return e == OK;
 }
 
 /* What is due of our own keys. */
@@ -534,6 +557,100 @@ static void look_after_own(struct keyring_state *s)
     } else if (dev && atomic_load(&s->k->signless)) {
         rotate_alone(s, false, "the active key can't be opened with this master key");
     }
+}
+
+/* ---- a clock that was ahead ---- */
+
+/* The entry that comes with each token (http/tokens.c) says which key has signed it. */
+static const struct own_key *signer_in(const struct keyring_state *s, struct span details)
+{
+    static const char name[] = "\"kid\":\"";
+    const char *end = (const char *)details.bytes + details.size;
+    const char *at = details.size ? memmem(details.bytes, details.size, name, sizeof(name) - 1) : NULL;
+    struct uuid id;
+    if (!at || (size_t)(end - at) < sizeof(name) - 1 + UUID_TEXT_SIZE - 1 ||
+        !uuid_parse(at + sizeof(name) - 1, UUID_TEXT_SIZE - 1, &id))
+        return NULL;
+    for (uint32_t i = 0; i < s->own_count; i++)
+        if (uuid_equal(&s->own[i].id, &id))
+            return &s->own[i];
+    return NULL;
+}
+
+/* Whether that token would be taken once the clock has come to it. */
+static bool would_count(const struct keyring_state *s, const struct audit *row)
+{
+    const struct own_key *key =
+        span_equal(row->verb, span_text("token.issued")) ? signer_in(s, row->details) : NULL;
+    return key && row->at_us / 1000000 <= key->issued_s;
+}
+
+/* A page of entries from *from down to those of now; false: there is no need for another one. */
+static bool look_page(const struct keyring_state *s, uint64_t now_s, struct key *from, uint64_t *ret_newest_s,
+                      enum error *ret_error)
+{
+    struct audit row;
+    uint32_t count = 0;
+    bool more = true;
+    struct key start = *from;
+    struct view *view = view_open(store_here());
+    *ret_error = ERR_UNAVAILABLE;
+    if (!view)
+        return false;
+    struct scan scan = txn_scan(&view->txn, TABLE_AUDITS, key_span(&start), 0, SCAN_DOWN);
+    while (more && count++ < PAGE && (more = scan_next(&scan)) && (more = scan_read(&scan, &row) == OK)) {
+        from->size = 0;
+        key_add(from, scan.key.bytes, scan.key.size);
+        if (would_count(s, &row))
+            *ret_newest_s = row.at_us / 1000000;
+        more = row.at_us / 1000000 > now_s && *ret_newest_s == 0;
+    }
+    *ret_error = scan_end(&scan);
+    view_close(view);
+    return more;
+}
+
+/* At a start nobody knows what was issued before it, but the audit log, whose ids are in the order of their times. *ret_newest_s: of
+ * a token that would still count; 0: there is none of later than now. */
+static enum error look_for_newest(const struct keyring_state *s, uint64_t now_s, uint64_t *ret_newest_s)
+{
+    struct key from = {.size = 0};
+    enum error e;
+    uint8_t most[16];
+    memset(most, 0xff, sizeof(most));
+    key_add(&from, most, sizeof(most));
+    *ret_newest_s = 0;
+    while (look_page(s, now_s, &from, ret_newest_s, &e)) /* begins with the last row of the one before */
+        actor_yield();
+    return e;
+}
+
+static void bound_newest(struct keyring *k, uint64_t least_s, uint64_t most_s)
+{
+    uint64_t newest_s = atomic_load(&k->newest_s), right_s;
+    do
+        right_s = newest_s < least_s ? least_s : newest_s > most_s ? most_s : newest_s;
+    while (right_s != newest_s && !atomic_compare_exchange_weak(&k->newest_s, &newest_s, right_s));
+}
+
+/* Tokens of later than now would come to life with the time, whoever's were ended meanwhile; and a cut-off that ends them would
+ * keep out whoever comes now. So another key signs from now on, and nothing that those before it have signed may be of later. */
+static void look_at_clock(struct keyring_state *s)
+{
+    struct keyring *k = s->k;
+    uint64_t now_s = now_us() / 1000000, latest_s = now_s + KEYRING_AHEAD_S, newest_s = 0;
+    enum error e = s->looked ? OK : look_for_newest(s, now_s, &newest_s);
+    if (e == ERR_UNAVAILABLE)
+        return; /* the next tick does */
+    bound_newest(k, s->looked || newest_s > now_s ? newest_s : now_s, UINT64_MAX);
+    s->ahead = e || atomic_load(&k->newest_s) > latest_s; /* what can't be read may be one */
+    if (s->ahead && s->ever &&
+        (!active_of(s) ||
+         !rotate_alone(s, false, "tokens are of later than now: the clock was ahead, or it is behind")))
+        return;
+    s->ahead = false;
+    s->looked = true;
+    bound_newest(k, 0, latest_s);
 }
 
 static void remove_expired(struct keyring_state *s)
@@ -586,8 +703,7 @@ static enum error revoke_thing(struct keyring_state *s, const struct order *o)
         expires_s = all_expired_s(now);
     struct blocklist_id id =
         blocklist_id(k->blocklist, (enum revocation_kind)o->kind, issuer, span_of(o->value, o->value_size));
-    uint64_t newest_s = atomic_load(&k->newest_s),
-             issued_s = newest_s > now / 1000000 ? newest_s : now / 1000000;
+    uint64_t issued_s = keyring_cut_off_s(k);
     bool subject = o->kind == REVOCATION_SUBJECT;
     enum error e = blocklist_put(k->blocklist, id, subject ? issued_s : UINT64_MAX, expires_s);
     return e ? e
@@ -624,7 +740,7 @@ static enum error stop_subject(struct keyring_state *s, const struct order *o)
     enum error e = stop_stored(s->k, span_of(o->value, o->value_size), &cut_off_s);
     if (e || o->unsure)
         expect_end(s);
-    else if (o->done && atomic_load(&s->k->newest_s) > cut_off_s)
+    else if (o->done && keyring_cut_off_s(s->k) > cut_off_s)
         e = revoke_thing(s, o);
     return e;
 }
@@ -835,6 +951,7 @@ static void tick(struct keyring_state *s)
         expect_end(s);
     if (s->keys_loaded && actor_now() >= s->attempt_at) {
         remove_expired(s);
+        look_at_clock(s);
         look_after_own(s);
     }
     refresh(s);

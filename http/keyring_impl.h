@@ -17,6 +17,7 @@ struct keyring_entry {
     const char *issuer;  /* borrowed from the options */
     struct jwt_key *key; /* owned by the table */
     uint64_t until_s;    /* nothing is verified with it from then on; UINT64_MAX: as long as it is here */
+    uint64_t issued_s;   /* nothing that says that it was issued later; UINT64_MAX: whatever it says */
     bool twice;          /* its issuer has another one of this kid */
 };
 
@@ -36,6 +37,11 @@ enum {
 /* After which every token that was issued before has expired by itself. */
 #define KEYRING_TOKENS_S ((uint64_t)KEYRING_LIFETIME_S + KEYRING_SKEW_S + 1)
 
+/* By which a token of ours may be ahead of the clock (first_second in keyring.c). One that is of later still was issued while the
+ * clock was ahead, or the clock is behind: from then on what it says can't be held against a cut-off. So another key takes over, and
+ * of those before it nothing is taken that says that it was issued later than that. */
+#define KEYRING_AHEAD_S (KEYRING_SKEW_S / 2)
+
 STATIC_ASSERT(KEYRING_TOKENS_S / KEYRING_CADENCE_MIN_S + 2 < KEYRING_OWN_MAX,
               "a key is there for as long as its tokens, and there is room for rotations by hand");
 STATIC_ASSERT(SIGNING_KEY_KEPT_MIN_US / 1000000 / KEYRING_CADENCE_MIN_S < SIGNING_KEYS_MAX * 3 / 4,
@@ -46,6 +52,8 @@ struct own_key {
     struct uuid id;
     uint8_t state;
     uint64_t created_us, expires_us;
+    uint64_t
+        issued_s; /* the last second that a token which it has signed may say; UINT64_MAX: it is the active one */
 };
 /* And what keys are made of. */
 struct own_row {
@@ -94,7 +102,7 @@ struct keyring {
     _Atomic bool wanted;        /* a kid that nobody knows came from the sets' issuer */
     _Atomic bool signless;      /* there was a key, and it can't be opened */
     _Atomic uint64_t set_at_ns; /* when another issuer's keys last came: of the set that is older; 0: never */
-    _Atomic uint64_t newest_s;  /* the greatest iat of ours: the clock may have gone back since */
+    _Atomic uint64_t newest_s;  /* the greatest iat of ours, or later: the clock may have gone back since */
     _Atomic uint64_t generation; /* raised behind each change of the table */
     struct key_table *_Atomic table;
     struct key_reader readers[KEYRING_READERS];
@@ -109,6 +117,10 @@ bool keyring_prepare(struct keyring *keyring, char *ret_why, size_t why_size);
 /* Between these two, guarded: the table stays. It has been opened, unless libcrypto can't be loaded. */
 struct key_table *keyring_read_begin(struct keyring *keyring);
 void keyring_read_end(struct keyring *keyring);
+
+/* Of a subject's tokens that are ended now: none that was issued is of a later second, but for those of a clock that was ahead, which
+ * the next tick ends. Not further ahead than first_second can give. */
+uint64_t keyring_cut_off_s(const struct keyring *keyring);
 
 /* By the actor, guarded. Takes the table over. */
 void keyring_publish(struct keyring *keyring, struct key_table *table);

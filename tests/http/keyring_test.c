@@ -637,6 +637,99 @@ RINGED(test_CTL_099_a_principal_revoked_after_the_clock_went_back)
     EXPECT(verify() == JWT_STAGE_OK);
 }
 
+/* ---- a clock that was ahead ---- */
+
+/* As http/tokens.c does before it tells of a token. */
+static void issue_noted(const char *subject)
+{
+    char details[256];
+    struct uuid_source source;
+    issue(subject, "owner", 28800);
+    snprintf(details, sizeof(details),
+             "{\"subject\":\"%s\",\"role\":\"owner\",\"kid\":\"%s\",\"projects\":1}", subject, issued.kid);
+    uuid_source_init(&source, stage_store->env);
+    const struct audit_append entry = {.id = uuid_v7(&source),
+                                       .who = span_text("ops"),
+                                       .verb = span_text("token.issued"),
+                                       .target = span_text(issued.jti),
+                                       .outcome = span_text("done"),
+                                       .details = span_text(details)};
+    EXPECT(store_submit(&audit_append_class, &entry, NULL, 0, NULL, DEADLINE_NONE) == OK);
+}
+
+static bool refused_for_good(void)
+{
+    enum jwt_stage stage = verify();
+    return stage == JWT_STAGE_SIGNATURE || stage == JWT_STAGE_BLOCKLIST;
+}
+
+/* Issued while the clock is ahead by so much; its subject is revoked when it is right again; and then the clock comes there. */
+static void revoked_behind(uint64_t ahead_s, bool restart_ahead, bool restart)
+{
+    const int64_t ahead_ns = (int64_t)(ahead_s * NS_PER_S);
+    char before[UUID_TEXT_SIZE], after[UUID_TEXT_SIZE];
+    stage_clock_jump(ahead_ns);
+    issue_noted("dave");
+    EXPECT(verify() == JWT_STAGE_OK);
+    active_kid(before);
+    if (restart_ahead)
+        ring_again();
+    stage_clock_jump(-ahead_ns);
+    if (restart)
+        ring_again();
+    revoke_of(REVOCATION_SUBJECT, "dave");
+    actor_sleep(actor_now() + 3 * NS_PER_S);
+    active_kid(after);
+    EXPECT((strcmp(before, after) != 0) == (ahead_s > 60));
+    for (uint64_t slept = 0; slept < ahead_s + 300; slept += 20) {
+        EXPECT(verify() != JWT_STAGE_OK);
+        actor_sleep(actor_now() + 20 * NS_PER_S);
+    }
+    EXPECT(refused_for_good());
+    ring_again();
+    EXPECT(refused_for_good());
+    issue("dave", "owner", 0);
+    EXPECT(verify() == JWT_STAGE_OK);
+    EXPECT(ahead_s <= 60 || strcmp(issued.kid, after) == 0); /* once, and not with each start */
+}
+
+RINGED(test_CTL_099_a_token_of_a_clock_that_was_ahead_never_comes_to_life)
+{
+    static const uint64_t aheads[] = {50, 100, 600, 3600};
+    for (size_t i = 0; i < sizeof(aheads) / sizeof(aheads[0]); i++)
+        for (int restarts = 0; restarts < 4; restarts++)
+            revoked_behind(aheads[i], restarts & 1, restarts & 2);
+}
+
+RINGED(test_CTL_099_a_clock_that_was_ahead_locks_nobody_out)
+{
+    static char old[MAKER_TEXT_MAX];
+    const int64_t hour_ns = (int64_t)HOUR_NS;
+    issue_noted("u1");
+    size_t old_size = token_size;
+    memcpy(old, token, old_size);
+    stage_clock_jump(hour_ns);
+    issue_noted("somebody else");
+    stage_clock_jump(-hour_ns);
+    revoke_of(REVOCATION_SUBJECT, "dave"); /* before the keyring has seen it, too */
+    actor_sleep(actor_now() + 2 * NS_PER_S);
+    issue("dave", "owner", 0);
+    EXPECT(verify() == JWT_STAGE_OK);
+    uint64_t cut_off_us = keyring_end_of(ring).cut_off_us;
+    EXPECT(cut_off_us <= (now_s() + 60) * 1000000);
+    for (int i = 0; i < 3; i++) {
+        revoke_of(REVOCATION_SUBJECT, "dave");
+        EXPECT(verify() == JWT_STAGE_BLOCKLIST);
+        actor_sleep(actor_now() + 1 * NS_PER_S);
+        issue("dave", "owner", 0);
+        EXPECT(verify() == JWT_STAGE_OK);
+    }
+    memcpy(token, old, token_size = old_size); /* of before: nobody's business */
+    EXPECT(verify() == JWT_STAGE_OK);
+    ring_again();
+    EXPECT(verify() == JWT_STAGE_OK);
+}
+
 RINGED(test_CTL_089_a_revocation_counts_even_when_the_store_cant_keep_it)
 {
     EXPECT(verify_made(KEY_A, &(struct claims){.jti = "one"}) == JWT_STAGE_OK);
@@ -1477,6 +1570,10 @@ TEST_LIST
      test_CTL_099_CTL_100_CTL_101_principals_and_sessions_people_and_agents},
     {"keyring: CTL-099 a principal revoked after the clock went back",
      test_CTL_099_a_principal_revoked_after_the_clock_went_back},
+    {"keyring: CTL-099 a token of a clock that was ahead never comes to life",
+     test_CTL_099_a_token_of_a_clock_that_was_ahead_never_comes_to_life},
+    {"keyring: CTL-099 a clock that was ahead locks nobody out",
+     test_CTL_099_a_clock_that_was_ahead_locks_nobody_out},
     {"keyring: CTL-089 a revocation counts even when the store can't keep it",
      test_CTL_089_a_revocation_counts_even_when_the_store_cant_keep_it},
     {"keyring: CTL-110 a revoked key takes all that it signed with it",

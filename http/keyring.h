@@ -12,9 +12,10 @@
  * asks for a key: some 2 ms, once. A key set that is configured is looked at as soon as it is there, because it may be bad.
  *
  * Rotation: an active key older than the cadence is replaced; the old one is verified with for the overlap, and not a
- * second longer, whether the actor runs or not. So it is when a clock that was ahead is right again: of keys that have been replaced
- * nothing is taken that says it was issued more than a minute after that, for ever. In dev the first key is made by itself; elsewhere an operator makes it
- * (keyring_rotate with first), and until then keyring_ready is false.
+ * second longer, whether the actor runs or not. So it is when a token is of more than a minute later than the clock says, which
+ * was ahead then or is behind now: nothing that a replaced key has signed may say that it was issued that much after its end.
+ * In dev the first key is made by itself; elsewhere an operator makes it (keyring_rotate with first), and until then keyring_ready is
+ * false.
  */
 #ifndef COPPICE_HTTP_KEYRING_H
 #define COPPICE_HTTP_KEYRING_H

@@ -169,7 +169,7 @@ static void start_keyring(void)
     actor_sleep(actor_deadline_ms(100));
 }
 
-static void whole(void)
+static void begin_ring(void)
 {
     char text[256] = "";
     const struct keyring_options options = {.issuer = "coppice",
@@ -179,14 +179,24 @@ static void whole(void)
                                             .templates = templates,
                                             .templates_count = 1,
                                             .env = stage_store->env};
-    stage_writer();
     ring = keyring_create(&options, text, sizeof(text));
     EXPECT(ring != NULL);
     start_keyring();
     front.keyring = ring;
-    body_run();
+}
+
+static void end_ring(void)
+{
     stage_kill(keyring.pid);
     keyring_destroy(ring);
+}
+
+static void whole(void)
+{
+    stage_writer();
+    begin_ring();
+    body_run();
+    end_ring();
 }
 
 static void run(const char *in, void (*body)(void))
@@ -364,6 +374,25 @@ STAGED(test_CTL_084_a_replaced_token_is_kept_in_mind_until_its_own_end, "dev")
 }
 
 /* ---- the end ---- */
+
+STAGED(test_CTL_099_what_was_issued_while_the_clock_was_ahead_ends_with_the_rest, "dev")
+{
+    static char ahead[KEYRING_TOKEN_MAX];
+    const int64_t ahead_ns = (int64_t)(600 * NS_PER_S);
+    make_builder();
+    stage_clock_jump(ahead_ns);
+    EXPECT(ask("agent:builder", secret, "") == 200 && verify() == JWT_STAGE_OK);
+    memcpy(ahead, token, sizeof(ahead));
+    end_ring(); /* a restart, which leaves the audit log alone to tell of it */
+    stage_clock_jump(-ahead_ns);
+    begin_ring();
+    EXPECT(operate("/principals/{name}:rotate", "agent:builder", "{}") == 200);
+    keep_secret();
+    actor_sleep(actor_now() + 2 * NS_PER_S);
+    EXPECT(ask("agent:builder", secret, "") == 200 && verify() == JWT_STAGE_OK);
+    actor_sleep(actor_now() + 700 * NS_PER_S);
+    EXPECT(verify_text(ahead) == JWT_STAGE_SIGNATURE && verify() == JWT_STAGE_OK);
+}
 
 STAGED(test_CTL_099_CTL_100_CTL_101_another_secret_or_none_ends_all_tokens, "dev")
 {
@@ -599,6 +628,8 @@ TEST_LIST
      test_CTL_079_CTL_080_CTL_081_no_longer_than_role_and_template_allow},
     {"CTL-084 rotation is a new token and the end of the old one",
      test_CTL_084_rotation_is_a_new_token_and_the_end_of_the_old_one},
+    {"CTL-099 what was issued while the clock was ahead ends with the rest",
+     test_CTL_099_what_was_issued_while_the_clock_was_ahead_ends_with_the_rest},
     {"CTL-084 a replaced token is kept in mind until its own end",
      test_CTL_084_a_replaced_token_is_kept_in_mind_until_its_own_end},
     {"CTL-099 CTL-100 CTL-101 another secret, or none, ends all tokens",

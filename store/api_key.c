@@ -174,6 +174,11 @@ static void remember(struct txn *txn, const struct api_key_issue *c, uint64_t at
                span_of(bytes, size));
 }
 
+static int64_t kept_max(const struct api_key_issue *c)
+{
+    return c->verb == API_KEY_FORCE ? API_KEYS_FORCED_MAX : API_KEYS_KEPT_MAX;
+}
+
 /* Whether the new row can be written. */
 static enum error issuable(struct txn *txn, const struct api_key_issue *c)
 {
@@ -186,7 +191,7 @@ static enum error issuable(struct txn *txn, const struct api_key_issue *c)
     if (e != ERR_NOT_FOUND)
         return e ? e : ERR_EXISTS;
     e = counter_read(txn, COUNTER_API_KEYS, id_span(&c->client), &kept);
-    if (!e && kept >= (int64_t)API_KEYS_KEPT_MAX)
+    if (!e && kept >= kept_max(c))
         e = ERR_LIMIT;
     return e;
 }

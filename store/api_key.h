@@ -19,8 +19,11 @@
 
 #include "store/client.h"
 
-#define API_KEYS_KEPT_MAX 1000u /* of one client, ended ones included; more are refused with ERR_LIMIT */
-#define API_KEY_BY_MAX    96u   /* "client", "key 0190...", "operator" */
+/* Of one client, ended ones included, since those are the audit. Beyond the first a client's own requests are refused with
+ * ERR_LIMIT; an operator's aren't before the second, so that whoever has used up his own can be helped. */
+#define API_KEYS_KEPT_MAX   1000u
+#define API_KEYS_FORCED_MAX 2000u
+#define API_KEY_BY_MAX      96u /* "client", "key 0190...", "operator" */
 
 /* X(ID, "name"). Numbers are stored. */
 #define API_KEY_ENDS(X)           \

@@ -436,23 +436,49 @@ static void test_active_key_is_kept_and_an_expired_one_90_days_longer_JOB_401(vo
     fresh_close(&fresh);
 }
 
+/* One key after the other until so many are kept; the newest. */
+static struct uuid rotate_until(struct fresh *fresh, struct uuid client, enum api_key_verb verb,
+                                struct uuid id, uint32_t kept)
+{
+    for (uint32_t i = (uint32_t)rows(fresh, TABLE_API_KEYS); i < kept; i++) {
+        struct api_key_issue c = ask(client, verb, verb == API_KEY_FORCE ? nobody : id);
+        TEST_CHECK(issue(fresh, AT_US + i, &c, NULL) == OK);
+        id = c.id;
+    }
+    return id;
+}
+
 static void test_a_client_can_not_fill_the_store_with_keys(void)
 {
     struct fresh fresh;
     struct uuid client;
     fresh_open(&fresh);
     struct uuid id = first_key(&fresh, &client);
-    for (uint32_t i = 1; i < API_KEYS_KEPT_MAX; i++) {
-        struct api_key_issue c = ask(client, API_KEY_ROTATE, id);
-        TEST_CHECK(issue(&fresh, AT_US + i, &c, NULL) == OK);
-        id = c.id;
-    }
+    id = rotate_until(&fresh, client, API_KEY_ROTATE, id, API_KEYS_KEPT_MAX);
     struct api_key_issue c = ask(client, API_KEY_ROTATE, id);
     TEST_CHECK(issue(&fresh, AT_US + S_US, &c, NULL) == ERR_LIMIT);
     TEST_CHECK(rows(&fresh, TABLE_API_KEYS) == API_KEYS_KEPT_MAX);
     struct uuid other;
     (void)first_key(&fresh, &other);
     TEST_CHECK(take_away(&fresh, AT_US + S_US, client, id, id, nobody) == OK); /* that always goes */
+    fresh_close(&fresh);
+}
+
+static void test_an_operator_helps_a_client_that_has_used_up_its_keys_AMB_J_26(void)
+{
+    struct fresh fresh;
+    struct uuid client;
+    struct api_key key;
+    fresh_open(&fresh);
+    struct uuid first = first_key(&fresh, &client);
+    struct uuid id = rotate_until(&fresh, client, API_KEY_ROTATE, first, API_KEYS_KEPT_MAX);
+    TEST_CHECK(take_away(&fresh, AT_US + S_US, client, id, id, nobody) == OK); /* so it has none */
+    id = rotate_until(&fresh, client, API_KEY_FORCE, nobody, API_KEYS_FORCED_MAX);
+    TEST_CHECK(read_key(&fresh, id, &key) == OK && key.ended_us == 0);
+    TEST_CHECK(read_key(&fresh, first, &key) == OK); /* JOB-402: and nothing of the audit has gone for it */
+    struct api_key_issue c = ask(client, API_KEY_FORCE, nobody);
+    TEST_CHECK(issue(&fresh, AT_US + S_US, &c, NULL) == ERR_LIMIT);
+    TEST_CHECK(rows(&fresh, TABLE_API_KEYS) == API_KEYS_FORCED_MAX);
     fresh_close(&fresh);
 }
 
@@ -726,6 +752,8 @@ TEST_LIST
     {"api key: an active one is kept (JOB-401)",
      test_active_key_is_kept_and_an_expired_one_90_days_longer_JOB_401},
     {"api key: a client can't fill the store", test_a_client_can_not_fill_the_store_with_keys},
+    {"an operator helps a client that has used up its keys (AMB-J-26)",
+     test_an_operator_helps_a_client_that_has_used_up_its_keys_AMB_J_26},
     {"api key: last use moves forward only", test_touch_moves_forward_only},
     {"api key: a touch of a clock that was ahead gives way", test_touch_of_a_clock_that_was_ahead_gives_way},
     {"api key: damage is found", test_damage_is_found},

@@ -329,6 +329,38 @@ struct found {
     uint64_t left; /* of the task, up to here */
 };
 
+/* One look: what it goes through, and what it has come to. */
+struct looking {
+    struct txn *txn;
+    struct bulk *b;
+    struct found *found;
+    uint32_t most, count, looked;
+    uint16_t retry_max;
+    bool end;
+};
+
+static bool goes_on(const struct looking *l)
+{
+    return !l->end && l->count < l->most && l->looked < BULK_LOOK_MAX;
+}
+
+static void look_at(struct looking *l, const struct job *job)
+{
+    struct bulk *b = l->b;
+    l->looked++;
+    if (take(b, job, l->retry_max))
+        l->found[l->count++] = (struct found){.id = job->id, .seq = job->seq, .left = b->left};
+}
+
+/* One that can't be read: nobody knows whether it is one of them, and it must not be in the way of those behind it. So that it isn't
+ * passed over in silence, it is counted as left. */
+static void pass(struct looking *l)
+{
+    l->looked++;
+    l->b->matched++;
+    l->b->left++;
+}
+
 static struct span behind_id(const struct bulk *b, struct key *room)
 {
     *room = key_of_uuid(&b->after_id);
@@ -337,68 +369,104 @@ static struct span behind_id(const struct bulk *b, struct key *room)
     return key_span(room);
 }
 
+/* A row that can't be read has ended the scan: it is passed when its key tells where it stands. A page that can't be read has no keys:
+ * the scan is at the row before it. */
+static enum error pass_of_all(struct looking *l, const struct scan *scan)
+{
+    struct bulk *b = l->b;
+    if (scan->error != ERR_DAMAGED || l->txn->error)
+        return scan->error;
+    if (scan->key.size != sizeof(b->after_id) ||
+        memcmp(scan->key.bytes, b->after_id.bytes, scan->key.size) <= 0)
+        return ERR_DAMAGED;
+    memcpy(b->after_id.bytes, scan->key.bytes, sizeof(b->after_id.bytes));
+    pass(l);
+    return OK;
+}
+
 /* Through everybody's jobs, by id. */
-static enum error look_at_all(struct txn *txn, struct bulk *b, uint16_t retry_max, struct found *found,
-                              uint32_t most, uint32_t *ret_count, bool *ret_end)
+static enum error look_at_all(struct looking *l)
 {
     struct key room;
-    struct scan scan = txn_scan(txn, TABLE_JOBS, behind_id(b, &room), 0, SCAN_UP);
-    uint32_t looked = 0, count = 0;
-    enum error e = OK;
-    bool more = true;
-    while (count < most && looked < BULK_LOOK_MAX && (more = scan_next(&scan))) {
-        struct job job;
-        e = scan_read(&scan, &job);
-        if (e)
-            break;
-        looked++;
-        b->after_id = job.id;
-        b->after_seq = job.seq; /* tells how far it is, and nothing else */
-        if (take(b, &job, retry_max))
-            found[count++] = (struct found){.id = job.id, .seq = job.seq, .left = b->left};
+    struct scan scan = txn_scan(l->txn, TABLE_JOBS, behind_id(l->b, &room), 0, SCAN_UP);
+    struct job job;
+    while (goes_on(l) && scan_next(&scan) && scan_read(&scan, &job) == OK) {
+        l->b->after_id = job.id;
+        l->b->after_seq = job.seq; /* tells how far it is, and nothing else */
+        look_at(l, &job);
     }
-    enum error end = scan_end(&scan);
-    *ret_count = count;
-    *ret_end = !more;
-    return e ? e : end;
+    l->end = goes_on(l) && !scan.error;
+    enum error e = pass_of_all(l, &scan);
+    (void)scan_end(&scan);
+    return e;
+}
+
+#define OWN_KEY_SIZE (sizeof(struct uuid) + sizeof(uint64_t)) /* client, seq */
+
+/* The number of the row that the scan is at. False: it isn't one behind the cursor. */
+static bool own_seq(const struct looking *l, const struct scan *scan, uint64_t *ret_seq)
+{
+    if (scan->key.size != OWN_KEY_SIZE)
+        return false;
+    *ret_seq = key_u64((const uint8_t *)scan->key.bytes + sizeof(struct uuid));
+    return *ret_seq > l->b->after_seq;
+}
+
+/* `e`: what came of reading the row itself. OK: the cursor is behind it. */
+static enum error look_at_own_row(struct looking *l, const struct scan *scan, enum error e,
+                                  const struct uuid *id)
+{
+    struct bulk *b = l->b;
+    struct job job;
+    uint64_t seq;
+    if (l->txn->error || (e && e != ERR_DAMAGED))
+        return e;
+    if (!own_seq(l, scan, &seq))
+        return ERR_DAMAGED;
+    l->end = seq > b->last_seq; /* it came later, and so did those behind it */
+    if (!e && !l->end)
+        e = job_read(l->txn, id, &job);
+    if (l->txn->error || (e && e != ERR_DAMAGED && e != ERR_NOT_FOUND))
+        return e;
+    b->after_seq = seq;
+    if (e && !l->end)
+        pass(l);
+    else if (!l->end)
+        look_at(l, &job);
+    return OK;
 }
 
 /* Through one client's, in their order. */
-static enum error look_at_own(struct txn *txn, struct bulk *b, uint16_t retry_max, struct found *found,
-                              uint32_t most, uint32_t *ret_count, bool *ret_end)
+static enum error look_at_own(struct looking *l)
 {
-    struct key from = client_job_key(&b->client, b->after_seq + 1);
-    struct scan scan = txn_scan(txn, TABLE_CLIENT_JOBS, key_span(&from), sizeof(b->client), SCAN_UP);
-    uint32_t looked = 0, count = 0;
+    struct key from = client_job_key(&l->b->client, l->b->after_seq + 1);
+    struct scan scan = txn_scan(l->txn, TABLE_CLIENT_JOBS, key_span(&from), sizeof(l->b->client), SCAN_UP);
+    struct client_job row;
     enum error e = OK;
     bool more = true;
-    while (count < most && looked < BULK_LOOK_MAX && (more = scan_next(&scan))) {
-        struct client_job row;
-        struct job job;
-        e = scan_read(&scan, &row);
-        if (!e)
-            e = job_read(txn, &row.id, &job);
-        if (e)
-            break;
-        looked++;
-        b->after_seq = job.seq;
-        more = job.seq <= b->last_seq; /* those behind came later */
-        if (!more)
-            break;
-        if (take(b, &job, retry_max))
-            found[count++] = (struct found){.id = job.id, .seq = job.seq, .left = b->left};
+    while (!e && more && goes_on(l)) {
+        more = scan_next(&scan) && scan_read(&scan, &row) == OK;
+        if (more || scan.error)
+            e = look_at_own_row(l, &scan, scan.error, &row.id);
+        else
+            l->end = true;
     }
-    enum error end = scan_end(&scan);
-    *ret_count = count;
-    *ret_end = !more;
-    return e ? e : end;
+    (void)scan_end(&scan);
+    return e;
 }
 
+/* An error is of what stands behind all that was found, and ends the look. */
 static enum error look(struct txn *txn, struct bulk *b, uint16_t retry_max, struct found *found,
                        uint32_t most, uint32_t *ret_count, bool *ret_end)
 {
-    return uuid_equal(&b->client, &nobody) ? look_at_all(txn, b, retry_max, found, most, ret_count, ret_end)
-                                           : look_at_own(txn, b, retry_max, found, most, ret_count, ret_end);
+    struct looking l = {.txn = txn, .b = b, .found = found, .most = most, .retry_max = retry_max};
+    bool all = uuid_equal(&b->client, &nobody);
+    enum error e = OK;
+    while (!e && goes_on(&l)) /* one scan, unless a row ends it */
+        e = all ? look_at_all(&l) : look_at_own(&l);
+    *ret_count = l.count;
+    *ret_end = l.end;
+    return e;
 }
 
 enum error bulk_look(struct txn *txn, struct bulk *bulk, uint16_t retry_max, struct uuid *ids, uint32_t most,
@@ -471,7 +539,7 @@ static enum error step(struct txn *txn, struct bulk *b, const struct job_bulk_st
     bool end = false;
     enum error e = look(txn, b, c->retry_max, found, BULK_CHANGE_MAX, &count, &end);
     uint64_t unsound = 0;
-    bool wait = e != OK; /* what can't be read now is in the way of this task, and of no other */
+    bool wait = e && !count; /* what can't be read now is in the way of what is behind it, and of no other */
     for (; at < count && !wait; at++) {
         e = change(txn, b, c, at_us, &found[at].id, answer);
         wait = e == ERR_LIMIT || e == ERR_QUEUE_FULL;

@@ -10,8 +10,9 @@
  * The row is the task: what it is to do, how far it is, and what came of it. A step (job.bulk_step, by the actor `queues`) goes on
  * behind the cursor, looks at BULK_LOOK_MAX jobs at most, changes BULK_CHANGE_MAX of them at most, and sets the time of the next step:
  * so a task has a bounded rate, several of them take turns, and a restart goes on where it was. A job that can't be changed now,
- * because whoever has to be told of it can't be, or because the queue is full, is waited for. Steps go by steady time (store/steady.h): a wall clock
- * that is set changes nothing. Rows of an earlier version have wall times, where steady time begins at a start: so they come.
+ * because whoever has to be told of it can't be, or because the queue is full, is waited for. One whose row is damaged is passed, and
+ * counted as matched and left: nobody knows whether it matches, and it is in nobody's way. Steps go by steady time (store/steady.h): a
+ * wall clock that is set changes nothing. Rows of an earlier version have wall times, where steady time begins at a start: so they come.
  *
  * It is of the jobs that were there when it began. A client's tasks are of its own jobs; an operator's of everybody's, or of one client.
  */

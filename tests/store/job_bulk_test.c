@@ -722,6 +722,74 @@ static void test_bulk_damage_of_one_stops_no_other(void)
     fresh_close(&fresh);
 }
 
+/* What only a damaged disk does to one of a client's jobs. */
+enum { DAMAGED_ROW, DAMAGED_PATH, PATH_TO_NOWHERE, BULK_DAMAGES };
+
+struct damaging {
+    struct uuid client, job;
+    uint64_t seq;
+    int how;
+    bool undo;
+};
+
+static enum error damage_job(struct txn *txn, uint64_t at_us, void *context)
+{
+    static const struct uuid nowhere = {{7}};
+    const struct damaging *x = context;
+    struct key row = key_of_uuid(&x->job), path = client_job_key(&x->client, x->seq);
+    (void)at_us;
+    if (x->how == DAMAGED_ROW)
+        spoil_value(txn, TABLE_JOBS, key_span(&row)); /* the second time it is as it was */
+    else if (x->how == DAMAGED_PATH)
+        spoil_value(txn, TABLE_CLIENT_JOBS, key_span(&path));
+    else
+        txn_write(txn, TABLE_CLIENT_JOBS, key_span(&path),
+                  &(struct client_job){.id = x->undo ? x->job : nowhere});
+    txn->writes++;
+    return OK;
+}
+
+static void pass_damage(bool all, int damage, uint32_t which)
+{
+    enum { JOBS = 5 };
+    struct fresh fresh;
+    struct uuid jobs[JOBS], ids[BULK_CHANGE_MAX];
+    uint32_t changed = 0, steps = 0, count = 0;
+    bool end = false;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    for (uint32_t i = 0; i < JOBS; i++)
+        jobs[i] = submit(&fresh, &client);
+    struct damaging x = {.client = client, .job = jobs[which], .seq = which + 1, .how = damage};
+    TEST_CHECK(fresh_do(&fresh, AT_US, damage_job, &x) == OK);
+    struct job_bulk c = bulk_of(all ? &nobody : &client, BULK_CANCEL, QUEUED_ONES);
+    TEST_CHECK(start(&fresh, &c) == OK);
+    struct bulk bulk = bulk_now(&fresh, &c.id);
+    struct view *view = view_open_outside(fresh.store, 0);
+    TEST_CHECK(bulk_look(&view->txn, &bulk, 3, ids, BULK_CHANGE_MAX, &count, &end) == OK);
+    TEST_CHECK(end && count == JOBS - 1 && bulk.matched == JOBS && bulk.left == 1);
+    view_close(view);
+    for (; steps < 3 && bulk_now(&fresh, &c.id).state == BULK_RUNNING; steps++)
+        changed += step(&fresh);
+    bulk = bulk_now(&fresh, &c.id);
+    TEST_CHECK_(bulk.state == BULK_DONE && changed == JOBS - 1, "all %d, damage %d of %u: %u changed", all,
+                damage, which, changed);
+    TEST_CHECK(bulk.matched == JOBS && bulk.changed == JOBS - 1 && bulk.left == 1);
+    x.undo = true;
+    TEST_CHECK(fresh_do(&fresh, AT_US, damage_job, &x) == OK);
+    fresh_close(&fresh);
+}
+
+/* First, in the middle or last: those on both sides of it are changed, and it is told of as left. */
+static void test_bulk_passes_a_job_that_can_not_be_read(void)
+{
+    for (uint32_t which = 0; which < 5; which += 2) {
+        pass_damage(true, DAMAGED_ROW, which);
+        for (int damage = 0; damage < BULK_DAMAGES; damage++)
+            pass_damage(false, damage, which);
+    }
+}
+
 TEST_LIST
 = {
     {"bulk cancels a client's own, page by page, across a restart",
@@ -744,6 +812,8 @@ TEST_LIST
     {"bulk: stays where it is while the queue is full", test_bulk_stays_where_it_is_while_the_queue_is_full},
     {"bulk goes on when the clock is set back", test_bulk_goes_on_when_the_clock_is_set_back},
     {"bulk: comes through very many that don't match", test_bulk_comes_through_very_many_that_do_not_match},
+    {"bulk passes a job that can't be read, and changes those behind it",
+     test_bulk_passes_a_job_that_can_not_be_read},
     {"bulk: a look changes nothing and finds the same", test_bulk_look_changes_nothing_and_finds_the_same},
     {"bulk: retries don't come back together (JOB-272, AMB-J-35)",
      test_bulk_retries_dont_come_back_together_JOB_272_AMB_J_35},

@@ -100,6 +100,8 @@ static enum error hand_on(struct relay *r, const struct found *f)
                                      .kept_us = webhooks_settings().kept_us,
                                      .rows = span_of(f->rows, f->count * sizeof(f->rows[0]))};
     enum error e = submit(&delivery_relay_class, &c, &relayed, sizeof(relayed));
+    if (!e && relayed.buried > 0)
+        TELEMETRY(STORE_DAMAGED, relayed.buried, DIM(COMPONENT, "relay"), DIM(REASON, "dead"));
     if (e == ERR_FENCED)
         r->fence = 0; /* somebody else is at it; whoever claims last goes on */
     return e;

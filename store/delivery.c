@@ -210,28 +210,49 @@ enum error delivery_next_lane(struct txn *txn, uint16_t partition, uint32_t lane
 
 /* ---- chains ---- */
 
-/* What a search does at a row that can't be read, or leads nowhere. Passed only upwards. */
+/* What a search does at a row that can't be read, or leads nowhere. */
 enum unreadable { UNREADABLE_ENDS, UNREADABLE_IS_PASSED };
 
-/* A row of the chain has ended the scan: it goes on behind it, whatever its key. Ends, since each time it is behind a later one; at
- * what isn't a row (a page that can't be read) it is false, and at a key as long as any can be. */
-static bool go_on_behind(struct scan *scan)
+/* The greatest key that a row of the chain can have before this one; false: it is the chain's first. */
+static bool key_before(struct key *key)
 {
-    struct key behind = {.size = 0};
-    ASSERT(scan->direction == SCAN_UP);
+    uint32_t at = key->size;
+    if (at > ORDER_SIZE) { /* no row's: the one that it begins with comes before it */
+        key->size = ORDER_SIZE;
+        return true;
+    }
+    while (at > CHAIN_SIZE && key->bytes[at - 1] == 0)
+        at--;
+    if (at == CHAIN_SIZE)
+        return false;
+    key->bytes[at - 1]--;
+    memset(key->bytes + at, UINT8_MAX, ORDER_SIZE - at);
+    key->size = ORDER_SIZE;
+    return true;
+}
+
+/* A row of the chain has ended the scan: it goes on beyond it, whatever its key. Ends, since each time that is another one; at what isn't
+ * a row (a page that can't be read) it is false, and at a key as long as any can be. */
+static bool go_on_beyond(struct scan *scan)
+{
+    struct key beyond = {.size = 0};
+    enum scan_direction direction = (enum scan_direction)scan->direction;
     if (scan->error != ERR_DAMAGED || scan->key.size == 0 || scan->key.size == KEY_SIZE_MAX)
         return false;
-    key_add(&behind, scan->key.bytes, scan->key.size);
-    key_add_u8(&behind, 0);
+    key_add(&beyond, scan->key.bytes, scan->key.size);
+    if (direction == SCAN_UP)
+        key_add_u8(&beyond, 0);
+    else if (!key_before(&beyond))
+        return false;
     (void)scan_end(scan);
-    *scan = txn_scan(scan->txn, TABLE_DELIVERY_INDEX, key_span(&behind), CHAIN_SIZE, SCAN_UP);
+    *scan = txn_scan(scan->txn, TABLE_DELIVERY_INDEX, key_span(&beyond), CHAIN_SIZE, direction);
     return true;
 }
 
 static bool next_row(struct scan *scan, bool pass)
 {
     while (!scan_next(scan))
-        if (!pass || !go_on_behind(scan))
+        if (!pass || !go_on_beyond(scan))
             return false;
     return true;
 }
@@ -253,8 +274,10 @@ static enum error neighbour(struct txn *txn, const struct delivery *d, enum scan
         e = scan_read(&scan, &row);
         if (!e)
             e = delivery_read(txn, &row.id, &found);
-        if (pass && (e == ERR_DAMAGED || e == ERR_NOT_FOUND))
+        if (pass && (e == ERR_DAMAGED || e == ERR_NOT_FOUND)) {
+            found.beside = 1; /* whatever was read of it */
             e = OK;
+        }
     }
     enum error end = scan_end(&scan);
     e = end ? end : e;
@@ -271,10 +294,11 @@ static bool waits(const struct delivery *d)
 }
 
 /* Whether the one before it is unfinished, so that `d` has to wait. */
-static enum error is_blocked(struct txn *txn, const struct delivery *d, bool *ret_blocked)
+static enum error is_blocked(struct txn *txn, const struct delivery *d, enum unreadable unreadable,
+                             bool *ret_blocked)
 {
     struct delivery before;
-    enum error e = neighbour(txn, d, SCAN_DOWN, UNREADABLE_ENDS, &before);
+    enum error e = neighbour(txn, d, SCAN_DOWN, unreadable, &before);
     *ret_blocked = !e && before.state == DELIVERY_PENDING;
     return e == ERR_NOT_FOUND ? OK : e;
 }
@@ -283,7 +307,7 @@ static enum error is_blocked(struct txn *txn, const struct delivery *d, bool *re
 static enum error is_late(struct txn *txn, const struct delivery *d, bool *ret_late)
 {
     struct delivery after;
-    enum error e = neighbour(txn, d, SCAN_UP, UNREADABLE_ENDS, &after);
+    enum error e = neighbour(txn, d, SCAN_UP, UNREADABLE_IS_PASSED, &after);
     *ret_late = !e && !waits(&after);
     return e == ERR_NOT_FOUND ? OK : e;
 }
@@ -320,6 +344,7 @@ static void add_target(struct target *targets, uint32_t *count, const struct uui
         memcpy(t->host, host.bytes, t->host_size);
 }
 
+/* ERR_DAMAGED: those that can be read are there, and there is another one. */
 static enum error find_targets(struct txn *txn, const struct delivery_source *source, struct target *targets,
                                uint32_t *ret_count)
 {
@@ -327,8 +352,8 @@ static enum error find_targets(struct txn *txn, const struct delivery_source *so
     uint32_t count = 0, listed = 0;
     if (source->callback.size > 0)
         add_target(targets, &count, &no_webhook, source->callback);
-    enum error e = webhook_list(txn, &source->client, webhooks, &listed);
-    for (uint32_t i = 0; !e && i < listed; i++)
+    enum error e = webhook_list_sound(txn, &source->client, webhooks, &listed);
+    for (uint32_t i = 0; i < listed; i++)
         if (webhooks[i].state == WEBHOOK_ACTIVE && webhooks[i].events >> source->bit & 1)
             add_target(targets, &count, &webhooks[i].id, webhooks[i].url);
     *ret_count = count;
@@ -365,10 +390,10 @@ static enum error plan(struct txn *txn, const struct delivery_source *source, co
                                       .at_us = at_us,
                                       .host = host};
     enum error e = delivery_read(txn, &ret_delivery->id, &there);
-    *ret_there = e == OK;
+    *ret_there = e != ERR_NOT_FOUND;
     if (e && e != ERR_NOT_FOUND)
         return e;
-    e = is_blocked(txn, ret_delivery, ret_blocked);
+    e = is_blocked(txn, ret_delivery, UNREADABLE_IS_PASSED, ret_blocked);
     if (!e && !*ret_there)
         e = is_late(txn, ret_delivery, &late);
     ret_delivery->beside = late;
@@ -405,17 +430,30 @@ struct plans {
     bool blocked[DELIVERY_TARGETS_MAX], there[DELIVERY_TARGETS_MAX];
     uint32_t count;
     int64_t pending; /* of the client */
+    bool damaged;    /* somebody's can't be read: he is left out, and no other */
 };
+
+/* What one receiver's damage is to the others: nothing. */
+static enum error of_all(const struct txn *txn, struct plans *plans, enum error e)
+{
+    if (e != ERR_DAMAGED || txn->error)
+        return e;
+    plans->damaged = true;
+    return OK;
+}
 
 static enum error make_plans(struct txn *txn, uint64_t at_us, const struct delivery_source *source,
                              struct plans *plans)
 {
-    enum error e = find_targets(txn, source, plans->targets, &plans->count);
+    enum error e = of_all(txn, plans, find_targets(txn, source, plans->targets, &plans->count));
     if (!e)
         e = counter_read(txn, COUNTER_DELIVERIES_PENDING, id_span(&source->client), &plans->pending);
-    for (uint32_t i = 0; !e && i < plans->count; i++)
+    for (uint32_t i = 0; !e && i < plans->count; i++) {
         e = plan(txn, source, &plans->targets[i], at_us, &plans->rows[i], &plans->blocked[i],
                  &plans->there[i]);
+        plans->there[i] = plans->there[i] || e; /* nothing is added over what nobody knows */
+        e = of_all(txn, plans, e);
+    }
     return e;
 }
 
@@ -439,7 +477,7 @@ enum error delivery_spread(struct txn *txn, const struct delivery_times *times,
     }
     if (ret_count)
         *ret_count = made;
-    return OK;
+    return plans.damaged ? ERR_DAMAGED : OK;
 }
 
 /* ---- attempts ---- */
@@ -768,8 +806,8 @@ static void check_readiness(const struct checked *c)
         check_complain(c->check, "deliveries: %s has no due entry", c->id);
     if (d->not_before_us && d->state != DELIVERY_PENDING)
         check_complain(c->check, "deliveries: %s is finished and due", c->id);
-    if (is_blocked(c->txn, d, &blocked) != OK)
-        return;
+    if (is_blocked(c->txn, d, UNREADABLE_ENDS, &blocked) != OK)
+        return; /* nobody knows */
     blocked = blocked && !d->beside;
     if (d->state != DELIVERY_PENDING && blocked)
         check_complain(c->check, "deliveries: %s has overtaken an earlier one of its job and receiver",

@@ -137,8 +137,9 @@ struct delivery_times {
     uint64_t at_us, steady_us;
     uint64_t kept_us; /* how long those of a backlog stay */
 };
-/* A row for the callback and one for each active webhook that wants this event; *ret_count (may be NULL). An error is said before
- * anything is written. */
+/* A row for the callback and one for each active webhook that wants this event; *ret_count (may be NULL). ERR_DAMAGED: somebody's webhook
+ * or delivery can't be read; the others' rows are made, and asked again, it makes those that are missing. Any other error, and damage
+ * of what concerns them all (*ret_count isn't set), is said before anything is written. */
 enum error delivery_spread(struct txn *txn, const struct delivery_times *times,
                            const struct delivery_source *source, uint32_t *ret_count);
 

@@ -4,7 +4,9 @@
  * of each and takes the row out, in one commit: so an event becomes its deliveries exactly once, whatever dies when. Rows are taken in
  * the order of their numbers, which is commit order.
  *
- * A row that can't be handed on (its job or event is damaged) is buried among the outbox's dead with the reason, so it holds nobody up.
+ * A row that can't be handed on (its job or event is damaged) is buried among the outbox's dead with the reason, so it holds nobody up. So
+ * is one that can't be handed on to everybody, because a webhook or delivery is damaged: the others have it, and revived once that is
+ * mended it goes to him alone.
  */
 #ifndef COPPICE_STORE_DELIVERY_RELAY_H
 #define COPPICE_STORE_DELIVERY_RELAY_H

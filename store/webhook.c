@@ -104,22 +104,50 @@ enum error webhook_owner(struct txn *txn, const struct uuid *id, struct uuid *re
     return e;
 }
 
+/* From this key on, until a row can't be read: then ERR_DAMAGED, and *from is the key behind it; or is as it was, when there is no
+ * key to go on behind. */
+static enum error list_from(struct txn *txn, struct key *from, struct webhook webhooks[WEBHOOKS_MAX],
+                            uint32_t *found)
+{
+    struct scan scan = txn_scan(txn, TABLE_WEBHOOKS, key_span(from), CLIENT_SIZE, SCAN_UP);
+    enum error e = OK, end;
+    while (!e && *found < WEBHOOKS_MAX && scan_next(&scan)) {
+        e = scan.key.size == KEY_SIZE ? scan_read(&scan, &webhooks[*found]) : ERR_DAMAGED;
+        *found += e == OK;
+    }
+    end = scan_end(&scan);
+    e = e ? e : end;
+    if (e == ERR_DAMAGED && scan.key.size >= CLIENT_SIZE && scan.key.size < KEY_SIZE_MAX) {
+        from->size = 0;
+        key_add(from, scan.key.bytes, scan.key.size);
+        key_add_u8(from, 0);
+    }
+    return e;
+}
+
 enum error webhook_list(struct txn *txn, const struct uuid *client, struct webhook webhooks[WEBHOOKS_MAX],
                         uint32_t *ret_count)
 {
     struct key from = key_of_uuid(client);
-    struct scan scan = txn_scan(txn, TABLE_WEBHOOKS, key_span(&from), CLIENT_SIZE, SCAN_UP);
-    enum error e = OK, end;
     uint32_t found = 0;
-    while (!e && found < WEBHOOKS_MAX && scan_next(&scan)) {
-        e = scan.key.size == KEY_SIZE ? scan_read(&scan, &webhooks[found]) : ERR_DAMAGED;
-        found += e == OK;
-    }
-    end = scan_end(&scan);
-    e = e ? e : end;
+    enum error e = list_from(txn, &from, webhooks, &found);
     if (!e)
         *ret_count = found;
     return e;
+}
+
+enum error webhook_list_sound(struct txn *txn, const struct uuid *client,
+                              struct webhook webhooks[WEBHOOKS_MAX], uint32_t *ret_count)
+{
+    struct key from = key_of_uuid(client), before;
+    enum error e, first = OK;
+    *ret_count = 0;
+    do {
+        before = from;
+        e = list_from(txn, &from, webhooks, ret_count);
+        first = first ? first : e;
+    } while (e == ERR_DAMAGED && !txn->error && !span_equal(key_span(&before), key_span(&from)));
+    return e && e != ERR_DAMAGED ? e : first;
 }
 
 void webhook_secret(const struct store *store, const struct uuid *id, uint32_t number,

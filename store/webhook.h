@@ -134,6 +134,10 @@ enum error webhook_owner(struct txn *txn, const struct uuid *id, struct uuid *re
 /* All of a client's, oldest first; their URLs borrow from the transaction. */
 enum error webhook_list(struct txn *txn, const struct uuid *client, struct webhook webhooks[WEBHOOKS_MAX],
                         uint32_t *ret_count);
+/* The same, past what can't be read: ERR_DAMAGED when there is such a one, and those are given that can be read. Another error: none
+ * can be. */
+enum error webhook_list_sound(struct txn *txn, const struct uuid *client,
+                              struct webhook webhooks[WEBHOOKS_MAX], uint32_t *ret_count);
 /* The secret of this number, from 1 on. */
 void webhook_secret(const struct store *store, const struct uuid *id, uint32_t number,
                     uint8_t ret_secret[WEBHOOK_SECRET_SIZE]);

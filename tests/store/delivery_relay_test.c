@@ -1,6 +1,7 @@
 /* The relay of job events: from the outbox to deliveries; what can't be handed on is buried, and holds nobody up. */
 #include "acutest.h"
 
+#include "store/client.h"
 #include "store/counter.h"
 #include "store/delivery_relay.h"
 #include "tests/store/jobs.h"
@@ -172,6 +173,98 @@ static void test_relay_leaves_a_row_that_cannot_be_read(void)
     jobs_close(&s.j);
 }
 
+static struct uuid hook(struct scene *s, uint8_t first, const char *url)
+{
+    struct webhook_put c = {
+        .id = {{first}}, .client = s->j.client, .events = WEBHOOK_ALL, .url = span_text(url)};
+    TEST_CHECK(batch_one(s->j.fresh.store, &webhook_put_class, s->j.at_us, &c, NULL) == OK);
+    return c.id;
+}
+
+static enum error revive_both(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct scene *s = context;
+    (void)at_us;
+    enum error e = outbox_revive(txn, s->partition, s->rows[0]);
+    return e ? e : outbox_revive(txn, s->partition, s->rows[1]);
+}
+
+/* The webhook that can't be read, one of two on either side of the other: nobody else misses an event for it, and once it can be read, the
+ * rows that were buried for it bring it its own. */
+static void test_relay_damage_of_one_webhook_is_no_other_receivers_JOB_326(void)
+{
+    for (uint8_t bad = 1; bad <= 2; bad++) {
+        struct scene s;
+        struct delivery_relayed got;
+        open_scene(&s);
+        struct client_create client = {.id = s.j.client};
+        (void)batch_one(s.j.fresh.store, &client_create_class, s.j.at_us, &client, NULL);
+        struct uuid ids[] = {hook(&s, 1, "https://b.example/"), hook(&s, 2, "https://c.example/")};
+        struct key key = key_of_uuid(&s.j.client);
+        key_add_uuid(&key, &ids[bad - 1]);
+        fresh_flip(&s.j.fresh, TABLE_WEBHOOKS, key);
+        struct delivery_relay c = relay_of(&s, s.rows, sizeof(s.rows));
+        TEST_CHECK(relay(&s, &c, &got) == OK && got.rows == 2 && got.deliveries == 4 && got.buried == 2);
+        TEST_CHECK(jobs_rows(&s.j, TABLE_OUTBOX) == 0 && jobs_rows(&s.j, TABLE_DEAD) == 2);
+        fresh_flip(&s.j.fresh, TABLE_WEBHOOKS, key);
+        TEST_CHECK(fresh_do(&s.j.fresh, s.j.at_us, revive_both, &s) == OK);
+        TEST_CHECK(relay(&s, &c, &got) == OK && got.rows == 2 && got.deliveries == 2 && got.buried == 0);
+        TEST_CHECK(jobs_rows(&s.j, TABLE_DELIVERIES) == 6 && jobs_rows(&s.j, TABLE_DEAD) == 0);
+        jobs_close(&s.j);
+    }
+}
+
+static bool of_first_event(struct scene *s, const struct uuid *webhook, struct uuid *ret_id)
+{
+    struct view *view = view_open_outside(s->j.fresh.store, 0);
+    const struct key from = {.size = 0};
+    struct delivery d;
+    bool found = false;
+    TEST_ASSERT(view != NULL);
+    struct scan scan = txn_scan(&view->txn, TABLE_DELIVERIES, key_span(&from), 0, SCAN_UP);
+    while (!found && scan_next(&scan) && scan_read(&scan, &d) == OK)
+        found = d.event == 1 && uuid_equal(&d.webhook, webhook);
+    if (found)
+        *ret_id = d.id;
+    (void)scan_end(&scan);
+    view_close(view);
+    return found;
+}
+
+/* fresh_put counts nothing. */
+static enum error count_row(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct scene *s = context;
+    struct key label = {.size = 0};
+    (void)at_us;
+    key_add_u16(&label, s->partition);
+    counter_add(txn, COUNTER_OUTBOX, key_span(&label), 1);
+    return OK;
+}
+
+/* A delivery that can't be read and is to be made again: nothing is written over it, and the other receiver has its own. */
+static void test_relay_leaves_a_delivery_that_cannot_be_read(void)
+{
+    static const struct uuid callback = {{0}};
+    struct scene s;
+    struct delivery_relayed got;
+    struct uuid id;
+    open_scene(&s);
+    struct client_create client = {.id = s.j.client};
+    (void)batch_one(s.j.fresh.store, &client_create_class, s.j.at_us, &client, NULL);
+    struct delivery_relay c = relay_of(&s, s.rows, sizeof(s.rows[0]));
+    struct outbox row = {.at_us = s.j.at_us, .topic = OUTBOX_JOB, .stream = s.job, .event = 1};
+    TEST_CHECK(relay(&s, &c, &got) == OK && got.deliveries == 1 && of_first_event(&s, &callback, &id));
+    struct uuid webhook = hook(&s, 1, "https://b.example/"), theirs;
+    fresh_flip(&s.j.fresh, TABLE_DELIVERIES, key_of_uuid(&id));
+    fresh_put(&s.j.fresh, TABLE_OUTBOX, outbox_key(s.partition, s.rows[0]), &row);
+    TEST_CHECK(fresh_do(&s.j.fresh, 1, count_row, &s) == OK); /* it is there again */
+    TEST_CHECK(relay(&s, &c, &got) == OK && got.deliveries == 1 && got.buried == 1);
+    fresh_flip(&s.j.fresh, TABLE_DELIVERIES, key_of_uuid(&id));
+    TEST_CHECK(of_first_event(&s, &webhook, &theirs) && of_first_event(&s, &callback, &id));
+    jobs_close(&s.j);
+}
+
 TEST_LIST
 = {
     {"relay: hands on each row once (O1)", test_relay_hands_on_each_row_once_O1},
@@ -179,5 +272,8 @@ TEST_LIST
     {"relay: buries what can't be handed on", test_relay_buries_what_cannot_be_handed_on},
     {"relay: hands on what is told of jobs alone", test_relay_hands_on_what_is_told_of_jobs_alone},
     {"relay: leaves a row that can't be read", test_relay_leaves_a_row_that_cannot_be_read},
+    {"relay: damage of one webhook is no other receiver's (JOB-326)",
+     test_relay_damage_of_one_webhook_is_no_other_receivers_JOB_326},
+    {"relay: leaves a delivery that can't be read", test_relay_leaves_a_delivery_that_cannot_be_read},
     {NULL, NULL},
 };

@@ -1233,6 +1233,45 @@ static void test_delivery_that_comes_late_behind_one_that_waits(void)
     fresh_close(&s.fresh);
 }
 
+/* Lists end at what can't be read. */
+static struct uuid only_due(struct scene *s)
+{
+    struct uuid ids[MANY] = {{{0}}};
+    TEST_CHECK(due(s, ids) == 1);
+    return ids[0];
+}
+
+/* One of its chain can't be read: a later event comes all the same, and waits for whom it would wait for without that one. */
+static void test_delivery_is_made_beside_one_that_cannot_be_read(void)
+{
+    for (enum loss loss = 0; loss < LOSSES; loss++) {
+        struct scene s;
+        open_scene(&s);
+        TEST_CHECK(spread(&s, 1, "https://a.example/") == 1 && spread(&s, 2, "https://a.example/") == 1);
+        struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2);
+        struct copy waiting = look_at(&s, &second);
+        lose_one(&s, loss, &waiting, false);
+        TEST_CHECK(spread(&s, 4, "https://a.example/") == 1);
+        struct uuid due_now = only_due(&s);
+        TEST_CHECK(uuid_equal(&due_now, &first)); /* the fourth is behind it */
+        TEST_CHECK(tell(&s, &first, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+        struct uuid fourth = only_due(&s);
+        TEST_CHECK(tell(&s, &fourth, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+        struct copy last = look_at(&s, &fourth);
+        TEST_CHECK(last.d.event == 4);
+        lose_one(&s, loss, &last, false);
+        TEST_CHECK(spread(&s, 3, "https://a.example/") == 1);
+        struct uuid third = only_due(&s); /* it waits for nobody, and doesn't know of a later one */
+        TEST_CHECK(!fresh_tells(&s.fresh, "overtakes") && !fresh_tells(&s.fresh, "will never be sent"));
+        TEST_CHECK(tell(&s, &third, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+        lose_one(&s, loss, &last, true);
+        lose_one(&s, loss, &waiting, true);
+        TEST_CHECK(fresh_do(&s.fresh, s.now_us, set_ready, &waiting.d) == OK);
+        TEST_CHECK(tell(&s, &second, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+        fresh_close(&s.fresh);
+    }
+}
+
 static void test_delivery_to_a_receiver_without_a_host(void)
 {
     struct scene s;
@@ -1336,6 +1375,7 @@ TEST_LIST
     {"delivery: ends before one that can't be read", test_delivery_ends_before_one_that_cannot_be_read},
     {"delivery: ends before a key that is none", test_delivery_ends_before_a_key_that_is_none},
     {"delivery: that comes late behind one that waits", test_delivery_that_comes_late_behind_one_that_waits},
+    {"delivery: is made beside one that can't be read", test_delivery_is_made_beside_one_that_cannot_be_read},
     {"delivery: to a receiver without a host", test_delivery_to_a_receiver_without_a_host},
     {"delivery: goes by its own time alone", test_delivery_goes_by_its_own_time_alone},
     {"delivery: beyond all time is refused", test_delivery_beyond_all_time_is_refused},

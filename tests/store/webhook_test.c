@@ -563,6 +563,9 @@ static void test_webhook_lists_say_what_they_cannot_read(void)
         struct view *view = view_open_outside(fresh.store, 0);
         TEST_ASSERT(view != NULL);
         TEST_CHECK(webhook_list(&view->txn, &client, webhooks, &count) == ERR_DAMAGED && count == 99);
+        uint32_t sound = 99;
+        TEST_CHECK(webhook_list_sound(&view->txn, &client, webhooks, &sound) == ERR_DAMAGED &&
+                   sound == (uint32_t)i && (!i || uuid_equal(&webhooks[0].id, &c.id)));
         view_close(view);
         TEST_CHECK(put(&fresh, AT_US, &more, NULL) == ERR_DAMAGED);
         if (i)

@@ -395,7 +395,6 @@ static void rows_of_note(struct model_rows *rows)
     rows->audits++;
     rows->due++;
     rows->events++;
-    rows->outbox++;
 }
 
 static void rows_of_client(struct model_rows *rows, const struct parcel_model *p)

@@ -176,7 +176,7 @@ static void choose_relayed(struct lane_model *lane, struct attempt *a)
         const struct outbox_row *row = &relay.rows[relay.next];
         uint32_t owner, index;
         if (!names_find(&row->row.stream, &owner, &index) || row->row.event < 1 || row->row.event > STEPS) {
-            relay.next++; /* an audit entry's; or whoever looks complains of it */
+            relay.next++; /* whoever looks complains of it */
             continue;
         }
         uint32_t kind = dice_below(dice, 100);

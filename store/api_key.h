@@ -10,7 +10,7 @@
  * faster and the command is refused with ERR_CONFLICT. So of two simultaneous rotations exactly one succeeds.
  *
  * With `audit` given, a change leaves an audit entry in the same commit, unless there is no room for one, or what it would
- * stand beside is damaged: the key's own row says the same, and a revocation must not wait for an outbox.
+ * stand beside is damaged: the key's own row says the same, and a revocation must not wait for that.
  *
  * The ledger keeps of an issued key what may be told again: id and times, never the key.
  */

@@ -12,6 +12,7 @@
 #include "store/store.h"
 
 #define FIRST_EVENT                           UINT64_C(1) /* and the only one of an entry */
+#define NO_ROW                                UINT64_C(0) /* of the outbox */
 
 #define audit_FIELD(name, TYPE, limit, since) RECORD_FIELD(audit, name, TYPE, limit, since)
 RECORD_CLASS(audit, AUDIT_FIELDS, 1);
@@ -80,15 +81,13 @@ static bool sound(const struct audit_append *c, uint64_t at_us)
 static enum error appendable(struct txn *txn, const struct audit_append *c, uint64_t at_us)
 {
     struct key key = key_of_uuid(&c->id);
-    enum outbox_level level;
     struct audit there;
     enum error e = sound(c, at_us) ? txn_read(txn, TABLE_AUDITS, key_span(&key), &there) : ERR_INVALID;
     if (e != ERR_NOT_FOUND)
         return e ? e : ERR_EXISTS;
-    e = outbox_level(txn, outbox_partition(txn, &c->id), &level);
-    if (!e && (level == OUTBOX_FULL || (c->key.size > 0 && !ledger_room(txn))))
-        e = ERR_LIMIT;
-    return e;
+    bool room =
+        txn_rows(txn, TABLE_AUDITS) < txn->store->audits_max && (c->key.size == 0 || ledger_room(txn));
+    return room ? OK : ERR_LIMIT;
 }
 
 static void append(struct txn *txn, const struct audit_append *c, uint64_t at_us)
@@ -103,10 +102,8 @@ static void append(struct txn *txn, const struct audit_append *c, uint64_t at_us
                           .outcome = c->outcome,
                           .request_id = c->request_id,
                           .details = c->details};
-    uint64_t row = 0;
-    outbox_put(txn, at_us, AUDIT_TOPIC, &c->id, FIRST_EVENT, &row);
     txn_add(txn, TABLE_AUDITS, key_span(&key), &audit);
-    retention_set(txn, RETENTION_AUDIT, at_us + AUDIT_KEPT_US, &c->id, row);
+    retention_set(txn, RETENTION_AUDIT, at_us + AUDIT_KEPT_US, &c->id, NO_ROW);
     counter_add(txn, COUNTER_AUDITS, c->verb, 1);
 }
 
@@ -124,6 +121,12 @@ enum error audit_note(struct txn *txn, uint64_t at_us, const struct audit_append
     if (!e)
         append(txn, c, at_us);
     return e;
+}
+
+enum error audit_note_if_possible(struct txn *txn, uint64_t at_us, const struct audit_append *c)
+{
+    enum error e = audit_note(txn, at_us, c);
+    return e == ERR_LIMIT || e == ERR_DAMAGED ? txn->error : e;
 }
 
 static void announce_append(const struct txn *txn, const void *command)
@@ -176,11 +179,12 @@ enum error audit_expire(struct txn *txn, const struct due_entry *entry)
     struct audit audit;
     bool left;
     enum error e = txn_read(txn, TABLE_AUDITS, key_span(&key), &audit);
-    if (e || entry->row.value == 0) /* which row of the outbox goes along isn't known any more */
-        return e ? e : ERR_DAMAGED;
+    if (e)
+        return e;
     struct span label = span_of(verb, audit.verb.size); /* what was read goes with the first write */
     memcpy(verb, audit.verb.bytes, audit.verb.size);
-    e = outbox_forget(txn, outbox_partition(txn, &entry->id), entry->row.value);
+    if (entry->row.value != NO_ROW)
+        e = outbox_forget(txn, outbox_partition(txn, &entry->id), entry->row.value);
     if (!e)
         e = event_remove_stream(txn, &entry->id, 1, &left);
     if (e)
@@ -190,6 +194,42 @@ enum error audit_expire(struct txn *txn, const struct due_entry *entry)
     txn_remove(txn, TABLE_AUDITS, key_span(&key));
     counter_add(txn, COUNTER_AUDITS, label, -1);
     return OK;
+}
+
+/* ---- what an earlier version has put into the outbox ---- */
+
+#define PAGE_MAX 32u /* rows on the stack at one time */
+
+/* Up to `most` rows behind *after; false: there are no more. */
+static bool clear_page(struct txn *txn, uint16_t partition, uint32_t most, uint64_t *after, uint32_t *cleared)
+{
+    struct outbox_row rows[PAGE_MAX];
+    uint32_t count = 0;
+    enum error e = outbox_scan(txn, partition, *after, rows, most, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        *after = rows[i].seq;
+        if (rows[i].error || rows[i].row.topic != AUDIT_TOPIC)
+            continue;
+        (void)outbox_forget(txn, partition, rows[i].seq);
+        ++*cleared;
+    }
+    return !e && count == most;
+}
+
+void audit_clear_outbox(struct txn *txn, uint32_t limit, bool *ret_more)
+{
+    *ret_more = false;
+    for (uint16_t partition = 0; partition < OUTBOX_PARTITIONS; partition++) {
+        uint32_t left = limit, cleared = 0;
+        uint64_t after = 0;
+        bool more = true;
+        while (more && left > 0) {
+            uint32_t most = left < PAGE_MAX ? left : PAGE_MAX;
+            more = clear_page(txn, partition, most, &after, &cleared);
+            left -= most;
+        }
+        *ret_more = *ret_more || (more && cleared > 0);
+    }
 }
 
 /* ---- what must be true ---- */

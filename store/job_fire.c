@@ -266,13 +266,14 @@ static enum error mark(struct txn *txn, struct job *job, uint64_t at_us, struct 
     if (job_state_final(job->state) || job->incomplete || !job_lacks_event(txn, job))
         return ERR_NOT_FOUND;
     uuid_format(&job->id, id);
-    enum error e = audit_note(txn, at_us,
-                              &(struct audit_append){.id = record_id(&job->id, at_us),
-                                                     .who = span_text("system"),
-                                                     .verb = span_text("job.incomplete"),
-                                                     .target = span_text(id),
-                                                     .reason = span_text("an event of it is missing"),
-                                                     .outcome = span_text("marked, to be failed")});
+    enum error e =
+        audit_note_if_possible(txn, at_us,
+                               &(struct audit_append){.id = record_id(&job->id, at_us),
+                                                      .who = span_text("system"),
+                                                      .verb = span_text("job.incomplete"),
+                                                      .target = span_text(id),
+                                                      .reason = span_text("an event of it is missing"),
+                                                      .outcome = span_text("marked, to be failed")});
     if (e)
         return e;
     job->incomplete = 1;

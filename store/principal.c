@@ -38,6 +38,20 @@ static enum error plan_end(struct txn *txn, uint64_t at_us, uint64_t tokens_us,
 
 /* ---- principal.put ---- */
 
+/* Nobody is let in without a word about it; but a secret that leaked must get another one whether or not there is room for a note. */
+static enum error note_put(struct txn *txn, uint64_t at_us, const struct principal_put *c)
+{
+    bool created = c->verb == PRINCIPAL_CREATE;
+    const struct audit_append entry = {.id = c->audit,
+                                       .who = c->who,
+                                       .verb = span_text(created ? "principal.created" : "principal.rotated"),
+                                       .target = c->name,
+                                       .reason = c->reason,
+                                       .outcome = span_text("done"),
+                                       .request_id = c->request_id};
+    return created ? audit_note(txn, at_us, &entry) : audit_note_if_possible(txn, at_us, &entry);
+}
+
 static enum error putable(struct txn *txn, const struct principal_put *c, enum error found)
 {
     if (found && found != ERR_NOT_FOUND)
@@ -67,16 +81,7 @@ static enum error apply_put(struct txn *txn, uint64_t at_us, const void *command
                          .value = c->name, .cut_off_us = c->cut_off_us, .who = c->who, .reason = c->reason},
                      &end);
     if (!e)
-        e = audit_note(
-            txn, at_us,
-            &(struct audit_append){
-                .id = c->audit,
-                .who = c->who,
-                .verb = span_text(c->verb == PRINCIPAL_CREATE ? "principal.created" : "principal.rotated"),
-                .target = c->name,
-                .reason = c->reason,
-                .outcome = span_text("done"),
-                .request_id = c->request_id});
+        e = note_put(txn, at_us, c);
     if (e)
         return e;
     if (c->verb == PRINCIPAL_CREATE)

@@ -163,15 +163,17 @@ static enum error apply_sweep(struct txn *txn, uint64_t at_us, const void *comma
     struct sweep sweep = {.now_us = until_us};
     uint32_t rows = 0;
     bool passing = false; /* rows of the ledger by, and there are others behind them */
+    bool clearing;
     /* Either part may find damage: then it refuses by itself, and what the other one did is kept. */
     enum error things = things_expire(txn, &sweep, limit);
     enum error ledger = ledger_expire(txn, until_us, limit, &rows, &passing);
+    audit_clear_outbox(txn, limit, &clearing);
     if (txn->writes == 0 && (things || ledger))
         return things ? things : ledger;
     if (c->until_us)
         note_retained(txn, until_us);
     uint32_t removed = sweep.removed + rows;
-    uint32_t more = sweep.unfinished || sweep.handled == limit || rows == limit || passing;
+    uint32_t more = sweep.unfinished || sweep.handled == limit || rows == limit || passing || clearing;
     answer_add(answer, &removed, sizeof(removed));
     answer_add(answer, &more, sizeof(more));
     return OK;

@@ -55,14 +55,14 @@ static enum error note(struct txn *txn, uint64_t at_us, const struct revocation_
 {
     char verb[32];
     snprintf(verb, sizeof(verb), "%s.revoked", kind_names[c->kind]);
-    return audit_note(txn, at_us,
-                      &(struct audit_append){.id = c->audit,
-                                             .who = c->who,
-                                             .verb = span_text(verb),
-                                             .target = c->value,
-                                             .reason = c->reason,
-                                             .outcome = span_text("done"),
-                                             .request_id = c->request_id});
+    return audit_note_if_possible(txn, at_us,
+                                  &(struct audit_append){.id = c->audit,
+                                                         .who = c->who,
+                                                         .verb = span_text(verb),
+                                                         .target = c->value,
+                                                         .reason = c->reason,
+                                                         .outcome = span_text("done"),
+                                                         .request_id = c->request_id});
 }
 
 enum error revocation_read(struct txn *txn, enum revocation_kind kind, struct span issuer, struct span value,

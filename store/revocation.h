@@ -39,8 +39,7 @@ const char *revocation_kind_name(uint8_t kind); /* NULL: there is none */
     X(reason, TEXT, 512, 1)
 RECORD_STRUCT(revocation, REVOCATION_FIELDS);
 
-/* Code 113; answer: the id, 16 bytes. ERR_INVALID: no such kind, no value, over already; ERR_LIMIT: REVOCATIONS_MAX, or
- * the outbox is full. */
+/* Code 113; answer: the id, 16 bytes. ERR_INVALID: no such kind, no value, over already; ERR_LIMIT: REVOCATIONS_MAX. */
 #define REVOCATION_PUT_FIELDS(X)                                       \
     X(kind, U8, 0, 1)                                                  \
     X(issuer, TEXT, REVOCATION_ISSUER_MAX, 1)                          \

@@ -96,7 +96,7 @@ static enum error note(struct txn *txn, uint64_t at_us, const struct uuid *audit
                                        .outcome = span_text("done"),
                                        .request_id = request_id,
                                        .details = span_text(details)};
-    return audit_note(txn, at_us, &entry);
+    return audit_note_if_possible(txn, at_us, &entry);
 }
 
 /* ---- signing_key.rotate ---- */

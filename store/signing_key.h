@@ -67,7 +67,7 @@ RECORD_STRUCT(signing_key, SIGNING_KEY_FIELDS);
 /* A new active key. previous: the active one, which retires; all zero: there is none. first: and never was one (the
  * bootstrap, which is audited as SEV1 key.bootstrapped; else key.rotated). ERR_EXISTS: the id is taken, or first and
  * there are keys of this environment; ERR_CONFLICT: another one is active; ERR_NOT_FOUND, ERR_TRANSITION: previous isn't
- * there, isn't active; ERR_LIMIT: SIGNING_KEYS_MAX, or the outbox is full; ERR_INVALID. Code 110. */
+ * there, isn't active; ERR_LIMIT: SIGNING_KEYS_MAX; ERR_INVALID. Code 110. */
 #define SIGNING_KEY_ROTATE_FIELDS(X)            \
     X(id, UUID, 0, 1)                           \
     X(previous, UUID, 0, 1)                     \

@@ -64,6 +64,7 @@ struct store {
     struct views *views;
     struct ledger_index *ledger; /* NULL until store_load */
     uint32_t ledger_max;
+    uint32_t audits_max;     /* AUDITS_MAX; tests have less */
     bool starved;            /* the writer's: the disk had no room for a page of the last commit */
     struct journal *journal; /* NULL: not recorded */
     struct txn txn;          /* the writer's */

@@ -7,6 +7,7 @@
 #include "store/ledger.h"
 #include "store/outbox.h"
 #include "store/retention.h"
+#include "store/store.h"
 #include "tests/store/fresh.h"
 
 #define DAY_US (UINT64_C(86400) * 1000000)
@@ -76,18 +77,14 @@ static int64_t counted(struct fresh *fresh, const char *verb)
 
 static void check_told(struct view *view, const struct uuid *id)
 {
-    uint16_t partition = outbox_partition(&view->txn, id);
-    struct outbox_row row;
     struct event event;
-    uint32_t count;
-    TEST_CHECK(outbox_scan(&view->txn, partition, 0, &row, 1, &count) == OK && count == 1);
-    TEST_CHECK(uuid_equal(&row.row.stream, id) && row.row.event == 1 && row.row.topic == AUDIT_TOPIC);
+    TEST_CHECK(txn_rows(&view->txn, TABLE_OUTBOX) == 0); /* nobody would ever take it out (AMB-62) */
     TEST_CHECK(event_read(&view->txn, id, 1, &event) == OK);
     TEST_CHECK(event.at_us == AT_US && event.domain == AUDIT_DOMAIN && event.name == AUDIT_APPENDED &&
                event.from_state == EVENT_NO_STATE && event.to_state == EVENT_NO_STATE);
 }
 
-static void test_audit_is_kept_as_it_came_with_event_row_and_due_entry(void)
+static void test_audit_is_kept_as_it_came_with_event_and_due_entry(void)
 {
     struct fresh fresh;
     struct audit audit;
@@ -160,7 +157,7 @@ static void test_audit_refusals_write_nothing(void)
     c = entry_of(fresh_uuid(), "k");
     TEST_CHECK(append_at(&fresh, UINT64_MAX - 1, &c, NULL) == ERR_INVALID); /* its end is after all time */
     TEST_CHECK(rows(&fresh, TABLE_AUDITS) == 1 && rows(&fresh, TABLE_EVENTS) == 1 &&
-               rows(&fresh, TABLE_OUTBOX) == 1 && rows(&fresh, TABLE_LEDGER) == 0);
+               rows(&fresh, TABLE_LEDGER) == 0);
     TEST_CHECK(append_at(&fresh, AT_US + 1, &c, NULL) == OK); /* the refused key was not used up */
     fresh_close(&fresh);
 }
@@ -180,7 +177,7 @@ static enum error pretend(struct txn *txn, uint64_t at_us, void *context)
     return OK;
 }
 
-static void test_audit_is_refused_while_the_outbox_is_full(void)
+static void test_audit_needs_no_room_in_the_outbox(void)
 {
     struct fresh fresh;
     fresh_open(&fresh);
@@ -189,11 +186,35 @@ static void test_audit_is_refused_while_the_outbox_is_full(void)
     struct pretend full = {.partition = outbox_partition(&view->txn, &c.id), .rows = OUTBOX_HARD};
     view_close(view);
     TEST_CHECK(fresh_do(&fresh, AT_US, pretend, &full) == OK);
-    TEST_CHECK(append(&fresh, &c, NULL) == ERR_LIMIT);
-    TEST_CHECK(rows(&fresh, TABLE_AUDITS) == 0 && rows(&fresh, TABLE_LEDGER) == 0);
+    TEST_CHECK(append(&fresh, &c, NULL) == OK);
     full.rows = -full.rows;
     TEST_CHECK(fresh_do(&fresh, AT_US, pretend, &full) == OK);
-    TEST_CHECK(append(&fresh, &c, NULL) == OK);
+    fresh_close(&fresh);
+}
+
+static enum error note_twice(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct audit_append c = entry_of(*(const struct uuid *)context, "");
+    TEST_CHECK(audit_note(txn, at_us, &c) == ERR_LIMIT);
+    TEST_CHECK(audit_note_if_possible(txn, at_us, &c) == OK && txn->writes == 0);
+    c.verb.size = 0; /* what can't be meant is told of all the same */
+    TEST_CHECK(audit_note_if_possible(txn, at_us, &c) == ERR_INVALID);
+    return ERR_NOT_FOUND;
+}
+
+static void test_audit_has_an_end_of_its_room(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    TEST_CHECK(fresh.store->audits_max == AUDITS_MAX);
+    fresh.store->audits_max = 2;
+    struct audit_append first = entry_of(fresh_uuid(), ""), second = entry_of(fresh_uuid(), "k"),
+                        third = entry_of(fresh_uuid(), "l");
+    TEST_CHECK(append(&fresh, &first, NULL) == OK && append(&fresh, &second, NULL) == OK);
+    TEST_CHECK(append(&fresh, &third, NULL) == ERR_LIMIT && append(&fresh, &second, NULL) == OK);
+    TEST_CHECK(fresh_do(&fresh, AT_US, note_twice, &third.id) == ERR_NOT_FOUND);
+    TEST_CHECK(rows(&fresh, TABLE_AUDITS) == 2 && rows(&fresh, TABLE_EVENTS) == 2 &&
+               rows(&fresh, TABLE_LEDGER) == 1);
     fresh_close(&fresh);
 }
 
@@ -212,8 +233,8 @@ static void test_audit_repeated_is_answered_again(void)
     TEST_CHECK(append_at(&fresh, AT_US + DAY_US - 1, &again, &answered) == OK &&
                uuid_equal(&answered, &first.id));
     TEST_CHECK(!there(&fresh, &again.id) && rows(&fresh, TABLE_AUDITS) == 1 &&
-               rows(&fresh, TABLE_EVENTS) == 1 && rows(&fresh, TABLE_OUTBOX) == 1 &&
-               rows(&fresh, TABLE_DUE) == 1 && counted(&fresh, "actor.kill") == 1);
+               rows(&fresh, TABLE_EVENTS) == 1 && rows(&fresh, TABLE_DUE) == 1 &&
+               counted(&fresh, "actor.kill") == 1);
     TEST_CHECK(append_at(&fresh, AT_US + DAY_US, &again, &answered) == OK &&
                uuid_equal(&answered, &again.id)); /* a day later the key is a new one */
     TEST_CHECK(rows(&fresh, TABLE_AUDITS) == 2);
@@ -274,25 +295,104 @@ static void test_audit_is_kept_400_days_to_the_microsecond(void)
     fresh_close(&fresh);
 }
 
+/* ---- of an earlier version ---- */
+
+struct old_row {
+    struct uuid id;
+    uint64_t seq;
+};
+
+/* The row of the outbox, and the number of it in the entry's timer. */
+static enum error put_old_row(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct old_row *x = context;
+    outbox_put(txn, at_us, AUDIT_TOPIC, &x->id, 1, &x->seq);
+    retention_clear(txn, at_us + AUDIT_KEPT_US, &x->id);
+    retention_set(txn, RETENTION_AUDIT, at_us + AUDIT_KEPT_US, &x->id, x->seq);
+    return OK;
+}
+
+static struct old_row append_old(struct fresh *fresh)
+{
+    struct old_row x = {.id = fresh_uuid()};
+    struct audit_append c = entry_of(x.id, "");
+    TEST_CHECK(append(fresh, &c, NULL) == OK);
+    TEST_CHECK(fresh_do(fresh, AT_US, put_old_row, &x) == OK);
+    return x;
+}
+
 /* A row that was given up goes with its entry: else it would name an event that isn't there. */
 static void test_audit_takes_its_dead_row_along(void)
 {
     struct fresh fresh;
     fresh_open(&fresh);
-    struct audit_append c = entry_of(fresh_uuid(), "");
-    TEST_CHECK(append(&fresh, &c, NULL) == OK);
+    struct old_row old = append_old(&fresh);
     struct view *view = look(&fresh);
-    uint16_t partition = outbox_partition(&view->txn, &c.id);
+    uint16_t partition = outbox_partition(&view->txn, &old.id);
     view_close(view);
     struct outbox_claim_command claim = {.partition = partition, .holder = 1};
-    struct outbox_bury_command bury = {.partition = partition, .seq = 1, .fence = 1};
-    struct outbox_revive_command revive = {.partition = partition, .seq = 1};
+    struct outbox_bury_command bury = {.partition = partition, .seq = old.seq, .fence = 1};
+    struct outbox_revive_command revive = {.partition = partition, .seq = old.seq};
     TEST_CHECK(batch_one(fresh.store, &outbox_claim_class, AT_US, &claim, NULL) == OK);
     TEST_CHECK(batch_one(fresh.store, &outbox_bury_class, AT_US, &bury, NULL) == OK);
     TEST_CHECK(batch_one(fresh.store, &outbox_revive_class, AT_US, &revive, NULL) == OK);
     TEST_CHECK(batch_one(fresh.store, &outbox_bury_class, AT_US, &bury, NULL) == OK);
+    fresh_sound(&fresh);
     TEST_CHECK(rows(&fresh, TABLE_DEAD) == 1);
     TEST_CHECK(sweep(&fresh, AT_US + 400 * DAY_US) == 1 && rows(&fresh, TABLE_DEAD) == 0);
+    fresh_close(&fresh);
+}
+
+/* Rows of other topics stay, wherever they stand between them. */
+static enum error put_other_row(struct txn *txn, uint64_t at_us, void *context)
+{
+    uint64_t seq;
+    outbox_put(txn, at_us, AUDIT_TOPIC + 1, context, 1, &seq);
+    return OK;
+}
+
+static enum error clear_others(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct outbox_row rows[16];
+    uint32_t count = 0;
+    (void)at_us;
+    (void)context;
+    for (uint16_t partition = 0; partition < OUTBOX_PARTITIONS; partition++) {
+        TEST_CHECK(outbox_scan(txn, partition, 0, rows, 16, &count) == OK);
+        for (uint32_t i = 0; i < count; i++)
+            TEST_CHECK(outbox_forget(txn, partition, rows[i].seq) == OK);
+    }
+    return OK;
+}
+
+static void test_audit_rows_of_an_earlier_version_leave_the_outbox_in_steps(void)
+{
+    enum { OLD = 100, OTHERS = 7, STEP = 3 };
+    struct fresh fresh;
+    struct old_row old[OLD];
+    struct answer answer;
+    uint32_t swept[2] = {0, 1}, sweeps = 0;
+    fresh_open(&fresh);
+    for (uint32_t i = 0; i < OLD; i++) {
+        old[i] = append_old(&fresh);
+        if (i >= OLD - OTHERS)
+            TEST_CHECK(fresh_do(&fresh, AT_US, put_other_row, &old[i].id) == OK);
+    }
+    fresh_sound(&fresh);
+    struct retention_sweep c = {.limit = STEP};
+    for (; swept[1] && sweeps < OLD; sweeps++) {
+        uint64_t before = rows(&fresh, TABLE_OUTBOX);
+        TEST_CHECK(batch_one(fresh.store, &retention_sweep_class, AT_US + 1, &c, &answer) == OK);
+        memcpy(swept, answer.bytes, sizeof(swept));
+        TEST_CHECK(swept[0] == 0 && before - rows(&fresh, TABLE_OUTBOX) <= OUTBOX_PARTITIONS * STEP);
+    }
+    TEST_CHECK_(sweeps > 1 && !swept[1], "%u sweeps", sweeps);
+    c.limit = 0; /* those behind others that wait */
+    TEST_CHECK(batch_one(fresh.store, &retention_sweep_class, AT_US + 1, &c, &answer) == OK);
+    TEST_CHECK(rows(&fresh, TABLE_OUTBOX) == OTHERS && rows(&fresh, TABLE_AUDITS) == OLD);
+    fresh_sound(&fresh);
+    TEST_CHECK(fresh_do(&fresh, AT_US, clear_others, NULL) == OK);
+    TEST_CHECK(sweep(&fresh, AT_US + 400 * DAY_US) == OLD); /* whose timers name rows that have gone */
     fresh_close(&fresh);
 }
 
@@ -352,15 +452,18 @@ static void test_audit_over_430_days(void)
 
 TEST_LIST
 = {
-    {"audit: kept as it came, with event, outbox row and due entry",
-     test_audit_is_kept_as_it_came_with_event_row_and_due_entry},
+    {"audit: kept as it came, with event and due entry (AMB-62)",
+     test_audit_is_kept_as_it_came_with_event_and_due_entry},
     {"audit: of the greatest size", test_audit_of_the_greatest_size},
     {"audit: refusals write nothing", test_audit_refusals_write_nothing},
-    {"audit: refused while the outbox is full", test_audit_is_refused_while_the_outbox_is_full},
+    {"audit: needs no room in the outbox", test_audit_needs_no_room_in_the_outbox},
+    {"audit: has an end of its room", test_audit_has_an_end_of_its_room},
     {"audit: repeated is answered again", test_audit_repeated_is_answered_again},
     {"audit: a key with another request", test_audit_key_with_another_request},
     {"audit: kept 400 days to the microsecond", test_audit_is_kept_400_days_to_the_microsecond},
     {"audit: takes its dead row along", test_audit_takes_its_dead_row_along},
+    {"audit: rows of an earlier version leave the outbox in steps",
+     test_audit_rows_of_an_earlier_version_leave_the_outbox_in_steps},
     {"audit: over 430 days", test_audit_over_430_days},
     {NULL, NULL},
 };

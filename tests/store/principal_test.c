@@ -195,6 +195,25 @@ static void test_a_clock_that_was_ahead_is_no_damage(void)
     fresh_close(&fresh); /* which checks all rows */
 }
 
+static void test_a_secret_is_changed_without_room_for_a_note(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    const struct principal_put made = ask(PRINCIPAL_CREATE, "agent:1"),
+                               again = ask(PRINCIPAL_ROTATE, "agent:1"),
+                               other = ask(PRINCIPAL_CREATE, "agent:2");
+    struct principal row;
+    TEST_CHECK(put(&fresh, AT_US, &made) == OK);
+    fresh.store->audits_max = 1;
+    TEST_CHECK(put(&fresh, AT_US + 1, &other) == ERR_LIMIT); /* nobody is let in without a word about it */
+    TEST_CHECK(put(&fresh, AT_US + 2, &again) == OK);
+    struct view *view = look(&fresh, "agent:1", OK, &row);
+    TEST_CHECK(memcmp(row.hash.bytes, again.hash.bytes, sizeof(row.hash.bytes)) == 0);
+    view_close(view);
+    TEST_CHECK(take_away(&fresh, "agent:1") == OK);
+    fresh_close(&fresh);
+}
+
 TEST_LIST
 = {
     {"AMB-21 made, given another secret, and taken away", test_made_given_another_secret_and_taken_away},
@@ -203,5 +222,6 @@ TEST_LIST
     {"check tells of rows that no command writes", test_check_tells_of_rows_that_no_command_writes},
     {"a secret made by a clock put right, of a principal made by one ahead, is no damage",
      test_a_clock_that_was_ahead_is_no_damage},
+    {"a secret is changed without room for a note", test_a_secret_is_changed_without_room_for_a_note},
     {NULL, NULL},
 };

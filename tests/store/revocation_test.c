@@ -280,6 +280,20 @@ static void test_revocation_check_finds_what_is_wrong(void)
     fresh_close(&fresh);
 }
 
+static void test_revocation_needs_no_room_for_a_note(void)
+{
+    struct fresh fresh;
+    struct revocation there;
+    fresh_open(&fresh);
+    fresh.store->audits_max = 0;
+    (void)revoke_well(&fresh, AT_US, REVOCATION_TOKEN, "", "a", AT_US + 1);
+    struct view *view = look(&fresh);
+    TEST_CHECK(revocation_read(&view->txn, REVOCATION_TOKEN, span_text(""), span_text("a"), &there) == OK);
+    view_close(view);
+    TEST_CHECK(rows(&fresh, TABLE_AUDITS) == 0);
+    fresh_close(&fresh);
+}
+
 TEST_LIST
 = {
     {"revocation: CTL-095 one of each kind is kept", test_CTL_095_revocation_of_each_kind_is_kept},
@@ -293,5 +307,6 @@ TEST_LIST
     {"seen token: AMB-16 of single use", test_AMB_16_seen_token_of_single_use},
     {"seen token: CTL-094 until it expires", test_CTL_094_seen_token_until_it_expires},
     {"revocation: check finds what is wrong", test_revocation_check_finds_what_is_wrong},
+    {"revocation: needs no room for a note", test_revocation_needs_no_room_for_a_note},
     {NULL, NULL},
 };

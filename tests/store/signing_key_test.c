@@ -332,6 +332,21 @@ static void test_signing_key_lifecycle_is_sound(void)
             !lifecycle_allows(&signing_key_lifecycle, from, SIGNING_KEY_ACTIVE)); /* nothing comes back */
 }
 
+/* A log that is full is no reason to trust a key that leaked, or to have none. */
+static void test_CTL_110_signing_key_is_revoked_without_room_for_a_note(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid first = rotate_well(&fresh, AT_US, none);
+    fresh.store->audits_max = 1;
+    struct uuid second = rotate_well(&fresh, AT_US, first);
+    TEST_CHECK(revoke_it(&fresh, AT_US, first, 90 * DAY_US) == OK);
+    TEST_CHECK(revoke_it(&fresh, AT_US, second, 90 * DAY_US) == OK);
+    TEST_CHECK(state_of(&fresh, first) == SIGNING_KEY_REVOKED &&
+               state_of(&fresh, second) == SIGNING_KEY_REVOKED);
+    fresh_close(&fresh);
+}
+
 TEST_LIST
 = {
     {"signing key: CTL-105 a rotation retires the one before",
@@ -346,5 +361,7 @@ TEST_LIST
      test_CTL_111_signing_key_history_of_ninety_days_at_least},
     {"signing key: check finds what is wrong", test_signing_key_check_finds_what_is_wrong},
     {"signing key: the lifecycle is sound", test_signing_key_lifecycle_is_sound},
+    {"signing key: CTL-110 is revoked without room for a note",
+     test_CTL_110_signing_key_is_revoked_without_room_for_a_note},
     {NULL, NULL},
 };

@@ -575,7 +575,7 @@ static int pages(const struct options *o, const char *path, const char *member,
     json_sink_init(&p.rows, rows, sizeof(rows), NULL, NULL);
     json_sink_text(&p.rows, "[");
     while (!status && p.more && p.left > 0) {
-        struct json_text json;
+        struct json_text json = {.nodes = NULL};
         status = page_ask(&p, &json);
         if (!status && whole)
             pages_begin(&p);

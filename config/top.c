@@ -213,7 +213,7 @@ static void draw_head(struct top *t, struct paper *p)
         restarts += t->rows[i].restarts;
     }
     if (t->left_out)
-        snprintf(left_out, sizeof(left_out), " of %llu", (unsigned long long)(t->count + t->left_out));
+        snprintf(left_out, sizeof(left_out), " of %zu", (size_t)(t->count + t->left_out));
     snprintf(line, sizeof(line),
              "coppice %s: %zu%s actors, %llu messages waiting, %llu/s handled, %llu restarts", t->where,
              t->count, left_out, (unsigned long long)waiting, (unsigned long long)rate,

@@ -30,7 +30,7 @@
 enum {
     CALLS_MAX = 1000, /* of one operation: more never end */
     LATER_TRIES = 2000,
-    LAST_TRIES = 100,
+    LAST_TRIES = 2000,
     SETTLE_US = 5000,
     SETTLE_TRIES = 200,
     TEXT = 1024,

@@ -200,35 +200,36 @@ enum error audit_expire(struct txn *txn, const struct due_entry *entry)
 
 #define PAGE_MAX 32u /* rows on the stack at one time */
 
-/* Up to `most` rows behind *after; false: there are no more. */
-static bool clear_page(struct txn *txn, uint16_t partition, uint32_t most, uint64_t *after, uint32_t *cleared)
+/* Up to `most` rows behind *after; false: there are no more, or none of these was one. Nobody takes them, so they stand in front: a
+ * page without any says that there are none behind those that are on their way. */
+static bool clear_page(struct txn *txn, uint16_t partition, uint32_t most, uint64_t *after)
 {
     struct outbox_row rows[PAGE_MAX];
-    uint32_t count = 0;
+    uint32_t count = 0, cleared = 0;
     enum error e = outbox_scan(txn, partition, *after, rows, most, &count);
     for (uint32_t i = 0; i < count; i++) {
         *after = rows[i].seq;
         if (rows[i].error || rows[i].row.topic != AUDIT_TOPIC)
             continue;
         (void)outbox_forget(txn, partition, rows[i].seq);
-        ++*cleared;
+        cleared++;
     }
-    return !e && count == most;
+    return !e && count == most && cleared > 0;
 }
 
 void audit_clear_outbox(struct txn *txn, uint32_t limit, bool *ret_more)
 {
     *ret_more = false;
     for (uint16_t partition = 0; partition < OUTBOX_PARTITIONS; partition++) {
-        uint32_t left = limit, cleared = 0;
+        uint32_t left = limit;
         uint64_t after = 0;
         bool more = true;
         while (more && left > 0) {
             uint32_t most = left < PAGE_MAX ? left : PAGE_MAX;
-            more = clear_page(txn, partition, most, &after, &cleared);
+            more = clear_page(txn, partition, most, &after);
             left -= most;
         }
-        *ret_more = *ret_more || (more && cleared > 0);
+        *ret_more |= more;
     }
 }
 

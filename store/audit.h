@@ -2,8 +2,8 @@
  *
  * Appended by the one command audit.append, together with an event in the entry's stream. Nobody is told of one: whoever wants
  * to know looks (AMB-62), so there is no row in the outbox, where it would be in the way of those that somebody takes out. An
- * earlier version put one for each, and the sweep takes those away. The same request with the same idempotency key is answered again and adds nothing for a day;
- * the key is the caller's own (who), and id and request_id may differ: they are new with each try.
+ * earlier version put one for each, and the sweep takes those away. The same request with the same idempotency key is answered
+ * again and adds nothing for a day; the key is the caller's own (who), and id and request_id may differ: they are new with each try.
  */
 #ifndef COPPICE_STORE_AUDIT_H
 #define COPPICE_STORE_AUDIT_H

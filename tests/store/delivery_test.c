@@ -1272,6 +1272,35 @@ static void test_delivery_is_made_beside_one_that_cannot_be_read(void)
     }
 }
 
+/* Who comes next waits for the one before, also when something lies between them that can't be read and has no key of the chain's: a longer
+ * one, and a shorter one. */
+static void test_delivery_waits_across_a_key_that_is_none(void)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        struct scene s;
+        open_scene(&s);
+        TEST_CHECK(spread(&s, 1, "https://a.example/") == 1);
+        struct uuid first = id_of(&s, NULL, 1);
+        struct copy copy = look_at(&s, &first);
+        struct key key = key_in(DELIVERY_LIST_JOB, &copy);
+        TEST_ASSERT(key.size == DELIVERY_KEY_OF_JOB);
+        if (i == 0) {
+            key_add_u8(&key, 0);
+        } else {
+            key.size -= 2; /* the topic; and the event is the next one */
+            key.bytes[key.size - 1]++;
+        }
+        fresh_put(&s.fresh, TABLE_DELIVERY_INDEX, key, &(struct delivery_index){.id = first});
+        fresh_flip(&s.fresh, TABLE_DELIVERY_INDEX, key);
+        TEST_CHECK(spread(&s, 2, "https://a.example/") == 1);
+        fresh_take(&s.fresh, TABLE_DELIVERY_INDEX, key);
+        struct uuid second = id_of(&s, NULL, 2);
+        TEST_CHECK(is_due(&s, &first) && !is_due(&s, &second));
+        TEST_CHECK(tell(&s, &first, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED && is_due(&s, &second));
+        fresh_close(&s.fresh);
+    }
+}
+
 static void test_delivery_to_a_receiver_without_a_host(void)
 {
     struct scene s;
@@ -1376,6 +1405,7 @@ TEST_LIST
     {"delivery: ends before a key that is none", test_delivery_ends_before_a_key_that_is_none},
     {"delivery: that comes late behind one that waits", test_delivery_that_comes_late_behind_one_that_waits},
     {"delivery: is made beside one that can't be read", test_delivery_is_made_beside_one_that_cannot_be_read},
+    {"delivery: waits across a key that is none", test_delivery_waits_across_a_key_that_is_none},
     {"delivery: to a receiver without a host", test_delivery_to_a_receiver_without_a_host},
     {"delivery: goes by its own time alone", test_delivery_goes_by_its_own_time_alone},
     {"delivery: beyond all time is refused", test_delivery_beyond_all_time_is_refused},

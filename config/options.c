@@ -10,8 +10,10 @@
 #include "http/nearest.h"
 #include "config/sockets.h"
 #include "http/front.h"
+#include "http/keyring.h"
 #include "runtime/assert.h"
 #include "store/job.h"
+#include "store/signing_key.h"
 
 #define HOUR (3600 * S)
 
@@ -1220,6 +1222,33 @@ static uint64_t cadence_max(const struct options *o)
                                                   : 30 * DAY;
 }
 
+/* An eighth of those that may be at a time, and a quarter of those that are kept, are for rotations by hand: with more by themselves
+ * the next one would fail some day, and not when the settings were made. */
+#define KEYS_VALID_MAX (KEYRING_OWN_MAX - KEYRING_OWN_MAX / 8)
+#define KEYS_KEPT_MAX  (SIGNING_KEYS_MAX - SIGNING_KEYS_MAX / 4)
+
+static int check_key_counts(struct parse *p)
+{
+    const struct options *o = p->options;
+    char value[64], right[64];
+    uint64_t valid = o->keys_overlap / o->keys_rotation_cadence + 2; /* the active one, and a part of one */
+    uint64_t kept = valid + o->keys_history / o->keys_rotation_cadence;
+    duration_text(o->keys_rotation_cadence, right, sizeof(right));
+    duration_text(o->keys_overlap, value, sizeof(value));
+    if (valid > KEYS_VALID_MAX)
+        return refuse(p, EXIT_CONFIG,
+                      "%s is %s and keys.rotation_cadence is %s; that makes %llu valid keys at a time, of at "
+                      "most %u",
+                      place(p, OPTION_keys_overlap), value, right, (unsigned long long)valid, KEYS_VALID_MAX);
+    duration_text(o->keys_history, value, sizeof(value));
+    if (kept > KEYS_KEPT_MAX)
+        return refuse(p, EXIT_CONFIG,
+                      "%s is %s and keys.rotation_cadence is %s; that makes %llu keys that are kept, of at "
+                      "most %u",
+                      place(p, OPTION_keys_history), value, right, (unsigned long long)kept, KEYS_KEPT_MAX);
+    return 0;
+}
+
 static int check_keys(struct parse *p)
 {
     const struct options *o = p->options;
@@ -1240,7 +1269,7 @@ static int check_keys(struct parse *p)
                       "%s is %s; it must be at least 8h, so that no token outlives the key that it was "
                       "signed with (CTL-085)",
                       place(p, OPTION_keys_overlap), value);
-    return 0;
+    return check_key_counts(p);
 }
 
 static int check_issuers(struct parse *p)

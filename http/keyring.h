@@ -34,6 +34,7 @@
  * and more in a history of 90 days than the store keeps. */
 #define KEYRING_CADENCE_MIN_S 3600u
 #define KEYRING_KEYS_MAX      128u   /* in the table: own ones first, then those of the sets */
+#define KEYRING_OWN_MAX       40u    /* of our own that haven't ended: what fits into a chunk of an arena */
 #define KEYRING_SET_BYTES_MAX 60000u /* of a key set's text */
 #define KEYRING_TOKEN_MAX     4096u  /* of an issued token's text */
 #define KEYRING_TICK_MS       1000u

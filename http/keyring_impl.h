@@ -30,7 +30,6 @@ struct key_set {
 enum { SET_FILE, SET_URL, SET_COUNT };
 
 enum {
-    KEYRING_OWN_MAX = 40,     /* of our keys that haven't ended: what fits into a chunk of an arena */
     KEYRING_SET_NODES = 3500, /* of a set's JSON, likewise: 200 keys */
 };
 

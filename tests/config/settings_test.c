@@ -224,6 +224,18 @@ static void test_ctl_111_history_of_keys(void)
     CHECK_REFUSED("{}", CHECK("--keys-history", "89d23h"), "it must be a duration from 90d");
 }
 
+static void test_cadence_overlap_and_history_within_the_keys_there_may_be(void)
+{
+    CHECK_TAKEN("{}", CHECK("--keys-rotation-cadence", "1h", "--keys-overlap", "33h59m"));
+    CHECK_REFUSED("{}", CHECK("--keys-rotation-cadence", "1h", "--keys-overlap", "34h"),
+                  "keys.rotation_cadence is 1h; that makes 36 valid keys at a time, of at most 35");
+    CHECK_TAKEN("{}", CHECK("--keys-rotation-cadence", "1h", "--keys-history", "127d14h"));
+    CHECK_REFUSED(
+        "{\"keys\": {\n\"history\": \"127d15h\"}}", CHECK("--keys-rotation-cadence", "1h"),
+        "x.json:2: keys.history is 127d15h and keys.rotation_cadence is 1h; that makes 3073 keys that "
+        "are kept, of at most 3072");
+}
+
 static void test_ctl_115_a_release_leaves_nothing_to_defaults(void)
 {
     static const char *const environments[] = {"dev", "stage", "prod"};
@@ -603,6 +615,8 @@ TEST_LIST
     {"CTL-085 cadence and overlap against the life of tokens",
      test_ctl_085_cadence_and_overlap_against_the_life_of_tokens},
     {"CTL-111 history of keys", test_ctl_111_history_of_keys},
+    {"cadence, overlap and history within the keys there may be",
+     test_cadence_overlap_and_history_within_the_keys_there_may_be},
     {"CTL-115 a release leaves nothing to defaults", test_ctl_115_a_release_leaves_nothing_to_defaults},
     {"CTL-120 a release to prod was rehearsed", test_ctl_120_a_release_to_prod_was_rehearsed},
     {"CTL-149 scripts of the user interface", test_ctl_149_scripts_of_the_user_interface},

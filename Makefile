@@ -194,7 +194,7 @@ FAILING_SUPERVISOR := $(patsubst $(B)/runtime/%,$(B)/tests/runtime/failing/%,$(f
 
 .PHONY: help build run test deps bench asan tsan lint fuzz coverage branches mcdc conformance install clean precommit format
 .PHONY: powercut powercut-full kill9 damage contain limp everycall comeback leases doublecheck mutants traffic chaos chaos-full sim sim-full soak contract docs
-.PHONY: lint-deep present present-test peers always check tests benches fuzzers cutters
+.PHONY: fuzz-farm lint-deep present present-test peers always check tests benches fuzzers cutters
 
 build: $(LIBRARY) $(HOUSE) $(PROGRAM) ## build the library and the program (the default)
 	$(if $(PROGRAM),@ln -sfn $(VARIANT)/coppice build/coppice)
@@ -263,6 +263,12 @@ bench-goals: deps peers ## the figures beside their goals: pass or miss
 fuzz: deps ## every fuzzer for T minutes or FUZZ_SECONDS=10 each, those of requests for FRONT_SECONDS, with clang
 	@.ci/deps clang
 	@$(MAKE) --no-print-directory fuzzers MODE=fuzz CC=clang
+
+FUZZ_SUMS := tests/fuzz/sums.tsv
+fuzz-farm: deps ## the same, and what it did is added to tests/fuzz/sums.tsv, the sum of which is printed
+	@.ci/deps clang
+	@FUZZ_SUM=$(FUZZ_SUMS) $(MAKE) --no-print-directory fuzzers MODE=fuzz CC=clang
+	@.ci/fuzz-sum $(FUZZ_SUMS)
 
 powercut: deps ## a power cut at every point of a recorded workload: 1,000,000 states, none may be wrong
 	@$(MAKE) --no-print-directory $(B)/chaos/powercut

@@ -34,6 +34,7 @@ static void open_store(void)
         .env = clock_here(),
         .record = o->store_record,
         .ledger_max = (uint32_t)o->store_ledger,
+        .audits_max = (uint32_t)o->store_audits,
         .view_age_ns = o->store_view_age,
     };
     opening.error = store_open(&options, &opening.store, opening.why, sizeof(opening.why));

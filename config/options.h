@@ -424,6 +424,8 @@ enum option_mark {
       "of the store's file that only clean-up may use")                                                      \
     X(store_ledger, "store.ledger", COUNT, FOR_SERVER, 1024, 268435456, MARK_RESTART, "4194304", "keys",     \
       "idempotency keys alive at one time; 32 bytes of memory each")                                         \
+    X(store_audits, "store.audits", COUNT, FOR_SERVER, 1000, 268435456, MARK_RESTART, "8000000", "entries",  \
+      "of the audit log, which are kept for 400 days; half a KiB of the store each, with their events")      \
     X(store_view_age, "store.view.age", DURATION, FOR_SERVER, 100 * MS, 3600 * S, MARK_RESTART, "5s",        \
       "time", "an actor that holds a view of the store for longer is ended")                                 \
     X(store_op_timeout, "store.op_timeout", DURATION, FOR_SERVER, 10 * MS, 3600 * S, MARK_RELOAD, "5s",      \

@@ -67,13 +67,15 @@ static enum probe_level worse(enum probe_level a, enum probe_level b)
     return a > b ? a : b;
 }
 
-/* Then whatever comes with a key is refused. What is over counts, until the keeper has removed it. */
-static bool ledger_full(struct store *store)
+/* With a full ledger whatever comes with a key is refused; what is over counts, until the keeper has removed it. Entries of the audit
+ * log stay for more than a year, and without room for them there are no tokens: so somebody hears of it while an eighth is left. */
+static bool table_full(struct store *store)
 {
     struct view *view = view_open(store);
     if (!view)
         return false;
-    bool full = txn_rows(&view->txn, TABLE_LEDGER) >= store->ledger_max;
+    bool full = txn_rows(&view->txn, TABLE_LEDGER) >= store->ledger_max ||
+                txn_rows(&view->txn, TABLE_AUDITS) >= store->audits_max - store->audits_max / 8;
     view_close(view);
     return full;
 }
@@ -143,7 +145,7 @@ void probe_look(const struct front *front, struct probe_state *ret_state)
     enum probe_level *checks = ret_state->checks;
     enum probe_level written = store ? writer() : PROBE_DOWN;
     checks[PROBE_CHECK_DATABASE] = worse(database(store), written == PROBE_DOWN ? PROBE_DOWN : PROBE_OK);
-    if (checks[PROBE_CHECK_DATABASE] == PROBE_OK && ledger_full(store))
+    if (checks[PROBE_CHECK_DATABASE] == PROBE_OK && table_full(store))
         checks[PROBE_CHECK_DATABASE] = PROBE_DEGRADED;
     checks[PROBE_CHECK_REDIS] =
         worse(checks[PROBE_CHECK_DATABASE] == PROBE_DOWN ? PROBE_DOWN : PROBE_OK, written);

@@ -45,13 +45,13 @@ RECORD_STRUCT(audit, AUDIT_FIELDS);
     X(details, JSON, 16384, 1)
 RECORD_STRUCT(audit_append, AUDIT_APPEND_FIELDS);
 /* Code 30; answer: the entry's id, 16 bytes. ERR_EXISTS: the id is taken; ERR_INVALID: no id or no verb; ERR_KEY_REUSED;
- * ERR_LIMIT: there are AUDITS_MAX, or the ledger is full. */
+ * ERR_LIMIT: there are store->audits_max, or the ledger is full. */
 extern const struct command_class audit_append_class;
 /* Within another command: the entry with its event, in the same commit. Refuses as above and has written nothing then; c->key isn't
  * looked at. What was read before is gone when it returns OK. */
 enum error audit_note(struct txn *txn, uint64_t at_us, const struct audit_append *c);
 /* The same, by what must not be refused for want of a note of it, such as taking from somebody what he has: OK without one as well
- * when there are AUDITS_MAX, or what it would stand beside is damaged. */
+ * when there are so many, or what it would stand beside is damaged. */
 enum error audit_note_if_possible(struct txn *txn, uint64_t at_us, const struct audit_append *c);
 
 /* For retention: the entry's time is over. The outbox row of an earlier version goes with it, if it is still there. */

@@ -187,7 +187,7 @@ static enum error bring_up(struct store *store, const struct store_options *o, c
         return say(e, dir, "holds a store of an older format that could not be brought forward", text, size);
     go_on(store);
     store->ledger_max = o->ledger_max ? o->ledger_max : LEDGER_MAX;
-    store->audits_max = AUDITS_MAX;
+    store->audits_max = o->audits_max ? o->audits_max : AUDITS_MAX;
     if (o->record && o->record[0])
         e = journal_create(o->record, store, &store->journal);
     return say(e, dir, "can't be recorded: the journal can't be made", text, size);

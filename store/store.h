@@ -42,6 +42,7 @@ struct store_options {
     struct env *env;             /* clock and chance for what isn't a command; NULL: env_real() */
     const char *record;          /* a file for the journal of all batches, or NULL */
     uint32_t ledger_max;         /* idempotency keys alive at one time; 0: 4,194,304 (16 bytes each, twice) */
+    uint32_t audits_max;         /* entries of the audit log; 0: AUDITS_MAX */
     uint64_t view_age_ns;        /* whoever keeps a view open for longer is ended; 0: 5 s */
 };
 
@@ -64,7 +65,7 @@ struct store {
     struct views *views;
     struct ledger_index *ledger; /* NULL until store_load */
     uint32_t ledger_max;
-    uint32_t audits_max;     /* AUDITS_MAX; tests have less */
+    uint32_t audits_max;
     bool starved;            /* the writer's: the disk had no room for a page of the last commit */
     struct journal *journal; /* NULL: not recorded */
     struct txn txn;          /* the writer's */

@@ -97,6 +97,24 @@ static void test_full_ledger(void)
     operated_stop();
 }
 
+static bool audited(void)
+{
+    return operated_post("/chaos/actors/store.writer:resume", "{\"reason\":\"it runs\"}") == 200;
+}
+
+static void test_audit_log_that_fills(void)
+{
+    operated_start(&(struct operated_options){.front = "client"});
+    operated_grow();
+    TEST_CHECK(operated_post("/test/store/audited", NULL) == 204);
+    for (int i = 0; i < 6; i++)
+        TEST_CHECK(audited());
+    TEST_CHECK(operated_get("/readyz") == 200 && checks("ready", "ok", "ok", "ok"));
+    TEST_CHECK(audited());
+    TEST_CHECK(operated_get("/readyz") == 200 && checks("ready", "degraded", "ok", "ok"));
+    operated_stop();
+}
+
 static void test_verbose(void)
 {
     operated_start(NULL);
@@ -197,6 +215,7 @@ TEST_LIST
     {"CTL-530 CTL-531 CTL-536 a writer that takes nothing is not ready", test_writer},
     {"CTL-530 L5 a store that has failed is not ready, a full one is", test_state_of_the_store},
     {"CTL-530 a full ledger is degraded", test_full_ledger},
+    {"CTL-530 an audit log is degraded while an eighth is left", test_audit_log_that_fills},
     {"our own checks, for operators", test_verbose},
     {"JOB-313, JOB-356, AMB-J-39: nobody works", test_nobody_works},
     {"CTL-539 draining is not ready", test_draining},

@@ -206,7 +206,7 @@ static void test_audit_has_an_end_of_its_room(void)
 {
     struct fresh fresh;
     fresh_open(&fresh);
-    TEST_CHECK(fresh.store->audits_max == AUDITS_MAX);
+    TEST_CHECK(fresh.store->audits_max == AUDITS_MAX); /* unless the options say otherwise: store.audits */
     fresh.store->audits_max = 2;
     struct audit_append first = entry_of(fresh_uuid(), ""), second = entry_of(fresh_uuid(), "k"),
                         third = entry_of(fresh_uuid(), "l");

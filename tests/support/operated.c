@@ -236,7 +236,8 @@ static void serve_drain(const struct request *q, struct response *r)
     response_begin(r, 204, NULL);
 }
 
-/* As the store is after a commit that failed, with a full disk, or as usual; and with a ledger for no key at all. */
+/* As the store is after a commit that failed, with a full disk, or as usual; and with a ledger for no key at all, or room for
+ * eight entries of the audit log. */
 static void serve_store(const struct request *q, struct response *r)
 {
     static const enum store_state states[] = {STORE_OPEN, STORE_TIGHT, STORE_FAILED};
@@ -245,6 +246,8 @@ static void serve_store(const struct request *q, struct response *r)
             atomic_store(&store_here()->state, states[i]);
     if (span_equal(q->params[0], span_text("full")))
         store_here()->ledger_max = 0;
+    if (span_equal(q->params[0], span_text("audited")))
+        store_here()->audits_max = 8;
     response_begin(r, 204, NULL);
 }
 

@@ -688,6 +688,24 @@ static enum error put_revocation(struct keyring_state *s, const struct order *o,
     return submit(&revocation_put_class, &c);
 }
 
+/* A subject's tokens of later than its cut-off, of a clock that was ahead: another key ends them, without waiting for the tick that would
+ * look. Where the store makes none, they are ended in memory until it does, and the subject gets no others before the clock comes there. */
+static enum error end_ahead(struct keyring_state *s, struct blocklist_id id, bool stored)
+{
+    uint64_t now_s = now_us() / 1000000, newest_s;
+    if (stored)
+        look_at_clock(s);
+    newest_s = atomic_load(&s->k->newest_s);
+    if (newest_s <= now_s + KEYRING_AHEAD_S)
+        return OK;
+    return blocklist_put(s->k->blocklist, id, newest_s, all_expired_s(newest_s * 1000000));
+}
+
+static struct blocklist_id id_of_subject(const struct keyring *k, struct span subject)
+{
+    return blocklist_id(k->blocklist, REVOCATION_SUBJECT, span_of(NULL, 0), subject);
+}
+
 /* In memory first: it counts at once, whatever the disk says. */
 static enum error revoke_thing(struct keyring_state *s, const struct order *o)
 {
@@ -706,9 +724,12 @@ static enum error revoke_thing(struct keyring_state *s, const struct order *o)
     uint64_t issued_s = keyring_cut_off_s(k);
     bool subject = o->kind == REVOCATION_SUBJECT;
     enum error e = blocklist_put(k->blocklist, id, subject ? issued_s : UINT64_MAX, expires_s);
-    return e ? e
-             : put_revocation(s, o, (enum revocation_kind)o->kind, issuer, subject ? issued_s * 1000000 : 0,
-                              expires_s * 1000000);
+    if (e)
+        return e;
+    e = put_revocation(s, o, (enum revocation_kind)o->kind, issuer, subject ? issued_s * 1000000 : 0,
+                       expires_s * 1000000);
+    enum error ended = subject ? end_ahead(s, id, e == OK) : OK;
+    return e ? e : ended;
 }
 
 static void expect_end(struct keyring_state *s)
@@ -742,6 +763,8 @@ static enum error stop_subject(struct keyring_state *s, const struct order *o)
         expect_end(s);
     else if (o->done && keyring_cut_off_s(s->k) > cut_off_s)
         e = revoke_thing(s, o);
+    else if (o->done && cut_off_s < UINT64_MAX)
+        e = end_ahead(s, id_of_subject(s->k, span_of(o->value, o->value_size)), true);
     return e;
 }
 

@@ -701,6 +701,49 @@ RINGED(test_CTL_099_a_token_of_a_clock_that_was_ahead_never_comes_to_life)
             revoked_behind(aheads[i], restarts & 1, restarts & 2);
 }
 
+/* As the command does that ends a principal, and whoever submitted it. */
+static enum error stop_dave(void)
+{
+    struct keyring_end end = keyring_end_of(ring);
+    struct uuid_source source;
+    uuid_source_init(&source, stage_store->env);
+    const struct revocation_put put = {.kind = REVOCATION_SUBJECT,
+                                       .value = span_text("dave"),
+                                       .cut_off_us = end.cut_off_us,
+                                       .expires_us = now_s() * 1000000 + end.tokens_us,
+                                       .audit = uuid_v7(&source),
+                                       .who = span_text("ops"),
+                                       .reason = span_text("he left")};
+    EXPECT(store_submit(&revocation_put_class, &put, NULL, 0, NULL, DEADLINE_NONE) == OK);
+    return keyring_stop_subject(&order, span_text("dave"), true, false, DEADLINE_NONE);
+}
+
+RINGED(test_CTL_099_a_token_of_a_clock_that_was_ahead_ends_before_the_answer)
+{
+    static const uint64_t aheads[] = {100, 600};
+    for (int i = 0; i < 6; i++) {
+        const int64_t ahead_ns = (int64_t)(aheads[i & 1] * NS_PER_S);
+        bool kept = i < 4;
+        stage_clock_jump(ahead_ns);
+        issue_noted("dave");
+        EXPECT(verify() == JWT_STAGE_OK);
+        if (!kept)
+            stage_kill(actor_whereis(WRITER_NAME));
+        stage_clock_jump(-ahead_ns);
+        enum error e = i < 2 ? stop_dave()
+                             : keyring_revoke(&order, REVOCATION_SUBJECT, span_of(NULL, 0), span_text("dave"),
+                                              0, DEADLINE_NONE);
+        EXPECT((e == OK) == kept);
+        EXPECT(refused_for_good());
+        for (int slept = 0; slept < 720; slept += 60) {
+            actor_sleep(actor_now() + 60 * NS_PER_S);
+            EXPECT(refused_for_good());
+        }
+        if (!kept)
+            stage_writer();
+    }
+}
+
 RINGED(test_CTL_099_a_clock_that_was_ahead_locks_nobody_out)
 {
     static char old[MAKER_TEXT_MAX];
@@ -1572,6 +1615,8 @@ TEST_LIST
      test_CTL_099_a_principal_revoked_after_the_clock_went_back},
     {"keyring: CTL-099 a token of a clock that was ahead never comes to life",
      test_CTL_099_a_token_of_a_clock_that_was_ahead_never_comes_to_life},
+    {"keyring: CTL-099 a token of a clock that was ahead ends before the answer",
+     test_CTL_099_a_token_of_a_clock_that_was_ahead_ends_before_the_answer},
     {"keyring: CTL-099 a clock that was ahead locks nobody out",
      test_CTL_099_a_clock_that_was_ahead_locks_nobody_out},
     {"keyring: CTL-089 a revocation counts even when the store can't keep it",

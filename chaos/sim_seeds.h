@@ -16,6 +16,8 @@ static const struct sim_seed {
      1u << FAULT_CUTS | 1u << FAULT_DEATHS | 1u << FAULT_MIDWAY | 1u << FAULT_SYNCS | 1u << FAULT_HANGUPS |
          1u << FAULT_RECEIVERS,
      7050},
+    /* a relay that was flooded lost its timer, and a webhook was never sent */
+    {17047, SCENARIO_ACTORS, 0, 0},
 };
 
 #endif

@@ -32,7 +32,7 @@ enum actor_step {
  * who wait. Exit signals sent by hand to an actor that traps are bounded by the message memory alone. */
 enum mailbox_policy {
     MAILBOX_REFUSE = 0,  /* the sender gets ERR_FULL */
-    MAILBOX_DROP_OLDEST, /* the oldest message is dropped and counted */
+    MAILBOX_DROP_OLDEST, /* the oldest message that isn't a timer's is dropped and counted */
     MAILBOX_WAIT,        /* actor_send_wait parks the sender; plain sends are refused */
 };
 

@@ -31,12 +31,13 @@ static void drop(struct scheduler *s, const struct actor *a, struct message *m)
     message_give(s, m);
 }
 
-/* The oldest ordinary message makes room; what the runtime itself has to say is never dropped. */
+/* The oldest ordinary message makes room; what the runtime itself has to say is never dropped, nor a timer, whose owner may wait for
+ * nothing else. */
 static bool drop_oldest(struct scheduler *s, struct actor *a)
 {
     struct message *previous = NULL;
     for (struct message *m = a->mail_head; m; previous = m, m = m->next)
-        if (m->type <= MESSAGE_USER_MAX) {
+        if (m->type <= MESSAGE_USER_MAX && m->kind != MESSAGE_ALARM) {
             drop(s, a, mailbox_unlink(s, a, previous));
             return true;
         }

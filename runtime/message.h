@@ -25,7 +25,7 @@ enum message_type {
     MESSAGE_TIMEOUT = 0x00f00005, /* nothing else arrived in time: see actor_idle_timeout */
 };
 
-enum message_kind { MESSAGE_CAST, MESSAGE_CALL, MESSAGE_REPLY, MESSAGE_SIGNAL };
+enum message_kind { MESSAGE_CAST, MESSAGE_CALL, MESSAGE_REPLY, MESSAGE_SIGNAL, MESSAGE_ALARM };
 
 struct message {
     struct message *next;    /* the link of whoever owns it */

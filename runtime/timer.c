@@ -153,6 +153,7 @@ static void record_fires(struct scheduler *s, struct record *r)
             (struct message_timer){.ref = record_ref(s, r), .value = r->timer.value};
     else if (!idle)
         memcpy(m->payload, &r->timer.value, sizeof(uint64_t));
+    m->kind = MESSAGE_ALARM;   /* of whatever type: the runtime has said it */
     m->from = actor_pid_of(a); /* one's own: who looks at the sender can tell it from what strangers send */
     sim_trace(s, TRACE_TIMER, m->from, type);
     timer_bury(s, r);

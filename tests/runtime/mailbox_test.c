@@ -5,7 +5,9 @@
 
 /* ---- a receiver that writes down what came ---- */
 
-#define CAPACITY 4
+#define CAPACITY  4
+
+#define SET_ALARM 900 /* for the deadline that it holds */
 
 static uint64_t came[64];
 static size_t came_count;
@@ -17,6 +19,10 @@ static enum actor_step sink_handle(void *state, struct message *m)
     uint64_t *value = message_body(m, sizeof *value);
     if (m->type == NOTE && value && came_count < 64)
         came[came_count++] = *value;
+    if (m->type == SET_ALARM && value) {
+        actor_timer(*value, NOTE, *value);
+        return ACTOR_CONTINUE;
+    }
     exits += m->type == MESSAGE_EXIT;
     downs += m->type == MESSAGE_DOWN;
     return doll_handle(state, m);
@@ -125,6 +131,31 @@ static void drop_for_waiting(void)
     open_up(pid);
     TEST_CHECK(came_count == CAPACITY && came[CAPACITY - 2] == 5 && came[CAPACITY - 1] == 15);
     gone(pid);
+}
+
+/* Whoever works by its timer would never be heard of again. */
+static void drop_no_timer(void)
+{
+    actor_pid pid = spawn(&dropping, anywhere());
+    uint64_t first = actor_now() + 1000, second = first + 1000;
+    came_count = 0;
+    actor_cast(pid, SET_ALARM, &first, sizeof first);
+    actor_cast(pid, SET_ALARM, &second, sizeof second);
+    settle();
+    actor_suspend(pid);
+    actor_sleep(second + 1000);
+    for (uint64_t i = 0; i < 10; i++)
+        TEST_CHECK(put(pid, i) == OK);
+    settle();
+    open_up(pid);
+    TEST_CHECK(came_count == CAPACITY && came[0] == first && came[1] == second && came[2] == 8 &&
+               came[3] == 9);
+    gone(pid);
+}
+
+static void test_drop_no_timer(void)
+{
+    node_sim(drop_no_timer);
 }
 
 static void test_drop_for_waiting(void)
@@ -585,6 +616,7 @@ TEST_LIST
 = {
     {"a full mailbox refuses, here and there", test_refuse},
     {"the oldest makes room", test_drop_oldest},
+    {"a timer that has fired makes no room", test_drop_no_timer},
     {"the oldest makes room for one who would wait", test_drop_for_waiting},
     {"signals are never dropped", test_signals_at_a_full_mailbox},
     {"senders wait: order, timeout, death of either side", test_waiting},

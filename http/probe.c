@@ -28,7 +28,7 @@ const char *probe_level_name(enum probe_level level)
 
 static enum probe_level database(const struct store *store)
 {
-    if (!store || store_state(store) == STORE_FAILED)
+    if (!store || store_state(store) == STORE_FAILED || store_state(store) == STORE_LOST)
         return PROBE_DOWN;
     return store_state(store) == STORE_TIGHT ? PROBE_DEGRADED : PROBE_OK;
 }

@@ -146,7 +146,7 @@
       "Restarts that failed in the child's init.")                                                           \
     X(STORE_COMMIT, "store.commit", "commit_ms", NS, "store_commits", OUTCOME, "ok", HAS(OUTCOME),           \
       "Batches of commands that were committed, or failed.")                                                 \
-    X(STORE_STATE, "store.state", "count", COUNT, "store_states", REASON, "open|tight|failed",               \
+    X(STORE_STATE, "store.state", "count", COUNT, "store_states", REASON, "open|tight|lost|failed",          \
       HAS(COMPONENT) | HAS(REASON), "Changes of the store's state, by the state reached.")                   \
     X(STORE_DAMAGED, "store.damaged", "count", COUNT, "store_damaged", REASON, "",                           \
       HAS(COMPONENT) | HAS(REASON), "Rows that could not be believed, by their table.")                      \

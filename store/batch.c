@@ -243,7 +243,8 @@ static void limit(struct store *store)
 static void tell_state(struct store *store, bool tight)
 {
     uint32_t before = store_state(store);
-    if (before != STORE_FAILED) /* which is for good */
+    if (before != STORE_FAILED &&
+        before != STORE_LOST) /* for good, and until the keeper sees its file again */
         (void)atomic_compare_exchange_strong(&store->state, &before, tight ? STORE_TIGHT : STORE_OPEN);
 }
 
@@ -330,7 +331,7 @@ enum error batch_gather(struct store *store, struct batch_item *items, size_t *c
     uint64_t began = store->env->now(store->env);
     ASSERT(*count <= BATCH_MAX);
     ASSERT(getpid() == store->environment.process);
-    if (store_state(store) == STORE_FAILED)
+    if (store_state(store) == STORE_FAILED || store_state(store) == STORE_LOST)
         return ERR_UNAVAILABLE;
     enum error e = store_load(store);
     if (e)

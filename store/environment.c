@@ -891,6 +891,16 @@ bool environment_claimed(const char *dir)
     return (size_t)length < sizeof(path) && access(path, F_OK) == 0;
 }
 
+bool environment_there(const struct environment *e)
+{
+    char path[sizeof(e->dir) + sizeof("/" DATA_FILE)];
+    struct stat held, named;
+    snprintf(path, sizeof(path), "%s/" DATA_FILE, e->dir);
+    if (fstatat(AT_FDCWD, path, &named, 0) < 0)
+        return errno != ENOENT && errno != ENOTDIR;
+    return fstat(e->data_fd, &held) < 0 || (held.st_ino == named.st_ino && held.st_dev == named.st_dev);
+}
+
 enum error environment_identity(struct environment *e, struct uuid *ret_identity)
 {
     struct meta_format format;

@@ -80,6 +80,10 @@ struct environment {
  * backup's. environment_open looks further. */
 enum error environment_suits(const char *dir, char *ret_text, size_t text_size);
 
+/* Whether the directory still leads to the data file that is open here. False: that one was removed or moved away, or another lies in its
+ * place, so a process that starts later doesn't find what this one commits. What can't be looked at counts as there. */
+bool environment_there(const struct environment *environment);
+
 /* Whether a store is or was going to be in this directory: our lock file lies there. */
 bool environment_claimed(const char *dir);
 

@@ -1,5 +1,9 @@
 #include "store/keeper.h"
 
+#include <stdio.h>
+
+#include "runtime/json.h"
+#include "runtime/runtime.h"
 #include "runtime/telemetry.h"
 #include "store/counter.h"
 #include "store/retention.h"
@@ -231,6 +235,47 @@ static void scrub(struct keeper *k)
         scrub_next_table(k);
 }
 
+/* ---- whether the file is there ---- */
+
+/* What to do is said to people; that the state has changed is an event. */
+static void tell_lost(const struct environment *e)
+{
+    char line[sizeof(e->dir) + 1024], kept[64];
+    struct json_sink sink;
+    struct json json;
+    snprintf(kept, sizeof(kept), "/proc/%d/fd/%d", e->process, e->data_fd);
+    json_sink_init(&sink, line, sizeof(line), NULL, NULL);
+    json_init(&json, &sink);
+    json_object_begin(&json);
+    JSON_MEMBER(&json, "level", string, "error");
+    JSON_MEMBER(&json, "logger", string, "store");
+    JSON_MEMBER(
+        &json, "msg", string,
+        "the data.mdb that this server has open was removed from its directory, moved or replaced; no "
+        "change is taken until the same file is back. Until this process ends, a copy of what `kept` names, "
+        "as data.mdb in a new directory, is the store");
+    JSON_MEMBER(&json, "dir", string, e->dir);
+    JSON_MEMBER(&json, "kept", string, kept);
+    json_object_end(&json);
+    if (json_end(&json) == JSON_OK)
+        runtime_log(runtime_self(), line, sink.length);
+}
+
+static void look_for_file(struct keeper *k)
+{
+    struct store *store = k->store;
+    const struct environment *e = &store->environment;
+    uint32_t before = store_state(store);
+    bool there = environment_there(e);
+    uint32_t after = there ? STORE_OPEN : STORE_LOST; /* the next batch says whether it is tight */
+    if (before == STORE_FAILED || there == (before != STORE_LOST) ||
+        !atomic_compare_exchange_strong(&store->state, &before, after)) /* then at the next look */
+        return;
+    store_tell_state(store);
+    if (!there)
+        tell_lost(e);
+}
+
 /* ---- each second ---- */
 
 static enum actor_step keeper_handle(void *state, struct message *m)
@@ -244,6 +289,7 @@ static enum actor_step keeper_handle(void *state, struct message *m)
     k->ticks++;
     if (views_enforce_age(k->store))
         TELEMETRY(STORE_VIEW_EXPIRED, 1, DIM(COMPONENT, "store"));
+    look_for_file(k);
     show(k);
     scrub(k);
     retain(k);

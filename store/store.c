@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "runtime/hex.h"
+#include "runtime/telemetry.h"
 #include "store/aside.h"
 #include "store/audit.h"
 #include "store/batch.h"
@@ -31,6 +32,13 @@ const char *store_state_name(enum store_state state)
 enum store_state store_state(const struct store *store)
 {
     return (enum store_state)atomic_load(&store->state);
+}
+
+void store_tell_state(struct store *store)
+{
+    enum store_state state = store_state(store);
+    if (atomic_exchange(&store->told, state) != (uint32_t)state)
+        TELEMETRY(STORE_STATE, 1, DIM(COMPONENT, "store"), DIM(REASON, store_state_name(state)));
 }
 
 uint64_t store_retained_us(const struct store *store)

@@ -47,9 +47,10 @@ struct store_options {
 };
 
 /* What the store is doing; readiness follows it. */
-#define STORE_STATES(X)                                                      \
-    X(STORE_OPEN, "open")                                                    \
-    X(STORE_TIGHT, "tight")   /* disk or map full: only clean-up is taken */ \
+#define STORE_STATES(X)                                                                                     \
+    X(STORE_OPEN, "open")                                                                                   \
+    X(STORE_TIGHT, "tight")   /* disk or map full: only clean-up is taken */                                \
+    X(STORE_LOST, "lost")     /* its file has gone from the directory: nothing is taken (store/keeper.h) */ \
     X(STORE_FAILED, "failed") /* a commit failed: nothing is acknowledged any more, the process ends */
 
 enum store_state {
@@ -72,6 +73,7 @@ struct store {
     struct fallow fallow;    /* and this */
     uint8_t *answers;        /* BATCH_ANSWER_BYTES */
     _Atomic uint32_t state;  /* enum store_state */
+    _Atomic uint32_t told;   /* the state that was last told of */
     _Atomic uint64_t commits, commands, refused, grown, commit_ns;
     _Atomic uint64_t found_nothing; /* commands that came for something that wasn't there: not refused */
     _Atomic uint32_t standing;      /* commands that stand in the writer */
@@ -94,6 +96,7 @@ enum error store_load(struct store *store);
 
 enum store_state store_state(const struct store *store);
 const char *store_state_name(enum store_state state);
+void store_tell_state(struct store *store); /* once of each change, by the event store.state */
 /* Up to which time things may be taken for over for good (store/calendar.h); 0 until the keeper has looked. Any thread. */
 uint64_t store_retained_us(const struct store *store);
 

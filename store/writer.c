@@ -41,8 +41,7 @@ struct writer {
     bool lingers;             /* in this turn */
     struct turn turn;
     struct standing standing;
-    uint32_t owed;  /* things that nobody has been taken up for */
-    uint32_t state; /* the store's, as last told */
+    uint32_t owed; /* things that nobody has been taken up for */
 };
 
 /* ---- whom a commit wakes ---- */
@@ -113,7 +112,6 @@ static enum actor_step writer_init(void *state, const void *args, size_t args_si
     w->turn.stands = actor_alloc(BATCH_MAX * sizeof(void *));
     w->turn.items = actor_alloc(BATCH_MAX * sizeof(*w->turn.items));
     standing_init(&w->standing);
-    w->state = store_state(w->store);
     w->alone = actor_scheduler_of(actor_self()) >= (int)runtime_schedulers();
     wake(&w->store->txn); /* whom a writer that was killed after its commit has left asleep */
     wake_stood(w->store->schema);
@@ -401,19 +399,10 @@ static void load(struct writer *w)
         runtime_abandon(environment_exit_status(e), w->store->failure);
 }
 
-static void tell_state(struct writer *w)
-{
-    enum store_state state = store_state(w->store);
-    if (state == w->state)
-        return;
-    w->state = state;
-    TELEMETRY(STORE_STATE, 1, DIM(COMPONENT, "store"), DIM(REASON, store_state_name(state)));
-}
-
 /* A store that has failed ends the process: nobody may go on with what it remembers. */
 static enum actor_step abandon(struct writer *w)
 {
-    tell_state(w);
+    store_tell_state(w->store);
     runtime_abandon(EXIT_IO, w->store->failure);
     return ACTOR_STOP;
 }
@@ -495,7 +484,7 @@ static enum actor_step run(struct writer *w)
         batch_rest(w->store);
     if (store_state(w->store) == STORE_FAILED) /* these commands have their commit, the next ones won't */
         return abandon(w);
-    tell_state(w);
+    store_tell_state(w->store);
     return ACTOR_CONTINUE;
 }
 

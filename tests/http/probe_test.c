@@ -72,13 +72,16 @@ static void test_writer(void)
     operated_stop();
 }
 
-/* What a commit that failed leaves the store in until the process has ended (tests/store/writer_test.c), and a full disk. */
+/* What a commit that failed leaves the store in until the process has ended (tests/store/writer_test.c), a full disk, and a file
+ * that has gone from its directory (tests/store/keeper_test.c). */
 static void test_state_of_the_store(void)
 {
     operated_start(&(struct operated_options){.front = "client"});
     operated_grow();
     TEST_CHECK(operated_post("/test/store/tight", NULL) == 204);
     TEST_CHECK(operated_get("/readyz") == 200 && checks("ready", "degraded", "ok", "ok"));
+    TEST_CHECK(operated_post("/test/store/lost", NULL) == 204);
+    TEST_CHECK(operated_get("/readyz") == 503 && checks("not_ready", "down", "down", "down"));
     TEST_CHECK(operated_post("/test/store/failed", NULL) == 204);
     TEST_CHECK(operated_get("/readyz") == 503 && checks("not_ready", "down", "down", "down"));
     TEST_CHECK(operated_get("/healthz") == 200 && plain("ok"));

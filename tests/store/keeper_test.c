@@ -370,6 +370,83 @@ static void test_L7_the_scrub_finds_rows_that_are_lost(void)
     TEST_CHECK(stage_run(&(struct stage){.seed = 1}, scrub_pages_body) == 0);
 }
 
+/* ---- a file that is taken away ---- */
+
+static void look_again(void)
+{
+    actor_sleep(actor_now() + 3 * NS_PER_S);
+}
+
+static const char *in_stage(const char *name)
+{
+    static char path[sizeof(stage_dir) + 32];
+    snprintf(path, sizeof(path), "%s/%s", stage_dir, name);
+    return path;
+}
+
+static void move(const char *from, const char *to)
+{
+    char source[sizeof(stage_dir) + 32];
+    snprintf(source, sizeof(source), "%s", in_stage(from));
+    EXPECT(rename(source, in_stage(to)) == 0);
+}
+
+static void expect_lost(uint64_t changes)
+{
+    EXPECT(store_state(stage_store) == STORE_LOST && told_of(TELEMETRY_STORE_STATE) == changes);
+    EXPECT(stage_logged("was removed from its directory") == (changes + 1) / 2 && stage_logged("/proc/") > 0);
+}
+
+/* Nobody who starts later would find what is committed now; until the process ends it has all there is. */
+static void taken_away_body(void)
+{
+    stage_writer();
+    stage_keeper();
+    EXPECT(stage_send(1, 10) == OK);
+    look_again();
+    EXPECT(store_state(stage_store) == STORE_OPEN && told_of(TELEMETRY_STORE_STATE) == 0);
+    move("data.mdb", "elsewhere");
+    look_again();
+    expect_lost(1);
+    EXPECT(stage_send(2, 10) == ERR_UNAVAILABLE && stage_find(2) == ERR_NOT_FOUND && stage_find(1) == OK);
+    look_again(); /* told once */
+    expect_lost(1);
+    EXPECT(fclose(fopen(in_stage("data.mdb"), "w")) == 0); /* another one */
+    look_again();
+    expect_lost(1);
+    move("elsewhere", "data.mdb");
+    look_again();
+    EXPECT(store_state(stage_store) == STORE_OPEN && told_of(TELEMETRY_STORE_STATE) == 2);
+    EXPECT(stage_send(2, 10) == OK && stage_find(2) == OK);
+    move("data.mdb", "elsewhere");
+    look_again();
+    expect_lost(3);
+    move("elsewhere", "data.mdb");
+}
+
+static void test_a_file_that_is_taken_away_takes_no_changes_until_it_is_back(void)
+{
+    TEST_CHECK(stage_run(&(struct stage){.seed = 1}, taken_away_body) == 0);
+}
+
+/* A store that has failed ends; it isn't open again because its file is where it was. */
+static void taken_away_and_failed_body(void)
+{
+    stage_keeper();
+    atomic_store(&stage_store->state, STORE_FAILED);
+    look_again();
+    EXPECT(store_state(stage_store) == STORE_FAILED);
+    move("data.mdb", "elsewhere");
+    look_again();
+    EXPECT(store_state(stage_store) == STORE_FAILED && !stage_logged("was removed from its directory"));
+    move("elsewhere", "data.mdb");
+}
+
+static void test_a_failed_store_stays_failed_wherever_its_file_is(void)
+{
+    TEST_CHECK(stage_run(&(struct stage){.seed = 1}, taken_away_and_failed_body) == 0);
+}
+
 /* ---- figures, and being there at all ---- */
 
 static void figures_body(void)
@@ -425,6 +502,10 @@ TEST_LIST
      test_a_clock_that_is_ahead_removes_nothing_until_it_is_believed},
     {"the scrub finds damaged rows, says so and goes on", test_scrub},
     {"L7_the_scrub_finds_rows_that_are_lost", test_L7_the_scrub_finds_rows_that_are_lost},
+    {"a file that is taken away takes no changes until it is back",
+     test_a_file_that_is_taken_away_takes_no_changes_until_it_is_back},
+    {"a failed store stays failed, wherever its file is",
+     test_a_failed_store_stays_failed_wherever_its_file_is},
     {"the store's figures are gauges", test_figures},
     {"without a writer, without a store", test_alone},
     {NULL, NULL},

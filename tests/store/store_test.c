@@ -265,6 +265,7 @@ static void test_here(void)
     TEST_CHECK(store_here() == NULL);
     TEST_CHECK(strcmp(store_state_name(STORE_OPEN), "open") == 0);
     TEST_CHECK(strcmp(store_state_name(STORE_TIGHT), "tight") == 0);
+    TEST_CHECK(strcmp(store_state_name(STORE_LOST), "lost") == 0);
     TEST_CHECK(strcmp(store_state_name(STORE_FAILED), "failed") == 0);
     TEST_CHECK(strcmp(store_state_name((enum store_state)77), "unknown") == 0);
     store_group(STORE_TOPIC(TOPIC_EVENTS, 255), name);

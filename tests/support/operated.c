@@ -236,11 +236,11 @@ static void serve_drain(const struct request *q, struct response *r)
     response_begin(r, 204, NULL);
 }
 
-/* As the store is after a commit that failed, with a full disk, or as usual; and with a ledger for no key at all, or room for
+/* As the store is after a commit that failed, with a full disk, without its file, or as usual; and with a ledger for no key at all, or room for
  * eight entries of the audit log. */
 static void serve_store(const struct request *q, struct response *r)
 {
-    static const enum store_state states[] = {STORE_OPEN, STORE_TIGHT, STORE_FAILED};
+    static const enum store_state states[] = {STORE_OPEN, STORE_TIGHT, STORE_LOST, STORE_FAILED};
     for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
         if (span_equal(q->params[0], span_text(store_state_name(states[i]))))
             atomic_store(&store_here()->state, states[i]);

@@ -761,19 +761,47 @@ static enum error probe_unowned(struct opening *o, const struct lying *lying)
     return e;
 }
 
+/* A guest doesn't hold the lock file, if there is any. */
+static bool guest_named(const struct opening *o, char line[LOCK_LINE_MAX + 1])
+{
+    int fd = openat(o->environment->dir_fd, LOCK_FILE, O_RDONLY | O_CLOEXEC);
+    bool named = fd >= 0 && lock_names_a_store(fd, line);
+    if (fd >= 0)
+        close(fd);
+    return named;
+}
+
 /* A store that is made in this moment has its data before its lock file names it. */
 static enum error refuse_no_data(struct opening *o)
 {
     struct lying lying;
     char line[LOCK_LINE_MAX + 1];
-    int fd = openat(o->environment->dir_fd, LOCK_FILE, O_RDONLY | O_CLOEXEC);
-    bool named = fd >= 0 && lock_names_a_store(fd, line);
-    if (fd >= 0)
-        close(fd);
+    bool named = guest_named(o, line);
     enum error error = look(o, &lying);
     if (error)
         return error;
     return named && !lying.data ? refuse_lost(o, line) : refuse(o, ERR_MISSING, "holds no store");
+}
+
+/* A file in whose rows there is no store may be one whose pages lead to none any more. An owner has looked at them before; a guest
+ * reads them all only now, and the sentence that stands already counts when they are sound. */
+static enum error judge_foreign(struct opening *o, int fd)
+{
+    char line[LOCK_LINE_MAX + 1];
+    enum error e = probe_image(o, fd, UINT64_MAX, guest_named(o, line));
+    return e ? e : ERR_FOREIGN;
+}
+
+static enum error open_seen(struct opening *o, const struct lying *lying, int fd)
+{
+    struct image_report report;
+    char why[256] = "";
+    enum error error = image_peek(fd, &report, why, sizeof(why));
+    if (error)
+        return refuse(o, error, "holds no store that could be read: %s", why);
+    if ((error = probe_unowned(o, lying)) == OK && (error = open_data(o)) == OK)
+        error = check_format(o);
+    return error == ERR_FOREIGN ? judge_foreign(o, fd) : error;
 }
 
 static enum error open_guest(struct opening *o)
@@ -787,16 +815,9 @@ static enum error open_guest(struct opening *o)
     int fd = openat(o->environment->dir_fd, DATA_FILE, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return refuse_system(o, errno, DATA_FILE);
-    struct image_report report;
-    char why[256] = "";
-    error = image_peek(fd, &report, why, sizeof(why));
+    error = open_seen(o, &lying, fd);
     close(fd);
-    if (error)
-        return refuse(o, error, "holds no store that could be read: %s", why);
-    if ((error = probe_unowned(o, &lying)) != OK)
-        return error;
-    error = open_data(o);
-    return error ? error : check_format(o);
+    return error;
 }
 
 /* ---- the whole ---- */

@@ -13,10 +13,12 @@
 #include "store/counter.h"
 #include "store/due.h"
 #include "store/event.h"
+#include "store/guest.h"
 #include "store/image.h"
 #include "store/ledger.h"
 #include "store/meta.h"
 #include "store/outbox.h"
+#include "store/page.h"
 #include "store/value.h"
 #include "store/view.h"
 #include "tests/store/place.h"
@@ -467,6 +469,54 @@ static void test_D6_pages_that_are_wrong_are_a_finding(void)
     end();
 }
 
+static bool leads_to_meta(const uint8_t *page)
+{
+    static const char *const keys[] = {"meta", "format"}; /* of the tree of tables, and of meta's own */
+    bool leads = false;
+    for (uint32_t i = 0; page_head(page).kind == PAGE_LEAF && i < page_count(page); i++)
+        for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+            leads |= span_equal(page_key(page, i), span_text(keys[k]));
+    return leads;
+}
+
+static enum error guest_looks(void *shared, char *ret_text, size_t text_size)
+{
+    struct guest guest;
+    (void)shared;
+    enum error e = guest_open(dir, &parcel_store_schema, &guest, ret_text, text_size);
+    if (!e)
+        guest_close(&guest);
+    return e;
+}
+
+/* A store in which what says so can't be found is damaged, and nobody else's. */
+static void test_D6_a_store_whose_tables_are_lost_is_damaged_and_not_foreign(void)
+{
+    enum { PAGE = 4096, LOWER = 12 };
+    static const uint8_t empty[] = {PAGE_HEAD, 0};
+    char text[512] = "";
+    size_t found = 0;
+    place_sound();
+    uint8_t *bytes = malloc(sound_size), unused = 0;
+    for (size_t at = 2 * PAGE; at + PAGE <= sound_size; at += PAGE) {
+        if (!leads_to_meta(sound + at))
+            continue;
+        memcpy(bytes, sound, sound_size);
+        memcpy(bytes + at + LOWER, empty, sizeof(empty));
+        place_write(place_in(dir, "data.mdb"), bytes, sound_size);
+        struct check_report report = look();
+        enum error e = guest_apart(guest_looks, "a guest", &unused, 1, text, sizeof(text));
+        found += report.findings > 0;
+        TEST_CHECK_(e == (report.findings ? ERR_DAMAGED : OK), "page %zu: %s: %s", at / PAGE, error_name(e),
+                    text);
+        TEST_CHECK_(!e || strstr(text, "holds a damaged store: page ") != NULL, "%s", text);
+        TEST_CHECK_(report.findings <= 1 && !strstr(told, "isn't a store"), "page %zu: %s", at / PAGE, told);
+    }
+    TEST_CHECK_(found == 2, "%zu", found);
+    free(bytes);
+    end();
+}
+
 static void die(struct check *check, struct txn *txn, struct span key, const void *record)
 {
     (void)txn;
@@ -527,6 +577,8 @@ TEST_LIST
     {"a_lost_commit_is_told", test_a_lost_commit_is_told},
     {"findings_beyond_the_limit_are_counted", test_findings_beyond_the_limit_are_counted},
     {"D6_pages_that_are_wrong_are_a_finding", test_D6_pages_that_are_wrong_are_a_finding},
+    {"D6_a_store_whose_tables_are_lost_is_damaged_and_not_foreign",
+     test_D6_a_store_whose_tables_are_lost_is_damaged_and_not_foreign},
     {"L8_the_death_of_the_checking_child_is_a_finding", test_L8_the_death_of_the_checking_child_is_a_finding},
     {"what_is_no_store_is_refused", test_what_is_no_store_is_refused},
     {"rows_of_an_older_format_are_not_judged", test_rows_of_an_older_format_are_not_judged},

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* environ */
 #include "config/boot.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "config/log.h"
 #include "config/notify.h"
 #include "config/opening.h"
+#include "config/output.h"
 #include "config/outside.h"
 #include "config/plan.h"
 #include "config/porch.h"
@@ -42,9 +44,17 @@ enum error boot_check(const struct boot *boot, char *ret_text, size_t text_size)
 
 /* ---- from start to end ---- */
 
+/* The line of the log, and the sentence behind it. */
+static int failed(int status, const char *message, const char *why)
+{
+    LOG(LOG_ERROR, "boot", message, {"reason", why, 0});
+    return output_complain(status, "", why);
+}
+
+/* NULL: it was told, with advice by the names that settings and limits have for an operator. */
 static struct runtime *create(const struct options *o)
 {
-    char text[512];
+    char text[256], why[512];
     struct runtime *rt = runtime_create(
         &(struct runtime_options){
             .env = clock_here(),
@@ -60,8 +70,13 @@ static struct runtime *create(const struct options *o)
             .logs = log_wants,
         },
         text, sizeof(text));
-    if (!rt)
-        LOG(LOG_ERROR, "boot", "the runtime could not be created", {"reason", text, 0});
+    if (!rt) {
+        snprintf(why, sizeof(why),
+                 "%s; lower actors.max, or let this process have more (ulimit -v and -n, LimitAS= and "
+                 "LimitNOFILE=)",
+                 text);
+        (void)failed(EXIT_SYSTEM, "the runtime could not be created", why);
+    }
     return rt;
 }
 
@@ -94,8 +109,9 @@ static int run(struct runtime *rt, const struct boot *boot, const struct plan *p
     const struct spawn_options root = plan_root(plan);
     enum error e = runtime_spawn(rt, &root, NULL);
     if (e != OK) {
-        LOG(LOG_ERROR, "boot", "the root could not be started", {"err", error_name(e), 0});
-        return EXIT_FAILURE;
+        char why[128];
+        snprintf(why, sizeof(why), "the root of the tree could not be started: %s", error_name(e));
+        return failed(EXIT_FAILURE, "the root could not be started", why);
     }
     notify_on_ready(started, boot);
     int status = runtime_run(rt);
@@ -116,7 +132,7 @@ static int run_tree(const struct boot *boot, struct plan *plan, struct fronts *f
     plan_finish(plan, fronts, boot->sockets);
     struct runtime *rt = create(o);
     if (!rt)
-        return EXIT_CONFIG;
+        return EXIT_SYSTEM;
     reload_install(boot->settings, boot->argc, boot->argv, environ);
     reload_on_apply(apply, fronts);
     log_follow(runtime_telemetry(rt));
@@ -134,7 +150,7 @@ static bool open_fronts(const struct boot *boot, struct fronts *fronts)
     char text[512] = "";
     if (fronts_open(fronts, boot->settings, text, sizeof(text)))
         return true;
-    LOG(LOG_ERROR, "boot", "the front could not be made", {"reason", text, 0});
+    (void)failed(EXIT_CONFIG, "the front could not be made", text);
     return false;
 }
 
@@ -169,7 +185,7 @@ static int serve_with(const struct boot *boot, struct plan *plan)
     int status = EXIT_CONFIG;
     struct fronts *fronts = fronts_create(boot->settings, boot->sockets, plan_rows(plan), text, sizeof(text));
     if (!fronts)
-        LOG(LOG_ERROR, "boot", "the front could not be made", {"reason", text, 0});
+        (void)failed(status, "the front could not be made", text);
     if (!fronts || !wait_for_store(boot, fronts, &status)) {
         opening_leave();
     } else {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "config/log.h"
+#include "config/output.h"
 #include "runtime/restart_window.h"
 #include "runtime/runtime.h"
 
@@ -77,11 +78,11 @@ static bool store_refused(int code)
     return code == 65 || code == 66 || code == 73 || code == 77;
 }
 
-/* What a first start says of settings that are wrong. Later ones have worked before, or are of a file that may be mended: each start
- * reads it again. */
+/* What a first start says of settings that are wrong, or of limits that are too low for them. Later ones have worked before, or are of a
+ * file that may be mended: each start reads it again. */
 static bool settings_refused(const struct guardian *g, int code)
 {
-    return code == EXIT_CONFIG && g->servers == 1;
+    return (code == EXIT_CONFIG || code == EXIT_SYSTEM) && g->servers == 1;
 }
 
 /* True: it is final, with *ret_status. */

@@ -4,9 +4,10 @@
  * as are SIGHUP and SIGUSR1, and when it ends after one of the first two, the guardian ends with its status. Otherwise: 0 is an end that was asked for.
  * What would only come again is final, and the guardian ends with it: 64 and 78 (the command line, the
  * configuration, a newer store), 65, 66, 73 and 77 (a data directory that is damaged, missing, not ours, or that
- * may not be written); 78 only of the first server, because the others read their settings again. Anything else, signals included, is a reason to start it again, at once, as long as the
- * restart intensity allows. More than that gives one JSON line and status 70. When the system has no room for another process
- * just then, that counts as one more end, and is tried again a second later. When the guardian itself is
+ * may not be written); 71 and 78 only of the first server, because the others read their settings again, and the
+ * system may have more to give. Anything else, signals included, is a reason to start it again, at once, as long as
+ * the restart intensity allows. More than that gives one JSON line and status 70. When the system has no room for
+ * another process just then, that counts as one more end, and is tried again a second later. When the guardian itself is
  * killed, the kernel tells the child to stop.
  *
  * What the guardian opened before (the listening socket) is inherited by each child, so clients wait in its

@@ -9,6 +9,7 @@
 #include "config/options.h"
 
 #define EXIT_UNAVAILABLE 69
+#define EXIT_SYSTEM      71
 #define EXIT_IO          74
 
 /* SIGPIPE and SIGXFSZ are ignored from now on: what they would have said, writes say. Of standard input, output and error those that are

@@ -161,9 +161,7 @@ struct runtime *runtime_create(const struct runtime_options *options, char *erro
     if (!ok) {
         if (error && error_size)
             snprintf(error, error_size,
-                     "memory or descriptors for the runtime can't be had: %u schedulers of %u actors; lower "
-                     "actors_max or "
-                     "raise the limits",
+                     "memory or descriptors for the runtime can't be had: %u schedulers of %u actors",
                      (unsigned)rt->schedulers_count, (unsigned)o.actors_max);
         runtime_destroy(rt);
         return NULL;

@@ -178,5 +178,7 @@ fi
 [ -n "${MODE:-}" ] || check "a server without room" sh -c '
     ulimit -v 1000000
     "$1" serve --guardian --store-dir "$2/room" --store-map 8MiB --store-step 1MiB --operator-listen 127.0.0.1:0 --http-listen 127.0.0.1:0 2>"$2/err"
-    [ $? = 78 ] && ! grep -q "started again" "$2/err"' sh "$COPPICE" "$tmp"
+    [ $? = 71 ] && ! grep -q "started again" "$2/err"' sh "$COPPICE" "$tmp"
+[ -n "${MODE:-}" ] || check "says so in a sentence, by the setting's name" sh -c '
+    tail -1 "$1/err" | cut -c1-200 && tail -1 "$1/err" | grep -q "^coppice: memory or descriptors .*; lower actors\.max, or "' sh "$tmp"
 finish

@@ -26,7 +26,8 @@
 static enum error refused(const char *component, const char *text)
 {
     LOG(LOG_ERROR, "boot", "failure.boot_config", {"component", component, 0}, {"failure_class", "fatal", 0},
-        {"reason", text, 0}, {"boot_stage", "check", 0});
+        {"reason", text, 0}, {"boot_stage", "check", 0},
+        {"error_code", catalogue_row(ERROR_RFA_CONFIG_INVALID)->code, 0});
     return ERR_INVALID;
 }
 
@@ -49,6 +50,14 @@ static int failed(int status, const char *message, const char *why)
 {
     LOG(LOG_ERROR, "boot", message, {"reason", why, 0});
     return output_complain(status, "", why);
+}
+
+/* The same, of what the settings say and can't be had. */
+static int unusable(const char *message, const char *why)
+{
+    LOG(LOG_ERROR, "boot", message, {"reason", why, 0},
+        {"error_code", catalogue_row(ERROR_RFA_CONFIG_INVALID)->code, 0});
+    return output_refuse_settings(why);
 }
 
 /* NULL: it was told, with advice by the names that settings and limits have for an operator. */
@@ -150,7 +159,7 @@ static bool open_fronts(const struct boot *boot, struct fronts *fronts)
     char text[512] = "";
     if (fronts_open(fronts, boot->settings, text, sizeof(text)))
         return true;
-    (void)failed(EXIT_CONFIG, "the front could not be made", text);
+    (void)unusable("the front could not be made", text);
     return false;
 }
 
@@ -185,7 +194,7 @@ static int serve_with(const struct boot *boot, struct plan *plan)
     int status = EXIT_CONFIG;
     struct fronts *fronts = fronts_create(boot->settings, boot->sockets, plan_rows(plan), text, sizeof(text));
     if (!fronts)
-        (void)failed(status, "the front could not be made", text);
+        (void)unusable("the front could not be made", text);
     if (!fronts || !wait_for_store(boot, fronts, &status)) {
         opening_leave();
     } else {

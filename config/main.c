@@ -26,6 +26,7 @@
 #include "config/sockets.h"
 #include "config/top.h"
 #include "config/topology.h"
+#include "http/catalogue.h"
 #include "http/surface.h"
 #include "http/tls.h"
 #include "http/work_kinds.h"
@@ -93,14 +94,14 @@ static int serve(const struct options *o)
     log_set_text(strcmp(o->log_format, "text") == 0);
     log_set_journal(getenv("JOURNAL_STREAM"));
     if (boot_check(&boot, why, sizeof(why)) != OK)
-        return output_complain(EXIT_CONFIG, "", why);
+        return output_refuse_settings(why);
     int status =
         sockets_open(&sockets, o->http_listen, o->operator_listen, (uint32_t)o->schedulers, why, sizeof(why));
     if (status)
-        return output_complain(status, "", why);
+        return status == EXIT_CONFIG ? output_refuse_settings(why) : output_complain(status, "", why);
     if (!outside_sockets(o, &sockets, why, sizeof(why))) {
         sockets_close(&sockets);
-        return output_complain(EXIT_CONFIG, "", why);
+        return output_refuse_settings(why);
     }
     notify_open();
     status = o->guardian ? guardian_run(o->guardian_intensity, env_real(), boot_serve_guarded, &boot)
@@ -112,23 +113,23 @@ static int serve(const struct options *o)
 
 /* ---- settings ---- */
 
-/* JOB-360, JOB-454: settings that can't be used have a code of their own. */
+/* JOB-360, JOB-454: settings that can't be used have a code of their own; an option of one call is none of them. */
 static int refused(int status, int argc, char *const argv[], const char *why)
 {
     bool check = argc > 2 && strcmp(argv[1], "config") == 0 && strcmp(argv[2], "check") == 0, as_json = false;
     struct json_sink sink = output_sink();
     struct json json;
-    if (status != EXIT_CONFIG)
+    if (status != EXIT_CONFIG || settings.options.call_refused)
         return output_complain(status, "", why);
     for (int i = 3; i < argc; i++)
         as_json |= strcmp(argv[i], "--json") == 0;
-    fprintf(stderr, "coppice: RFA_CONFIG_INVALID: %s\n", why);
+    (void)output_refuse_settings(why);
     if (!check || !as_json)
         return status;
     json_init(&json, &sink);
     json_object_begin(&json);
     JSON_MEMBER(&json, "valid", bool, false);
-    JSON_MEMBER(&json, "code", string, "RFA_CONFIG_INVALID");
+    JSON_MEMBER(&json, "code", string, catalogue_row(ERROR_RFA_CONFIG_INVALID)->code);
     JSON_MEMBER(&json, "detail", string, why);
     json_object_end(&json);
     json_end_line(&json);

@@ -118,7 +118,8 @@ struct store *opening_end(int *ret_status)
         return opening.store;
     LOG(LOG_ERROR, "boot", "the store could not be opened", {"reason", opening.why, 0},
         {"err", error_name(opening.error), 0});
-    *ret_status = opening.error == ERR_INVALID ? EXIT_CONFIG : environment_exit_status(opening.error);
-    (void)output_complain(*ret_status, "", opening.why); /* as of every other refusal at a start */
+    *ret_status = opening.error == ERR_INVALID
+                      ? output_refuse_settings(opening.why)
+                      : output_complain(environment_exit_status(opening.error), "", opening.why);
     return NULL;
 }

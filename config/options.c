@@ -117,6 +117,7 @@ struct parse {
     size_t text_size;
     int status;
     char place[OPTION_PLACE_SIZE];
+    bool call_refused; /* in the end options' */
 };
 
 __attribute__((format(printf, 3, 4))) static int refuse(struct parse *p, int status, const char *format, ...)
@@ -522,6 +523,7 @@ static int set(struct parse *p, const struct option *o, const char *name, const 
         return 0;
     }
     option_right(o, right, sizeof(right));
+    p->call_refused = o->marks & MARK_CALL;
     if (o->marks & MARK_SECRET)
         return refuse(p, EXIT_CONFIG, "%s must be %s", name, right);
     return refuse(p, EXIT_CONFIG, "%s is '%.*s'; it must be %s", name, VALUE_SHOWN_MAX, value, right);
@@ -1460,8 +1462,10 @@ static int parse_all(const struct file *file, struct options *ret_options, int a
     /* The command decides which settings count, so it is looked for first and everything parsed again on top
      * of them.*/
     ignored = options;
-    if (parse_arguments(&p, argc, argv) != 0)
-        return p.status;
+    int status = parse_arguments(&p, argc, argv);
+    ret_options->call_refused = p.call_refused;
+    if (status != 0)
+        return status;
     options.command = ignored.command;
     options.topic = ignored.topic;
     p.options = &options;

@@ -620,6 +620,8 @@ struct options {
     const char *argument; /* of a command that takes one; never empty */
     const char *topic;    /* of help: a command's name, or the first word of several; or NULL */
     struct source sources[OPTION_COUNT];
+    bool
+        call_refused; /* what was refused with EXIT_CONFIG is an option of this call (MARK_CALL), and no setting */
 };
 
 /* A row, for those that list them all. */

@@ -11,6 +11,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "http/catalogue.h"
+
 /* Whoever starts us with one of the three closed would have its number given to the first file or socket that is opened,
  * and what we say written into that. Standard output is opened the wrong way round, so that what is lost is noticed. */
 static void take_places(void)
@@ -72,6 +74,12 @@ int output_complain(int status, const char *what, const char *text)
 {
     fprintf(stderr, "coppice: %s%s%s\n", what, *what ? " " : "", text);
     return status;
+}
+
+int output_refuse_settings(const char *text)
+{
+    fprintf(stderr, "coppice: %s: %s\n", catalogue_row(ERROR_RFA_CONFIG_INVALID)->code, text);
+    return EXIT_CONFIG;
 }
 
 bool output_color(const struct options *o)

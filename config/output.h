@@ -22,6 +22,8 @@ int output_done(struct json_sink *sink);
 int output_refusal(void);
 /* "coppice: what text" on standard error; returns the status. `what` may be empty. */
 int output_complain(int status, const char *what, const char *text);
+/* The same of settings that can't be used, with the code that the contract has for that (JOB-360, JOB-454). EXIT_CONFIG. */
+int output_refuse_settings(const char *text);
 bool output_color(const struct options *o);
 bool output_drawable(void);    /* a terminal on both sides that knows the usual escapes */
 bool output_interactive(void); /* somebody can be asked: standard input and error are terminals */

@@ -265,6 +265,7 @@ check "a list with whole cells" ask 0 audit list --output wide
 check "stats as JSON by another name" ask 0 stats --output json
 check "is JSON" out '{"version":'
 check "an output that isn't there" ask 78 audit list --output xml
+check "is no setting that is wrong" err "coppice: --output is 'xml'; it must be table"
 check "less, quietly" ask 0 audit list --limit 1 -q
 check "says nothing of more" is "$(cat "$tmp/stderr")" ''
 check "nobody is asked" ask 64 kill deduper --reason x --no-input
@@ -303,7 +304,7 @@ check "token issue" ask 0 token issue --subject me --role owner
 check "CTL-104 a token, alone, with a kid" sh -c 'cut -d. -f1 "$1" | tr -d "\n" | base64 -d 2>/dev/null | grep -q "\"kid\":\""' sh "$tmp/stdout"
 check "token issue without a subject" ask 64 token issue --role owner
 check "token issue with a role that there is none of" ask 78 token issue --subject me --role king
-check "and which roles there are" err "--role is 'king'; it must be owner, infra-approver"
+check "and which roles there are" err "coppice: --role is 'king'; it must be owner, infra-approver"
 check "keys revoke asks" ask 64 keys revoke x
 check "keys revoke of nobody" ask 1 keys revoke x --yes
 check "CTL-117 nothing without the token" runs 1 keys list --operator-listen "$at" --store-dir "$tmp/elsewhere"

@@ -122,6 +122,7 @@ wrong() {
     check "$what is named" err "$says"
     check "$what stops a start" runs 78 serve --store-dir "$tmp/none" --http-listen 127.0.0.1:0 --operator-listen 127.0.0.1:0 "$@"
     check "$what is named there, too" err "$says"
+    check "JOB-454 by the code" err "coppice: RFA_CONFIG_INVALID: "
     check "$what leaves nothing behind" test ! -e "$tmp/none"
 }
 secret() { # secret NAME MODE: of what comes in
@@ -154,6 +155,7 @@ wrong "a key set that is none" "--auth-jwks-file: '$tmp/nope.json' can't be used
 wrong "a key set without keys" "--auth-jwks-file: '$tmp/empty.json' can't be used: it has no keys" --auth-jwks-issuer a --auth-jwks-file "$tmp/empty.json"
 wrong "a key set that isn't there" "--auth-jwks-file: '$tmp/typo' can't be used: No such file" --auth-jwks-issuer a --auth-jwks-file "$tmp/typo"
 wrong "a journal without a folder" "--store-record: no file can be made in '$tmp/typo'" --store-record "$tmp/typo/journal"
+check "JOB-454 the log has the code as well" err '"boot_stage":"check","error_code":"RFA_CONFIG_INVALID"'
 check "a journal in the store's folder" runs 0 config check --store-dir "$tmp/none" --store-record "$tmp/none/journal"
 wrong "one address for two" "--http-listen is '127.0.0.1:17070' and operator.listen is '127.0.0.1:17070'" --http-listen 127.0.0.1:17070 --operator-listen 127.0.0.1:17070
 wrong "more descriptors than there may be" "--descriptors is 1048576, and this process may have $(ulimit -Hn) files" --descriptors 1048576

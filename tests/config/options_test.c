@@ -126,6 +126,17 @@ static void test_bad_values_name_field_value_and_what_is_right(void)
     }
 }
 
+/* An option of one call isn't a setting, and isn't told with the code that those have. */
+static void test_JOB_454_an_option_of_a_call_is_no_setting(void)
+{
+    CHECK_REFUSED(EXIT_CONFIG, ARGS("report", "--state=x"), NO_ENVIRONMENT, "--state is 'x'");
+    TEST_CHECK(options.call_refused);
+    CHECK_REFUSED(EXIT_CONFIG, ARGS("serve", "--slice=7"), NO_ENVIRONMENT, "--slice is '7'");
+    TEST_CHECK(!options.call_refused);
+    CHECK_REFUSED(EXIT_CONFIG, ARGS("serve"), ENV("COPPICE_SLICE=7"), "COPPICE_SLICE is '7'");
+    TEST_CHECK(!options.call_refused);
+}
+
 static void test_limits_are_inside(void)
 {
     TEST_CHECK(parse(ARGS("serve", "--schedulers=64", "--slice=1s", "--guardian-intensity=0/3600s"),
@@ -318,6 +329,7 @@ TEST_LIST
     {"flags over environment over defaults", test_flags_over_environment_over_defaults},
     {"values of each kind", test_values_of_each_kind},
     {"bad values: field, value and what is right", test_bad_values_name_field_value_and_what_is_right},
+    {"JOB-454 an option of a call is no setting", test_JOB_454_an_option_of_a_call_is_no_setting},
     {"limits are inside", test_limits_are_inside},
     {"values together", test_values_together},
     {"command lines that cannot be meant", test_command_lines_that_cannot_be_meant},

@@ -69,7 +69,7 @@ static void refuse_reload(const struct request *q, struct response *r, enum erro
         return;
     }
     response_error(r, catalogue_code(SURFACE_OPERATOR, ERROR_KIND_UNAVAILABLE),
-                   "the reload could not be asked for: %s", error_name(e));
+                   "the reload could not be asked for: %s", catalogue_sentence(e));
 }
 
 static void serve_reload(const struct request *q, struct response *r)

@@ -40,8 +40,8 @@ void actor_view_refuse(struct response *r, const char *target, enum error e)
             "there is no actor '%s'; it must be the pid, the registered name or the path of a living one",
             target);
     else
-        response_error(r, ERROR_OPS_504_TIMEOUT, "nothing could be learned of '%s': %s", target,
-                       error_name(e));
+        response_error(r, ERROR_OPS_504_TIMEOUT, "nothing could be learned of '%s'%s%s", target,
+                       e == ERR_TIMEOUT ? " in time" : ": ", e == ERR_TIMEOUT ? "" : catalogue_sentence(e));
 }
 
 bool actor_view_supervises(actor_pid pid)

@@ -54,7 +54,7 @@ void audits_serve(const struct request *q, struct response *r)
     enum error e = read_rows(&sheet);
     if (e)
         response_error(r, catalogue_code(r->surface, catalogue_failure(e)),
-                       "the audit entries can't be read: %s", error_name(e));
+                       "the audit entries can't be read: %s", catalogue_sentence(e));
     else
         sheet_answer(q, r, &list, &sheet);
 }

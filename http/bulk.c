@@ -19,7 +19,7 @@ static const struct uuid nobody = {{0}};
 static void refuse(struct response *r, enum error e)
 {
     enum error_kind kind = ERROR_KIND_STORE;
-    const char *what = "";
+    const char *what = catalogue_sentence(e);
     switch (e) {
     case ERR_NOT_FOUND:
         kind = ERROR_KIND_NOT_FOUND;

@@ -106,6 +106,37 @@ enum error_kind catalogue_failure(enum error e)
     }
 }
 
+const char *catalogue_sentence(enum error e)
+{
+    switch (e) {
+    case ERR_NO_SPACE:
+        return "the disk is full, or the store has grown to store.map.max; nothing was stored";
+    case ERR_UNAVAILABLE:
+    case ERR_NOPROC:
+        return "the store, or who else this needs, isn't there just now";
+    case ERR_SHED:
+    case ERR_FULL:
+        return "too much waits already; nothing was stored";
+    case ERR_LIMIT:
+        return "as much of this is kept as may be";
+    case ERR_MEMORY:
+        return "no memory is left for this";
+    case ERR_DAMAGED:
+        return "what is stored about this is damaged";
+    case ERR_NEWER:
+        return "what is stored about this was written by a later release";
+    case ERR_TIMEOUT:
+        return "it has not ended in time; it may still be done";
+    case ERR_DOWN:
+    case ERR_UNANSWERED:
+        return "who was to do this has ended before the answer; it may have been done";
+    case ERR_IO:
+        return "the disk failed; this may have been done";
+    default:
+        return "";
+    }
+}
+
 enum error_shape surface_shape(enum surface surface)
 {
     ASSERT(surface < SURFACE_COUNT);

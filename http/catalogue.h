@@ -93,6 +93,9 @@ enum error_code catalogue_code(enum surface surface, enum error_kind kind); /* n
 /* What the store, or whoever is asked by a message, couldn't do at all: the kind that every handler says of it alike. Refusals of a
  * command's own rules are for the handler that knows what they mean. */
 enum error_kind catalogue_failure(enum error e);
+/* The same for people, as an answer's detail: what it was, and of what only a command can meet, that nothing was stored; the rest
+ * may be met by reading as well, behind a change that is done. "" where the code's title says as much. */
+const char *catalogue_sentence(enum error e);
 enum error_shape surface_shape(enum surface surface);
 const char *surface_name(enum surface surface);
 

@@ -477,7 +477,7 @@ static bool hand_over(struct experiment *x, struct response *r)
         NULL);
     if (e != OK)
         response_error(r, ERROR_OPS_503_OVERLOADED, "nobody can be started who would end it: %s",
-                       error_name(e));
+                       catalogue_sentence(e));
     return e == OK;
 }
 

@@ -95,7 +95,7 @@ static const char *what_of(enum error e)
     case ERR_LIMIT:
         return "as many keys of this client are kept as may be";
     default:
-        return ""; /* the code's title says it */
+        return catalogue_sentence(e);
     }
 }
 

@@ -36,16 +36,16 @@ static void refuse(struct response *r, enum error e)
                        "as many deliveries of this client are pending as may be");
         break;
     case ERR_TIMEOUT:
-        response_error(r, ERROR_RFA_EXEC_TIMEOUT, "the store did not answer in time");
+        response_error(r, ERROR_RFA_EXEC_TIMEOUT, "%s", catalogue_sentence(e));
         break;
     case ERR_NO_SPACE:
     case ERR_DAMAGED:
     case ERR_NEWER:
     case ERR_IO:
-        response_error(r, ERROR_RFA_STORAGE_DB_ERROR, "the store could not do it");
+        response_error(r, ERROR_RFA_STORAGE_DB_ERROR, "%s", catalogue_sentence(e));
         break;
     default:
-        response_error(r, ERROR_RFA_STORAGE_UNAVAILABLE, "the store takes nothing just now");
+        response_error(r, ERROR_RFA_STORAGE_UNAVAILABLE, "%s", catalogue_sentence(e));
     }
 }
 

@@ -52,7 +52,7 @@ static const char *what_of(enum error e)
     case ERR_LIMIT:
         return "as much is to be remembered or told as may be; nothing was changed";
     default:
-        return ""; /* the code's title says it */
+        return catalogue_sentence(e);
     }
 }
 

@@ -106,8 +106,7 @@ static void refuse(struct response *r, enum error e)
         response_error(r, ERROR_OPS_409_CONFLICT, "there are as many principals, or revocations, as may be");
         break;
     default:
-        response_error(r, catalogue_code(r->surface, catalogue_failure(e)), "the store or the keyring: %s",
-                       error_name(e));
+        response_error(r, catalogue_code(r->surface, catalogue_failure(e)), "%s", catalogue_sentence(e));
     }
 }
 

@@ -16,7 +16,7 @@ enum { ID_TRIES = 3 };
 static void refuse(struct response *r, enum error e)
 {
     enum error_code code = ERROR_RFA_STORAGE_UNAVAILABLE;
-    const char *what = "";
+    const char *what = catalogue_sentence(e);
     switch (e) {
     case ERR_NOT_FOUND:
         code = ERROR_RFA_JOB_NOT_FOUND;

@@ -52,7 +52,7 @@ static void refuse(struct response *r, enum error e, const char *what)
         response_error(r, ERROR_OPS_400_INVALID, "%s can't be meant", what);
         break;
     default:
-        response_error(r, catalogue_code(r->surface, catalogue_failure(e)), "%s: %s", what, error_name(e));
+        response_error(r, catalogue_code(r->surface, catalogue_failure(e)), "%s", catalogue_sentence(e));
     }
 }
 

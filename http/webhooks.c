@@ -57,7 +57,7 @@ static const char *what_of(enum error e)
     case ERR_KEY_REUSED:
         return "this Idempotency-Key came with another body before";
     default:
-        return ""; /* the code's title says it */
+        return catalogue_sentence(e);
     }
 }
 

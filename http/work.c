@@ -58,7 +58,7 @@ static const char *what_of(enum error e)
     case ERR_CONFLICT:
         return "the job was canceled";
     default:
-        return "";
+        return catalogue_sentence(e);
     }
 }
 

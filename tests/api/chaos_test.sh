@@ -146,6 +146,11 @@ if have prlimit; then
     prlimit --pid "$pid" --fsize=64:
     new_client() { curl -s -m 120 -o "$tmp/body" -w '%{http_code}' -X POST "http://$client/v1/clients"; }
     check "D2 with no room a change is refused" is "$(new_client)" 503
+    check "D2 in words" has "$(cat "$tmp/body")" '"detail":"the disk is full, or '
+    check "D2 an operator's, too" runs 1 "$COPPICE" pause all --reason full --url "http://$at" --token-file "$tmp/store/operator.token"
+    check "D2 and not by an error's name" has "$(cat "$tmp/ran")" 'the disk is full, or the store has grown to store.map.max; nothing was stored (OPS_507_NO_SPACE)'
+    check "D2 nor is a key changed" runs 1 "$COPPICE" keys rotate --reason full --url "http://$at" --token-file "$tmp/store/operator.token"
+    check "D2 which is said alike" has "$(cat "$tmp/ran")" ': the disk is full, or '
     check "D2 readiness says why" has "$(get '/readyz?verbose')" '"database":"degraded"'
     check "D2 what is read is served" is "$(status GET /stats/audits)" 200
     check "D2 a report isn't kept" is "$(add "$report")" 507

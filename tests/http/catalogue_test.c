@@ -250,6 +250,8 @@ static void test_what_failed_has_one_kind(void)
         TEST_CHECK(catalogue_row(catalogue_code(SURFACE_CONTROL, kind))->status == rows[i].control);
         TEST_CHECK(catalogue_row(catalogue_code(SURFACE_JOBS, kind))->status == rows[i].jobs);
         TEST_CHECK(catalogue_row(catalogue_code(SURFACE_JOBS, kind))->retryable);
+        const char *sentence = catalogue_sentence(rows[i].e);
+        TEST_CHECK_(strchr(sentence, ' ') && !strchr(sentence, '_'), "'%s'", sentence);
     }
 }
 

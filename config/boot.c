@@ -104,10 +104,11 @@ static void started(const void *context)
 {
     const struct boot *boot = context;
     struct runtime_stats stats;
+    char clients[SOCKETS_CLIENTS_TEXT_MAX];
     runtime_stats(runtime_self(), &stats);
     LOG(LOG_INFO, "boot", "started", {"version", COPPICE_VERSION, 0}, {"pid", NULL, getpid()},
         {"operator", boot->sockets->operator_set.text, 0},
-        {"client", boot->sockets->clients_count ? boot->sockets->clients[0].text : "", 0},
+        {"client", sockets_clients(boot->sockets, clients), 0},
         {"environment", boot->settings->options.environment, 0}, {"schedulers", NULL, stats.schedulers},
         {"subsystems", NULL, (int64_t)boot->rows_count});
     tell_workers(&boot->settings->options);

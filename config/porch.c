@@ -107,9 +107,9 @@ bool porch_serve(const struct settings *settings, const struct sockets *sockets,
     struct runtime *rt = create(&settings->options);
     if (!rt)
         return true;
+    char clients[SOCKETS_CLIENTS_TEXT_MAX];
     LOG(LOG_INFO, "boot", "the store is still being opened; the probes answer",
-        {"operator", sockets->operator_set.text, 0},
-        {"client", sockets->clients_count ? sockets->clients[0].text : "", 0});
+        {"operator", sockets->operator_set.text, 0}, {"client", sockets_clients(sockets, clients), 0});
     signals_serve(rt);
     opening_then(opened, rt);
     (void)runtime_run(rt);

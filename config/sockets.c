@@ -527,6 +527,18 @@ static void close_set(struct socket_set *set)
         close(set->fds[--set->fds_count]);
 }
 
+const char *sockets_clients(const struct sockets *sockets, char text[SOCKETS_CLIENTS_TEXT_MAX])
+{
+    char *at = text;
+    for (size_t i = 0; i < sockets->clients_count; i++) {
+        if (i > 0)
+            *at++ = ',';
+        at = stpcpy(at, sockets->clients[i].text);
+    }
+    *at = 0;
+    return text;
+}
+
 void sockets_close(struct sockets *sockets)
 {
     close_set(&sockets->operator_set);

@@ -61,6 +61,9 @@ int sockets_open(struct sockets *ret, const char *http_listen, const char *opera
 int sockets_look(const char *http_listen, const char *operator_listen,
                  void (*warn)(void *context, const char *sentence), void *context, char *ret_why,
                  size_t why_size);
+/* Where clients connect, all of it with commas between, as http.listen has it; empty: nowhere. */
+#define SOCKETS_CLIENTS_TEXT_MAX (SOCKETS_ADDRESSES_MAX * ADDRESS_TEXT_MAX)
+const char *sockets_clients(const struct sockets *sockets, char text[SOCKETS_CLIENTS_TEXT_MAX]);
 /* Closes all and removes the files of unix sockets that are ours. */
 void sockets_close(struct sockets *sockets);
 

@@ -184,6 +184,7 @@ check "an address that isn't this machine's" same 69 "no interface of this machi
 check "addresses that may be had" runs 0 config check --http-listen "127.0.0.1:0,unix:$tmp/x.sock" --operator-listen "unix:$tmp/y.sock"
 check "nothing was made for it" sh -c 'test ! -e "$1" && test ! -e "$2"' sh "$tmp/x.sock" "$tmp/y.sock"
 check "a server" start --http-listen "127.0.0.1:0,unix:$tmp/x.sock"
+check "says all of where its clients connect" has "$line" "\"client\":\"$client,unix:$tmp/x.sock\""
 check "an address that is taken is no reason" runs 0 config check --store-dir "$tmp/never" --http-listen "$client,unix:$tmp/x.sock" --operator-listen "$at"
 check "SIGTERM ends it with 0" stop
 if [ "$(id -u)" = 0 ] && have setpriv; then

@@ -141,6 +141,10 @@ static void test_unix_sockets_are_copied_and_removed(void)
     snprintf(operators, sizeof(operators), "unix:%s/o", path);
     TEST_ASSERT_(sockets_open(&s, list, operators, 2, why, sizeof(why)) == 0, "%s", why);
     TEST_CHECK(s.clients_count == 2 && s.clients[0].fds_count == 2 && s.clients[1].fds_count == 2);
+    char clients[SOCKETS_CLIENTS_TEXT_MAX], both[sizeof(list) + ADDRESS_TEXT_MAX];
+    snprintf(both, sizeof(both), "unix:%s/c,%s", path, s.clients[1].text);
+    TEST_CHECK_(strcmp(sockets_clients(&s, clients), both) == 0, "%s", clients);
+    TEST_CHECK(strcmp(sockets_clients(&(struct sockets){.clients_count = 0}, clients), "") == 0);
     TEST_CHECK(access(operators + 5, F_OK) == 0);
     int fd = address_connect(&s.clients[0].address);
     TEST_CHECK(fd >= 0 && accept(s.clients[0].fds[1], NULL, NULL) >= 0); /* whoever is first */

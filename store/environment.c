@@ -80,13 +80,28 @@ __attribute__((format(printf, 3, 4))) static enum error refuse(struct opening *o
     return e;
 }
 
+/* A guest wanted to read, and somebody may have made the disk one that is only read. */
+static enum error refuse_access(struct opening *o, int code, const char *what)
+{
+    if (code == EROFS)
+        return refuse(o, ERR_NOT_WRITABLE,
+                      "is on a disk that can't be written (%s: %s); mount it for writing, or keep the store "
+                      "elsewhere",
+                      what, strerror(code));
+    if (o->environment->options.guest)
+        return refuse(o, ERR_NOT_WRITABLE,
+                      "can't be read by this user (%s: %s); ask as the server's user, whose it is", what,
+                      strerror(code));
+    return refuse(o, ERR_NOT_WRITABLE, "can't be written (%s: %s); it must belong to the server's user", what,
+                  strerror(code));
+}
+
 /* What the system refused, as the error that names it. */
 static enum error refuse_system(struct opening *o, int code, const char *what)
 {
     switch (txn_error_of(code)) {
     case ERR_NOT_WRITABLE:
-        return refuse(o, ERR_NOT_WRITABLE, "can't be written (%s: %s); it must belong to the server's user",
-                      what, strerror(code));
+        return refuse_access(o, code, what);
     case ERR_NO_SPACE:
         return refuse(o, ERR_NO_SPACE, "is on a disk without room (%s: %s)", what, strerror(code));
     case ERR_MEMORY:

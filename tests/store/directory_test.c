@@ -291,6 +291,13 @@ static void refuses_to_make_inside(void)
     refuses_with(&o, &store_schema, dir, ERR_NOT_WRITABLE, 77, "can't be written");
 }
 
+static void refuses_to_look(void)
+{
+    struct environment_options o = small(dir);
+    o.guest = true;
+    refuses_with(&o, &store_schema, dir, ERR_NOT_WRITABLE, 77, "can't be read by this user (");
+}
+
 static void test_a_directory_of_others(void)
 {
     place_make(dir);
@@ -299,6 +306,7 @@ static void test_a_directory_of_others(void)
     as_nobody(refuses_to_make_inside);
     TEST_CHECK(chmod(dir, 0000) == 0);
     as_nobody(refuses_to_make);
+    as_nobody(refuses_to_look);
     TEST_CHECK(chmod(dir, 0700) == 0);
     place_remove(dir);
 }
@@ -308,6 +316,7 @@ static void test_a_store_of_others(void)
     place_make(dir);
     make_store(dir);
     as_nobody(refuses_to_make); /* 0600, root's */
+    as_nobody(refuses_to_look);
     TEST_CHECK(chmod(data_file(), 0444) == 0 && chmod(place_in(dir, "lock.mdb"), 0666) == 0 &&
                chmod(place_in(dir, "coppice.lock"), 0666) == 0);
     as_nobody(refuses_to_make); /* it could be read and locked, but not written */
@@ -327,10 +336,16 @@ static int on_a_disk_that_can_t_be_written(void *arg)
     TEST_CHECK(mkdir(place_in(dir, "empty"), 0700) == 0);
     if (!place_mount_read_only(dir))
         return 0;
+    refuses(place_in(dir, "store"), ERR_NOT_WRITABLE, 77, "is on a disk that can't be written (");
     refuses(place_in(dir, "store"), ERR_NOT_WRITABLE, 77, "Read-only");
-    refuses(place_in(dir, "empty"), ERR_NOT_WRITABLE, 77, "Read-only");
+    refuses(place_in(dir, "empty"), ERR_NOT_WRITABLE, 77, "mount it for writing");
     struct environment_options o = small(place_in(dir, "missing"));
     refuses_with(&o, &store_schema, dir, ERR_NOT_WRITABLE, 77, "Read-only");
+    struct environment e;
+    o = small(place_in(dir, "store"));
+    o.guest = true; /* writes nothing */
+    TEST_CHECK_(environment_open(&o, &store_schema, &e, text, sizeof(text)) == OK, "%s", text);
+    environment_close(&e);
     return test_current_failures_ != 0;
 }
 

@@ -776,6 +776,22 @@ static int parse_rest(struct parse *p, int argc, char *const argv[], int at)
     return 0;
 }
 
+/* An option where a command should stand. */
+static int refuse_first(struct parse *p, const char *word)
+{
+    struct nearest near = {.word = word};
+    if (strcmp(word, "-V") == 0 || strcmp(word, "-v") == 0)
+        return refuse(p, EXIT_USAGE, "there is no option '%s'; --version prints the version", word);
+    nearest_offer(&near, "--version");
+    nearest_offer(&near, "--help");
+    if (near.best)
+        return refuse(p, EXIT_USAGE, "there is no option '%.*s'; did you mean %s?", VALUE_SHOWN_MAX, word,
+                      near.best);
+    return refuse(p, EXIT_USAGE,
+                  "there is no option '%.*s' in front of a command; 'coppice help' lists those",
+                  VALUE_SHOWN_MAX, word);
+}
+
 static int parse_arguments(struct parse *p, int argc, char *const argv[])
 {
     struct options *o = p->options;
@@ -791,6 +807,8 @@ static int parse_arguments(struct parse *p, int argc, char *const argv[])
         at = 2;
     } else if (is_noun(argv[1]) && argc > 2 && asks_for_help(argv[2])) {
         return parse_topic(p, argc, argv, 1);
+    } else if (argv[1][0] == '-') {
+        return refuse_first(p, argv[1]);
     } else if (parse_command(p, argc, argv, &at) != 0) {
         return p->status;
     }

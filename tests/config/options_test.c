@@ -174,6 +174,13 @@ static void test_command_lines_that_cannot_be_meant(void)
     CHECK_REFUSED(EXIT_USAGE, ARGS("tree", "-n=3"), NO_ENVIRONMENT, "tree has no option '-n'");
     CHECK_REFUSED(EXIT_USAGE, ARGS("version", "-z"), NO_ENVIRONMENT, "version has no option '-z'");
     CHECK_REFUSED(EXIT_USAGE, ARGS("help", "sreve"), NO_ENVIRONMENT, "did you mean serve?");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("-V"), NO_ENVIRONMENT,
+                  "there is no option '-V'; --version prints the version");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("-v"), NO_ENVIRONMENT, "there is no option '-v'; --version");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("--verison"), NO_ENVIRONMENT,
+                  "there is no option '--verison'; did you mean --version?");
+    CHECK_REFUSED(EXIT_USAGE, ARGS("--json", "tree"), NO_ENVIRONMENT,
+                  "there is no option '--json' in front of a command");
 }
 
 static void test_variables_nearly_known_are_refused_and_others_left_alone(void)

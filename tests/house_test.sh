@@ -382,7 +382,13 @@ broken_mirror() {
 #!/bin/sh
 case "$*" in
 indextargets*) echo "http://mirror.invalid/debian/" ;;
-*update*) [ "$APT_FAULT" != update ] ;;
+*update*)
+    [ "$APT_FAULT" != update ] || {
+        echo "E: Failed to fetch the lists: no network" >&2
+        echo "E: Some index files failed to download." >&2
+        exit 100
+    }
+    ;;
 *source*)
     case $APT_FAULT in
     truncated) head -c 100 /dev/urandom >x_1.orig.tar.gz ;;
@@ -423,6 +429,10 @@ else
             fail "deps: $APT_FAULT left something behind"
         fi
     done
+    APT_FAULT=update
+    broken_mirror
+    refuses "deps: the first thing that went wrong is told, and what helps" \
+        '(E: Failed to fetch the lists: no network). Without a network, build/deps of another checkout will do' "$tmp/start-deps"
     APT_FAULT=killed
     broken_mirror
     if "$tmp/start-deps" >"$tmp/out" 2>&1; then

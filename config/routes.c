@@ -57,8 +57,8 @@ static void refuse_reload(const struct request *q, struct response *r, enum erro
     if (e == ERR_TIMEOUT) {
         response_error(
             r, catalogue_code(SURFACE_OPERATOR, ERROR_KIND_TIMEOUT),
-            "the reload has not ended within %d s; it may still be done: the log and its audit entry say "
-            "what came of it",
+            "the reload has not ended within %d s; it may still be done: the log says what came of "
+            "it, and its audit entry where the store takes one",
             RELOAD_ANSWER_MS / 1000);
         return;
     }

@@ -192,25 +192,26 @@ static void reload(struct reload_report *report)
                              : "READY=1\nSTATUS=serving; the last reload was refused, see the log");
 }
 
-/* A store that hangs doesn't keep a drain waiting for long. */
+/* A store that hangs keeps nobody waiting for longer than he waits himself, and once a stop was asked for nobody at all: it has the
+ * entry all the same. */
 static void note_reload(const struct reload_report *report, const struct audits_by *by, struct span reason,
                         uint64_t until)
 {
-    uint64_t least = actor_deadline_ms(AUDIT_MS);
     if (store_here())
-        (void)audits_note_by(by,
+        (void)audits_hand_by(by,
                              &(struct audits_entry){.verb = "config.reload",
                                                     .target = "settings",
                                                     .reason = reason,
                                                     .outcome = report->done ? "reloaded" : "refused"},
-                             until > least ? until : least);
+                             signals_stopped() ? 0 : until);
 }
 
 static void reload_by_signal(void)
 {
     struct reload_report report;
     reload(&report);
-    note_reload(&report, &(struct audits_by){.who = span_text("signal")}, span_text("SIGHUP"), 0);
+    note_reload(&report, &(struct audits_by){.who = span_text("signal")}, span_text("SIGHUP"),
+                actor_deadline_ms(AUDIT_MS));
 }
 
 void signals_reload_fill(struct signals_reload *ret, const struct request *q, uint64_t audit_until)
@@ -338,6 +339,7 @@ static enum actor_step signals_handle(void *state, struct message *m)
         runtime_stop(runtime_self());
         break;
     case SIGNALS_RELOAD:
+        read_pipe(); /* a stop of meanwhile doesn't wait behind all the calls that have come before it */
         reload_by_call(m);
         break;
     default:

@@ -29,7 +29,7 @@ enum { SIGNALS_RELOAD = 1 };
 
 /* Who asks. The audit entry is the actor's business, so that there is one, with what came of it, also when nobody waits any more. */
 struct signals_reload {
-    uint64_t audit_until; /* deadline of the entry, at least a second from the reload's end */
+    uint64_t audit_until; /* how long its writing is waited for; it may be over */
     uint32_t who_size, request_id_size, reason_size;
     char who[SIGNALS_WHO_MAX], request_id[TRACE_REQUEST_MAX], reason[AUDITS_REASON_MAX];
 };

@@ -61,8 +61,8 @@ void audits_serve(const struct request *q, struct response *r)
 
 /* ---- writing ---- */
 
-/* What the entry would have said, except its details. */
-static void tell_unwritten(const struct audit_append *entry, enum error e)
+/* What the entry would have said, or will say, except its details. */
+static void tell(const struct audit_append *entry, enum error e, bool handed)
 {
     char line[8192]; /* whatever its texts hold: 6 bytes for each of 112 + 256 + 512 + 128, and the rest */
     struct json_sink sink;
@@ -70,8 +70,10 @@ static void tell_unwritten(const struct audit_append *entry, enum error e)
     json_sink_init(&sink, line, sizeof(line), NULL, NULL);
     json_init(&json, &sink);
     json_object_begin(&json);
-    JSON_MEMBER(&json, "level", string, "error");
-    JSON_MEMBER(&json, "msg", string, "an audit entry was not written");
+    JSON_MEMBER(&json, "level", string, handed ? "warn" : "error");
+    JSON_MEMBER(&json, "msg", string,
+                handed ? "an audit entry was not waited for: the store has it"
+                       : "an audit entry was not written");
     JSON_MEMBER(&json, "error", string, error_name(e));
     JSON_MEMBER(&json, "who", string_n, entry->who.bytes, entry->who.size);
     JSON_MEMBER(&json, "verb", string_n, entry->verb.bytes, entry->verb.size);
@@ -98,7 +100,27 @@ struct span audits_reason(const struct request *q)
     return audits_cut(request_text(q, "reason"), AUDITS_REASON_MAX);
 }
 
-static enum error append(struct audit_append *entry, uint64_t deadline)
+/* Without a time after which the store would drop it. */
+static enum error hand(const struct audit_append *entry, uint64_t deadline)
+{
+    uint64_t ref;
+    enum error e = store_ask(&audit_append_class, entry, &ref);
+    if (e)
+        return e;
+    e = store_hear(ref, NULL, 0, NULL, deadline);
+    if (e == ERR_TIMEOUT)
+        actor_request_drop(ref);
+    return e;
+}
+
+static enum error submit(const struct audit_append *entry, uint64_t deadline)
+{
+    return store_submit(&audit_append_class, entry, NULL, 0, NULL, deadline);
+}
+
+typedef enum error delivery(const struct audit_append *entry, uint64_t deadline);
+
+static enum error append(delivery *deliver, struct audit_append *entry, uint64_t deadline)
 {
     struct store *store = store_here();
     struct uuid_source source;
@@ -108,7 +130,7 @@ static enum error append(struct audit_append *entry, uint64_t deadline)
     entry->id = uuid_v7(&source);
     /* A verb may have ended the writer itself: the entry waits for the next one. The same id again is the same entry. */
     for (;;) {
-        enum error e = store_submit(&audit_append_class, entry, NULL, 0, NULL, deadline);
+        enum error e = deliver(entry, deadline);
         if (e == ERR_EXISTS)
             return OK;
         if ((e != ERR_NOPROC && e != ERR_UNAVAILABLE && e != ERR_DOWN) || actor_now() >= deadline)
@@ -117,7 +139,8 @@ static enum error append(struct audit_append *entry, uint64_t deadline)
     }
 }
 
-bool audits_note_by(const struct audits_by *by, const struct audits_entry *entry, uint64_t deadline)
+static bool note(delivery *deliver, const struct audits_by *by, const struct audits_entry *entry,
+                 uint64_t deadline)
 {
     struct audit_append append_entry = {
         .who = audits_cut(by->who, AUDIT_WHO_MAX),
@@ -128,10 +151,20 @@ bool audits_note_by(const struct audits_by *by, const struct audits_entry *entry
         .request_id = by->request_id,
         .details = entry->details,
     };
-    enum error e = append(&append_entry, deadline);
+    enum error e = append(deliver, &append_entry, deadline);
     if (e)
-        tell_unwritten(&append_entry, e);
+        tell(&append_entry, e, deliver == hand && e == ERR_TIMEOUT);
     return e == OK;
+}
+
+bool audits_note_by(const struct audits_by *by, const struct audits_entry *entry, uint64_t deadline)
+{
+    return note(submit, by, entry, deadline);
+}
+
+bool audits_hand_by(const struct audits_by *by, const struct audits_entry *entry, uint64_t deadline)
+{
+    return note(hand, by, entry, deadline);
 }
 
 struct audits_by audits_by(const struct request *q)

@@ -26,6 +26,9 @@ struct audits_by {
     struct span who, request_id; /* request_id: or nothing */
 };
 bool audits_note_by(const struct audits_by *by, const struct audits_entry *entry, uint64_t deadline);
+/* The same for who can't wait as long as a store may hang: behind the deadline, which may be over already, the entry is
+ * the store's, which writes it when it goes on. Nobody hears of that then; the line of the log is there all the same. */
+bool audits_hand_by(const struct audits_by *by, const struct audits_entry *entry, uint64_t deadline);
 /* Whoever sent the request; borrowed from it. */
 struct audits_by audits_by(const struct request *q);
 

@@ -12,6 +12,9 @@
 #include "config/reload.h"
 #include "config/signals.h"
 #include "http/front.h"
+#include "runtime/env.h"
+#include "store/store.h"
+#include "store/writer.h"
 
 /* ---- a process of one actor, and one that plays the world outside ---- */
 
@@ -89,6 +92,25 @@ static const struct actor_class world_class = {.name = "world",
                                                .handle = world_handle,
                                                .stack_size = 1 << 20,
                                                .runaway_ns = DEADLINE_NONE};
+
+static enum actor_step mute_init(void *state, const void *args, size_t args_size)
+{
+    (void)state;
+    (void)args;
+    (void)args_size;
+    return ACTOR_CONTINUE;
+}
+
+/* Takes what comes, and says nothing. */
+static enum actor_step mute_handle(void *state, struct message *m)
+{
+    (void)state;
+    (void)actor_defer(m);
+    return ACTOR_CONTINUE;
+}
+
+static const struct actor_class mute_class = {
+    .name = "mute", .state_size = 1, .init = mute_init, .handle = mute_handle};
 
 static struct runtime *one(void)
 {
@@ -374,6 +396,80 @@ static void test_a_reload_is_all_or_nothing(void)
     TEST_CHECK_(strstr(lines, "the settings can't be used; everything stays as it was") != NULL, "%s", lines);
 }
 
+/* Whoever has asked for a stop waits for the reload that is being done, and for none that stands behind it. */
+static int reloads, drained_at;
+
+static void count_reload(void *context, const struct settings *next)
+{
+    (void)context;
+    (void)next;
+    if (++reloads == 1)
+        raise(SIGTERM);
+    if (!drained_at && atomic_load(&client.draining))
+        drained_at = reloads;
+}
+
+static void terminate_among_reloads(void)
+{
+    reload_on_apply(count_reload, NULL);
+    UNTIL(actor_whereis(SIGNALS_NAME));
+    for (int i = 0; i < 3; i++) /* they stand in the mailbox together: nobody has been given a turn */
+        TEST_CHECK(actor_send_name(SIGNALS_NAME, message_new(SIGNALS_RELOAD, 0)) == OK);
+    UNTIL(reloads == 3);
+    reload_on_apply(NULL, NULL);
+    runtime_stop(runtime_self());
+    UNTIL(false);
+}
+
+static void test_a_stop_does_not_wait_behind_reloads(void)
+{
+    set_up("{\"http.shutdown_delay\": \"1h\"}");
+    TEST_CHECK(run(terminate_among_reloads) == 0);
+    TEST_CHECK_(drained_at == 2, "before reload %d", drained_at);
+    tear_down();
+}
+
+/* A store that hangs: somebody by the writer's name, who never answers. */
+static struct store hanging;
+
+static const char *reload_for(uint64_t audit_until)
+{
+    struct message *answer = NULL, *ask = message_new(SIGNALS_RELOAD, sizeof(struct signals_reload));
+    struct signals_reload *asked = message_body(ask, sizeof(*asked));
+    *asked = (struct signals_reload){.audit_until = audit_until};
+    enum error e = actor_call_name(SIGNALS_NAME, ask, &answer, actor_deadline_ms(600000));
+    const struct reload_report *report = e ? NULL : message_body(answer, sizeof(*report));
+    return !report ? error_name(e) : report->done ? "done" : report->why;
+}
+
+static void reload_while_the_store_hangs(void)
+{
+    hanging.env = env_real();
+    UNTIL(actor_whereis(SIGNALS_NAME));
+    TEST_ASSERT(actor_start(&(struct spawn_options){.class = &mute_class, .name = WRITER_NAME},
+                            &(struct start_result){.pid = 0}, DEADLINE_NONE) == OK);
+    store_install(&hanging);
+    const char *what = reload_for(1); /* whose asker has gone */
+    TEST_CHECK_(strcmp(what, "done") == 0, "%s", what);
+    raise(SIGTERM);
+    UNTIL(atomic_load(&client.draining));
+    what = reload_for(actor_deadline_ms(3600000)); /* who waits longer than this test */
+    TEST_CHECK_(strcmp(what, "done") == 0, "%s", what);
+    store_install(NULL);
+    runtime_stop(runtime_self());
+    UNTIL(false);
+}
+
+static void test_a_store_that_hangs(void)
+{
+    set_up("{\"http.shutdown_delay\": \"1h\"}");
+    TEST_CHECK(run(reload_while_the_store_hangs) == 0);
+    tear_down();
+    const char *first = strstr(lines, "an audit entry was not waited for: the store has it");
+    TEST_CHECK_(first && strstr(first + 1, "an audit entry was not waited for"), "%s", lines);
+    TEST_CHECK_(!strstr(lines, "an audit entry was not written"), "%s", lines);
+}
+
 static void reload_certificates(void)
 {
     struct message *answer;
@@ -425,6 +521,9 @@ TEST_LIST
     {"a stop between two runtimes is for the next one", test_a_stop_between_two_is_for_the_next},
     {"a reload that comes before the actor waits for it", test_a_reload_waits_for_the_actor},
     {"a reload is all or nothing", test_a_reload_is_all_or_nothing},
+    {"a stop doesn't wait behind reloads that were asked for", test_a_stop_does_not_wait_behind_reloads},
+    {"a store that hangs has the entry, and nobody waits for it who has gone or is stopped",
+     test_a_store_that_hangs},
     {"TLS is switched on by a start alone", test_tls_is_switched_on_by_a_start_alone},
     {"figures become lines", test_figures_become_lines},
     {NULL, NULL},

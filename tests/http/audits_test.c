@@ -183,6 +183,53 @@ static void test_long(void)
     LOGGED("\\u0001\",\"reason\":\"a ");
 }
 
+/* ---- left with the store ---- */
+
+enum { PATIENCE_MS = 1000, LATER_MS = 3600000 };
+
+static bool is_there(void)
+{
+    struct audit audit = {.who.size = 0};
+    struct key from = {.size = 0};
+    struct view *view = view_open(store);
+    TEST_ASSERT(view != NULL);
+    struct scan scan = txn_scan(&view->txn, TABLE_AUDITS, key_span(&from), 0, SCAN_UP);
+    bool found = scan_next(&scan) && scan_read(&scan, &audit) == OK &&
+                 span_equal(audit.verb, span_text("config.reload")) &&
+                 span_equal(audit.request_id, span_text("r1"));
+    TEST_CHECK(scan_end(&scan) == OK);
+    view_close(view);
+    return found;
+}
+
+static void left_body(void)
+{
+    const struct audits_by by = {.who = span_text("operator"), .request_id = span_text("r1")};
+    const struct audits_entry entry = {.verb = "config.reload", .target = "settings", .outcome = "reloaded"};
+    struct start_result writer;
+    TEST_ASSERT(actor_start(&(struct spawn_options){.class = &writer_class, .name = WRITER_NAME}, &writer,
+                            DEADLINE_NONE) == OK);
+    actor_suspend(writer.pid);
+    uint64_t began = actor_now();
+    TEST_CHECK(!audits_hand_by(&by, &entry, actor_deadline_ms(PATIENCE_MS)));
+    TEST_CHECK(actor_now() - began >= PATIENCE_MS * NS_PER_MS);
+    TEST_CHECK(actor_sleep(actor_deadline_ms(LATER_MS)) == OK);
+    TEST_CHECK(!is_there());
+    actor_resume(writer.pid);
+    TEST_CHECK(actor_sleep(actor_deadline_ms(LATER_MS)) == OK);
+    TEST_CHECK(is_there());
+    actor_kill(writer.pid);
+}
+
+static void test_left(void)
+{
+    store_make();
+    run(left_body);
+    LOGGED("{\"level\":\"warn\",\"msg\":\"an audit entry was not waited for: the store has it\","
+           "\"error\":\"timeout\",\"who\":\"operator\",\"verb\":\"config.reload\",");
+    store_end();
+}
+
 /* What is too long is cut between two characters: an entry holds UTF-8. */
 static void cut_body(void)
 {
@@ -219,6 +266,7 @@ TEST_LIST
     {"without a store the log has the entry", test_no_store},
     {"without a writer, too", test_no_writer},
     {"whatever its target is", test_long},
+    {"an entry that is no longer waited for is written when the store goes on", test_left},
     {"a long target is cut between two characters", test_cut},
     {NULL, NULL},
 };

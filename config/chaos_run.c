@@ -644,7 +644,7 @@ static bool begin(struct run *x, char *why, size_t why_size)
     for (;;) { /* a supervisor that didn't answer in time, on a machine that stood still: it is asked again */
         if (!chaos_tree_look(&before, &x->order->operators, why, why_size))
             return false;
-        if (!before.empty || now() >= deadline)
+        if ((!before.empty && !before.unseen[0]) || now() >= deadline)
             return true;
         pause_ms(LOOK_MS);
     }

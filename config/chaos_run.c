@@ -16,6 +16,7 @@
 #include "config/chaos_fault.h"
 #include "config/chaos_load.h"
 #include "config/chaos_tree.h"
+#include "http/living.h"
 #include "runtime/env.h"
 
 enum { LINE_MAX_BYTES = 1024, LOOK_MS = 50, WARM_REQUESTS = 4, HELD_CONNECTIONS = 64, NOBODY_SHOWN = 3 };
@@ -610,9 +611,16 @@ static bool can_be_judged(struct run *x)
     if (!before.unseen[0])
         return true;
     x->report->outcome = OUTCOME_UNABLE;
-    chaos_report_note(x->report,
-                      "not all that stand below %s can be seen, so nobody could tell whether they live",
-                      before.unseen);
+    if (before.crowded)
+        chaos_report_note(
+            x->report,
+            "more stand below %s than can be compared, which is %u of a class and %u in all; a server "
+            "with fewer (workers.count, workers.max_concurrency) can be tried",
+            before.unseen, LIVING_LIST_MAX, CHAOS_PLACES_MAX);
+    else
+        chaos_report_note(x->report,
+                          "not all that stand below %s can be seen, so nobody could tell whether they live",
+                          before.unseen);
     return false;
 }
 
@@ -644,7 +652,7 @@ static bool begin(struct run *x, char *why, size_t why_size)
     for (;;) { /* a supervisor that didn't answer in time, on a machine that stood still: it is asked again */
         if (!chaos_tree_look(&before, &x->order->operators, why, why_size))
             return false;
-        if ((!before.empty && !before.unseen[0]) || now() >= deadline)
+        if ((!before.empty && (!before.unseen[0] || before.crowded)) || now() >= deadline)
             return true;
         pause_ms(LOOK_MS);
     }

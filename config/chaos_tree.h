@@ -5,19 +5,27 @@
 
 #include "config/client.h"
 
-enum { CHAOS_PLACES_MAX = 1024, CHAOS_PLACE_NAME = 64, CHAOS_PATH_MAX = 192 };
+enum {
+    CHAOS_PLACES_MAX =
+        2048, /* LIVING_LIST_MAX of a class, 512 other partitions (config/plan.c), and the rest */
+    CHAOS_PLACE_NAME = 64,
+    CHAOS_PATH_MAX = 192
+};
 
 struct chaos_place {
-    char name[CHAOS_PLACE_NAME], path[CHAOS_PATH_MAX], pid[24];
+    char name[CHAOS_PLACE_NAME], path[CHAOS_PATH_MAX], pid[24], class[CHAOS_PLACE_NAME];
     bool supervises;
+    uint32_t hidden;                    /* of its children, not seen */
     uint32_t used, restarts, period_ms; /* of its budget, when it does */
     bool expected;                      /* of a tree before: to be another one afterwards */
 };
 struct chaos_tree {
     struct chaos_place places[CHAOS_PLACES_MAX];
     uint32_t count;
-    /* Somebody below whom not all were seen, because he didn't answer or there are too many; "": all were. */
+    /* Somebody below whom not all were seen, because he didn't answer or there are too many; "": all were. `crowded`: too many, which
+     * another look doesn't change. */
     char unseen[CHAOS_PLACE_NAME];
+    bool crowded;
     uint32_t empty; /* declared ones in which nobody lives */
     /* and the process */
     uint64_t pid, open_fds, resident_bytes, restarts;

@@ -133,6 +133,21 @@ check "a server on the same store" start
 check "has them still" has "$(get /stats/chaos)" '{"reports":[{"id":70,'
 check "and counts on" is "$(add "$report") $(tr -d '\r' <"$tmp/head" | sed -n 's/^Location: //p')" '201 /stats/chaos/71'
 
+# --- all children are seen, however many a tree shows of each; up to a bound ---
+check "it stops" stop
+check "a server with 256 workers" start --workers-count 64 --workers-max-concurrency 4 --jobs-simulation-speed 100 --limits-requests-per-minute 100000
+check "the oldest are killed, and each is known" runs 0 chaos_run storm --report-dir "$tmp/many"
+check "so are the others" test "$(sed 's/.*"untouched":\([0-9]*\).*/\1/' "$tmp/many/storm.json")" -gt 256
+check "it stops" stop
+check "a server with 1001" start --workers-count 1001 --limits-requests-per-minute 100000
+before=$(kills)
+check "is one too many" runs 1 chaos_run kill-writer --report-dir "$tmp/unable"
+check "which is said" has "$(cat "$tmp/ran")" 'more stand below workers than can be compared, which is 1000 of a class'
+check "it is no verdict" has "$(cat "$tmp/unable/kill-writer.json")" '"outcome":"unable"'
+check "nobody was killed" is "$(kills)" "$before"
+check "it stops" stop
+check "a server" start
+
 # --- a client may ask 600 times a minute by default: the load stays below it, whatever is asked for ---
 check "a load beyond the limits" runs 0 chaos_run kill-writer --rate 1000
 check "is made smaller, and that is said" has "$(cat "$tmp/ran")" 'the load is 6 requests a second instead of 1000: limits.requests_per_minute is 600'

@@ -158,20 +158,20 @@ static void chaos_verb(const struct run *x, const char *verb, const char *target
         &answer);
 }
 
-/* Where jobs may fail with their runner, one that fails by itself; else one that nobody was told of. */
+/* Where jobs may fail with their runner, one that fails by itself; else, and where a server that was just hit refuses that, one
+ * that nobody was told of. */
 static void lose_job(struct run *x)
 {
     static struct chaos_answer answer;
     char id[CHAOS_JOB_ID] = "00000000-0000-7000-8000-000000000000";
     if (x->script->runners_die) {
-        int status = chaos_client_ask(
+        (void)chaos_client_ask(
             &x->order->clients,
             &(struct client_request){.method = "POST",
                                      .target = "/v1/jobs",
                                      .body = "{\"type\":\"EXECUTE\",\"work_kind\":\"FAIL_IMMEDIATE\"}"},
             &answer);
-        if (status / 100 != 2 || !chaos_answer_text(&answer, "job_id", id, sizeof(id)))
-            return;
+        (void)chaos_answer_text(&answer, "job_id", id, sizeof(id));
     }
     chaos_load_add(x->load, id);
 }

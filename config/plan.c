@@ -321,6 +321,7 @@ static void declare_rows(struct plan *plan)
         plan->rows[i] = (struct living_row){.name = row->name,
                                             .owner = row->owner,
                                             .per_key = topology_per_key(row),
+                                            .supervises = row->kind != TOPOLOGY_WORKER,
                                             .declared = row,
                                             .needed = needed(row)};
     }

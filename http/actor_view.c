@@ -44,7 +44,8 @@ void actor_view_refuse(struct response *r, const char *target, enum error e)
                        e == ERR_TIMEOUT ? " in time" : ": ", e == ERR_TIMEOUT ? "" : catalogue_sentence(e));
 }
 
-bool actor_view_supervises(actor_pid pid)
+/* And so may be asked what supervisors are asked. */
+static bool is_supervisor(actor_pid pid)
 {
     struct actor_info info;
     return pid && actor_inspect(pid, &info, actor_deadline_ms(ACTOR_VIEW_ANSWER_MS)) == OK &&
@@ -76,7 +77,7 @@ static bool search(actor_pid supervisor, actor_pid pid, struct child_info *ret, 
 
 bool actor_view_child(const struct actor_info *actor, struct child_info *ret_child, uint64_t deadline)
 {
-    if (!actor_view_supervises(actor->parent))
+    if (!is_supervisor(actor->parent))
         return false;
     if (actor->name[0] && supervisor_which_child(actor->parent, actor->name, ret_child, deadline) == OK &&
         ret_child->pid == actor->pid)

@@ -22,8 +22,6 @@ bool actor_view_target(const struct request *q, struct response *r, char target[
 void actor_view_refuse(struct response *r, const char *target, enum error e);
 /* What its supervisor says of it; false: it has none, none that answers, or it wasn't found there. From an actor; waits. */
 bool actor_view_child(const struct actor_info *actor, struct child_info *ret_child, uint64_t deadline);
-/* Whether this actor is a supervisor, and so may be asked what supervisors are asked. */
-bool actor_view_supervises(actor_pid pid);
 
 void actor_view_serve(const struct request *q, struct response *r);
 

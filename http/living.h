@@ -27,7 +27,8 @@
 struct living_row {
     const char *name; /* "rooms"; with "instance:<instance_id>" standing for all of that form */
     const char *owner;
-    bool per_key;         /* started by its parent as keys come up, not at boot */
+    bool per_key; /* started by its parent as keys come up, not at boot */
+    bool supervises;
     const void *declared; /* for living_rows.declare */
     const char *
         needed; /* what would be if it were suspended, which is refused; NULL: nothing that a :resume doesn't end */

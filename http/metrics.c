@@ -111,18 +111,13 @@ static void note_supervisor(const char *name)
     telemetry_counter_expect(TELEMETRY_FAILURE_RESTART_EXHAUSTED, name);
 }
 
-static bool supervises(const char *name)
-{
-    return actor_view_supervises(actor_whereis(name));
-}
-
 /* Of a row per key, whose supervisors are numbered from 0. */
 static void note_numbered(const char *row)
 {
     char name[TELEMETRY_VALUE_MAX + 1];
     for (uint32_t n = 0; n < TELEMETRY_LABELS_MAX; n++) {
         snprintf(name, sizeof(name), "%.*s%u", (int)strcspn(row, "<"), row, n);
-        if (!supervises(name))
+        if (!actor_whereis(name))
             return;
         note_supervisor(name);
     }
@@ -132,9 +127,9 @@ static void note_numbered(const char *row)
 static void note_supervisors(const struct living_rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++)
-        if (rows->rows[i].per_key)
+        if (rows->rows[i].supervises && rows->rows[i].per_key)
             note_numbered(rows->rows[i].name);
-        else if (supervises(rows->rows[i].name))
+        else if (rows->rows[i].supervises)
             note_supervisor(rows->rows[i].name);
 }
 
@@ -307,6 +302,7 @@ static void note_mailboxes(void)
     census_note(census);
 }
 
+/* Workers aren't asked who they are: the store's, whose scheduler is its own, waits for the disk. */
 static void write_budgets(const struct exposition *t, const struct living_rows *rows)
 {
     const char *name = "coppice_supervisor_restart_budget_used_ratio";
@@ -314,9 +310,9 @@ static void write_budgets(const struct exposition *t, const struct living_rows *
                       "Restarts in the window now, as a part of those that may be; one more than 1 ends it.");
     for (size_t i = 0; i < rows->count; i++) {
         struct supervisor_info info;
-        actor_pid pid = rows->rows[i].per_key ? 0 : actor_whereis(rows->rows[i].name);
-        if (!pid || !actor_view_supervises(pid) ||
-            supervisor_inspect(pid, &info, actor_deadline_ms(ACTOR_VIEW_ANSWER_MS)) != OK)
+        bool asked = rows->rows[i].supervises && !rows->rows[i].per_key;
+        actor_pid pid = asked ? actor_whereis(rows->rows[i].name) : 0;
+        if (!pid || supervisor_inspect(pid, &info, actor_deadline_ms(ACTOR_VIEW_ANSWER_MS)) != OK)
             continue;
         int64_t ppm = info.intensity     ? (int64_t)info.budget_used * 1000000 / info.intensity
                       : info.budget_used ? 1000000

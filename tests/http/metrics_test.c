@@ -69,6 +69,9 @@ static void test_what_there_is(void)
     TEST_CHECK(value("coppice_supervisor_escalations_total{domain=\"top\"}") == 0);
     TEST_CHECK(value("coppice_failures_restart_exhausted_total{domain=\"all\"}") == 0);
     TEST_CHECK(value("coppice_supervisor_escalations_total{domain=\"one\"}") == -1); /* no supervisor */
+    /* Who is declared as a worker isn't asked whether it supervises: its scheduler may wait for the disk. */
+    TEST_CHECK(value("coppice_supervisor_escalations_total{domain=\"rest\"}") == -1);
+    TEST_CHECK(value("coppice_supervisor_restart_budget_used_ratio{supervisor=\"rest\"}") == -1);
     TEST_CHECK(value("coppice_actor_crashes_total{class=\"idle\"}") == 0);
     TEST_CHECK(value("coppice_store_damaged_total{reason=\"jobs\"}") == 0);
     check_families();

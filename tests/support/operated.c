@@ -252,9 +252,13 @@ static void serve_store(const struct request *q, struct response *r)
 }
 
 static const struct living_row rows_all[] = {
-    {.name = "front.connections", .owner = "tests", .declared = "{\"name\":\"front.connections\"}"},
-    {.name = "top", .owner = "tests", .declared = "{\"name\":\"top\"}"},
-    {.name = "all", .owner = "tests", .declared = "{\"name\":\"all\"}"},
+    {.name = "front.connections",
+     .owner = "tests",
+     .supervises = true,
+     .declared = "{\"name\":\"front.connections\"}"},
+    {.name = "top", .owner = "tests", .supervises = true, .declared = "{\"name\":\"top\"}"},
+    {.name = "all", .owner = "tests", .supervises = true, .declared = "{\"name\":\"all\"}"},
+    {.name = "rest", .owner = "tests", .declared = "{\"name\":\"rest\"}"}, /* as a worker, which it isn't */
     {.name = "bus", .owner = "tests", .declared = "{\"name\":\"bus\"}"},
     {.name = "one", .owner = "tests", .declared = "{\"name\":\"one\"}"},
     {.name = "two", .owner = "tests", .declared = "{\"name\":\"two\"}", .needed = "the tests need it"},

@@ -383,7 +383,7 @@ static void draw(struct workload *w, struct txn *txn, struct batch_item *item, u
         workload_encode(w, item, &outbox_bury_class, &bury);
     } else if (code == outbox_revive_class.code) {
         struct found_row row = some_row(w, txn, TABLE_DEAD);
-        struct outbox_revive_command revive = {row.partition, row.seq};
+        struct outbox_revive_command revive = {.partition = row.partition, .seq = row.seq};
         workload_encode(w, item, &outbox_revive_class, &revive);
     } else if (code == retention_sweep_class.code) {
         struct retention_sweep sweep = {.limit = 1 + dice_below(&w->dice, 64)};

@@ -248,6 +248,7 @@
     X(PRESSURE_SHED, "pressure_shed_queues", "component", "Queues at pressure level shed.")                \
     X(STORE_BYTES, "store_bytes", "kind", "Bytes of the store: its map, its file, used, free in between.") \
     X(STORE_ROWS, "store_rows", "table", "Rows of the store's tables.")                                    \
+    X(DEAD_LETTERS, "dead_letters", "source", "What could not be handed on and waits for an operator.")    \
     X(STORE_READERS, "store_readers", "kind", "Open views, and slots of LMDB's table of readers in use.")  \
     X(STORE_DAMAGED_ROWS, "store_damaged_rows", "table", "Rows that the scrub could not believe.")         \
     X(TRACE_SPANS, "trace_spans", "kind",                                                                  \

@@ -138,6 +138,7 @@ static void show(struct keeper *k)
     for (uint32_t i = 0; i < k->store->schema->tables_count; i++)
         telemetry_gauge_set(TELEMETRY_GAUGE_STORE_ROWS, k->store->schema->tables[i].name,
                             (int64_t)txn_rows(&view->txn, i));
+    telemetry_gauge_set(TELEMETRY_GAUGE_DEAD_LETTERS, "outbox", (int64_t)txn_rows(&view->txn, TABLE_DEAD));
     actor_guard_begin();
     enum error e = environment_stats(&k->store->environment, view->txn.mdb, &stats);
     actor_guard_end();

@@ -1,5 +1,7 @@
 #include "store/outbox.h"
 
+#include <stdio.h>
+
 #include "runtime/hash.h"
 #include "store/check.h"
 #include "store/counter.h"
@@ -29,6 +31,39 @@ struct key outbox_key(uint16_t partition, uint64_t seq)
     struct key key = partition_key(partition);
     key_add_u64(&key, seq);
     return key;
+}
+
+void outbox_id_format(uint16_t partition, uint64_t seq, char text[OUTBOX_ID_SIZE])
+{
+    snprintf(text, OUTBOX_ID_SIZE, "%u-%llu", partition, (unsigned long long)seq);
+}
+
+/* Digits up to the end or to what is none; UINT64_MAX when there are too many. */
+static uint64_t number_at(const char *text, uint32_t size, uint32_t *at)
+{
+    uint64_t value = 0;
+    for (; *at < size && text[*at] >= '0' && text[*at] <= '9'; ++*at) {
+        uint64_t digit = (uint64_t)(text[*at] - '0');
+        value = value > (UINT64_MAX - digit) / 10 ? UINT64_MAX : value * 10 + digit;
+    }
+    return value;
+}
+
+bool outbox_id_parse(struct span text, uint16_t *ret_partition, uint64_t *ret_seq)
+{
+    char again[OUTBOX_ID_SIZE];
+    uint32_t at = 0;
+    uint64_t partition = number_at(text.bytes, text.size, &at);
+    if (partition > UINT16_MAX || at == text.size)
+        return false;
+    at++;
+    uint64_t seq = number_at(text.bytes, text.size, &at);
+    outbox_id_format((uint16_t)partition, seq, again); /* there is one way to write it */
+    if (!span_equal(text, span_text(again)))
+        return false;
+    *ret_partition = (uint16_t)partition;
+    *ret_seq = seq;
+    return true;
 }
 
 uint16_t outbox_partition(struct txn *txn, const struct uuid *stream)
@@ -199,27 +234,37 @@ enum error outbox_bury(struct txn *txn, uint16_t partition, uint64_t seq, uint64
     return OK;
 }
 
-enum error outbox_revive(struct txn *txn, uint16_t partition, uint64_t seq)
+/* *ret_dead: what is to come back; its reason is gone with the next write. */
+static enum error revivable(struct txn *txn, uint16_t partition, uint64_t seq, struct dead *ret_dead)
 {
     struct key key = outbox_key(partition, seq);
     enum outbox_level level;
-    struct dead dead;
     enum error e = partition < OUTBOX_PARTITIONS ? OK : ERR_INVALID;
     if (!e)
-        e = txn_read(txn, TABLE_DEAD, key_span(&key), &dead);
+        e = txn_read(txn, TABLE_DEAD, key_span(&key), ret_dead);
     if (!e)
         e = outbox_level(txn, partition, &level);
-    if (!e && level == OUTBOX_FULL)
-        e = ERR_LIMIT;
-    if (e)
-        return e;
-    struct outbox row = {
-        .at_us = dead.at_us, .topic = dead.topic, .stream = dead.stream, .event = dead.event};
+    return !e && level == OUTBOX_FULL ? ERR_LIMIT : e;
+}
+
+static void bring_back(struct txn *txn, uint16_t partition, uint64_t seq, const struct dead *dead)
+{
+    struct key key = outbox_key(partition, seq);
+    const struct outbox row = {
+        .at_us = dead->at_us, .topic = dead->topic, .stream = dead->stream, .event = dead->event};
     dead_remove(txn, partition, seq);
     txn_add(txn, TABLE_OUTBOX, key_span(&key), &row);
     count(txn, COUNTER_OUTBOX, partition, 1);
     txn_wake(txn, STORE_TOPIC(TOPIC_OUTBOX, partition));
-    return OK;
+}
+
+enum error outbox_revive(struct txn *txn, uint16_t partition, uint64_t seq)
+{
+    struct dead dead;
+    enum error e = revivable(txn, partition, seq, &dead);
+    if (!e)
+        bring_back(txn, partition, seq, &dead);
+    return e;
 }
 
 enum error outbox_forget(struct txn *txn, uint16_t partition, uint64_t seq)
@@ -281,6 +326,69 @@ enum error outbox_scan(struct txn *txn, uint16_t partition, uint64_t after, stru
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
+/* ---- dead rows, as a list ---- */
+
+void outbox_dead_begin(struct txn *txn, const struct key *after, struct outbox_dead_scan *ret)
+{
+    ret->after = *after;
+    ret->scan = txn_scan(txn, TABLE_DEAD, key_span(after), 0, SCAN_UP);
+}
+
+/* A row has ended the scan: it goes on behind it. False at what isn't a row, such as a page that can't be read, and at a key behind which
+ * there is none. */
+static bool go_on_behind(struct scan *scan)
+{
+    struct key behind = {.size = 0};
+    if (scan->key.size == 0 || scan->key.size == KEY_SIZE_MAX)
+        return false;
+    key_add(&behind, scan->key.bytes, scan->key.size);
+    key_add_u8(&behind, 0);
+    (void)scan_end(scan);
+    *scan = txn_scan(scan->txn, TABLE_DEAD, key_span(&behind), 0, SCAN_UP);
+    return true;
+}
+
+/* The next row, readable or not (*ret_sound). */
+static enum error dead_step(struct scan *scan, enum error *ret_sound)
+{
+    if (scan->error && !go_on_behind(scan))
+        return scan->error;
+    const void *last = scan->key.bytes;
+    *ret_sound = scan_next(scan) ? OK : scan->error;
+    if (scan->key.bytes != last)
+        return OK;
+    return *ret_sound ? *ret_sound : ERR_NOT_FOUND;
+}
+
+enum error outbox_dead_next(struct outbox_dead_scan *s, struct outbox_dead *ret)
+{
+    enum error sound = OK;
+    do {
+        enum error e = dead_step(&s->scan, &sound);
+        if (e)
+            return e;
+    } while (span_equal(s->scan.key, key_span(&s->after)));
+    *ret = (struct outbox_dead){.key = s->scan.key, .named = s->scan.key.size == KEY_SIZE};
+    if (ret->named) {
+        ret->partition = key_u16(ret->key.bytes);
+        ret->seq = key_u64((const uint8_t *)ret->key.bytes + PARTITION_SIZE);
+    }
+    ret->error = sound ? sound : scan_read(&s->scan, &ret->row);
+    if (ret->error)
+        ret->row = (struct dead){.at_us = 0};
+    return OK;
+}
+
+void outbox_dead_end(struct outbox_dead_scan *s)
+{
+    (void)scan_end(&s->scan);
+}
+
+enum error outbox_dead_count(struct txn *txn, uint16_t partition, int64_t *ret_rows)
+{
+    return counted(txn, COUNTER_DEAD, partition, ret_rows);
+}
+
 /* ---- commands ---- */
 
 static enum error apply_claim(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
@@ -316,12 +424,35 @@ static enum error apply_bury(struct txn *txn, uint64_t at_us, const void *comman
     return outbox_bury(txn, c->partition, c->seq, c->fence, at_us, c->reason);
 }
 
+/* What must not wait for room for its note doesn't (docs/store.md). */
+static enum error note_revival(struct txn *txn, uint64_t at_us, const struct outbox_revive_command *c)
+{
+    static const struct uuid none = {{0}};
+    char id[OUTBOX_ID_SIZE];
+    if (uuid_equal(&c->audit, &none))
+        return OK;
+    outbox_id_format(c->partition, c->seq, id);
+    return audit_note_if_possible(txn, at_us,
+                                  &(struct audit_append){.id = c->audit,
+                                                         .who = c->who,
+                                                         .verb = span_text("outbox.revived"),
+                                                         .target = span_text(id),
+                                                         .reason = c->reason,
+                                                         .outcome = span_text("done"),
+                                                         .request_id = c->request_id});
+}
+
 static enum error apply_revive(struct txn *txn, uint64_t at_us, const void *command, struct answer *answer)
 {
     const struct outbox_revive_command *c = command;
-    (void)at_us;
+    struct dead dead;
     (void)answer;
-    return outbox_revive(txn, c->partition, c->seq);
+    enum error e = revivable(txn, c->partition, c->seq, &dead);
+    if (!e)
+        e = note_revival(txn, at_us, c);
+    if (!e)
+        bring_back(txn, c->partition, c->seq, &dead);
+    return e;
 }
 
 #define outbox_claim_command_FIELD(name, TYPE, limit, since) \
@@ -371,7 +502,7 @@ const struct command_class outbox_bury_class = {
 
 #define outbox_revive_command_FIELD(name, TYPE, limit, since) \
     RECORD_FIELD(outbox_revive_command, name, TYPE, limit, since)
-RECORD_CLASS(outbox_revive_command, OUTBOX_REVIVE_FIELDS, 1);
+RECORD_CLASS(outbox_revive_command, OUTBOX_REVIVE_FIELDS, 2);
 const struct command_class outbox_revive_class = {
     .name = "outbox.revive",
     .record = &outbox_revive_command_record,

@@ -310,6 +310,200 @@ static void test_outbox_dead_rows_say_why_and_come_back(void)
     fresh_close(&fresh);
 }
 
+/* ---- dead rows, by operators ---- */
+
+static void test_outbox_ids_are_written_in_one_way(void)
+{
+    static const struct {
+        uint16_t partition;
+        uint64_t seq;
+        const char *text;
+    } sound[] = {{0, 0, "0-0"}, {3, 17, "3-17"}, {UINT16_MAX, UINT64_MAX, "65535-18446744073709551615"}};
+    static const char *const wrong[] = {"",      "-",     "3",      "3-",
+                                        "-17",   "03-17", "3-017",  "3-17 ",
+                                        "3--17", "3:17",  "3-0x11", "3-18446744073709551616",
+                                        "+3-17", "3-+17", "65536-1"};
+    uint16_t partition = 0;
+    uint64_t seq = 0;
+    for (size_t i = 0; i < sizeof(sound) / sizeof(*sound); i++) {
+        char text[OUTBOX_ID_SIZE];
+        outbox_id_format(sound[i].partition, sound[i].seq, text);
+        TEST_CHECK_(strcmp(text, sound[i].text) == 0, "%s", text);
+        TEST_CHECK(outbox_id_parse(span_text(text), &partition, &seq) && partition == sound[i].partition &&
+                   seq == sound[i].seq);
+    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        TEST_CHECK_(!outbox_id_parse(span_text(wrong[i]), &partition, &seq), "'%s'", wrong[i]);
+}
+
+/* Rows 1 to `each` of two partitions, all dead. */
+static void bury_some(struct fresh *fresh, uint16_t first, uint16_t second, uint64_t each)
+{
+    const uint16_t partitions[] = {first, second};
+    for (uint32_t i = 0; i < 2; i++) {
+        uint64_t fence = claim(fresh, partitions[i], 1);
+        for (uint64_t seq = 1; seq <= each; seq++) {
+            struct uuid id = uuid_in(fresh, partitions[i]);
+            TEST_CHECK(send(fresh, &id) == OK && bury(fresh, partitions[i], seq, fence) == OK);
+        }
+    }
+}
+
+/* "2-1 2-2! none! ": the ids of those behind `after`, with ! behind one that can't be read. */
+static const char *dead_list(struct fresh *fresh, const struct key *after, enum error *ret_error)
+{
+    static char text[1024];
+    struct outbox_dead_scan scan;
+    struct outbox_dead found;
+    char id[OUTBOX_ID_SIZE];
+    size_t used = 0;
+    struct view *view = look(fresh);
+    text[0] = 0;
+    outbox_dead_begin(&view->txn, after, &scan);
+    while ((*ret_error = outbox_dead_next(&scan, &found)) == OK) {
+        outbox_id_format(found.partition, found.seq, id);
+        bool whole =
+            found.row.buried_us == AT_US + 7 && span_equal(found.row.reason, span_text("nobody at home"));
+        TEST_CHECK(whole == !found.error && (found.error || found.row.topic == PARCEL_TOPIC));
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s ", found.named ? id : "none",
+                                 found.error ? "!" : "");
+    }
+    outbox_dead_end(&scan);
+    view_close(view);
+    return text;
+}
+
+static void lists(struct fresh *fresh, const struct key *after, const char *expected)
+{
+    enum error e;
+    const char *text = dead_list(fresh, after, &e);
+    TEST_CHECK_(strcmp(text, expected) == 0 && e == ERR_NOT_FOUND, "'%s', %s", text, error_name(e));
+}
+
+static void test_outbox_dead_rows_are_listed_by_partition(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    const struct key front = {.size = 0}, middle = outbox_key(2, 2), between = outbox_key(3, 7),
+                     last = outbox_key(5, 3);
+    lists(&fresh, &front, "");
+    bury_some(&fresh, 5, 2, 3);
+    lists(&fresh, &front, "2-1 2-2 2-3 5-1 5-2 5-3 ");
+    lists(&fresh, &middle, "2-3 5-1 5-2 5-3 ");
+    lists(&fresh, &between, "5-1 5-2 5-3 "); /* it has gone meanwhile */
+    lists(&fresh, &last, "");
+    struct view *view = look(&fresh);
+    int64_t rows = 0;
+    TEST_CHECK(outbox_dead_count(&view->txn, 5, &rows) == OK && rows == 3);
+    TEST_CHECK(outbox_dead_count(&view->txn, 4, &rows) == OK && rows == 0);
+    view_close(view);
+    fresh_close(&fresh);
+}
+
+/* Neither the row where a page ended, nor several side by side, hides those behind. */
+static void test_outbox_dead_rows_that_cannot_be_read_are_listed(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    const struct key front = {.size = 0}, first = outbox_key(2, 1), second = outbox_key(2, 2),
+                     last = outbox_key(5, 3);
+    struct key none = outbox_key(2, 2), short_one = {.size = 0};
+    key_add_u8(&none, 0);
+    key_add_u8(&short_one, 0);
+    bury_some(&fresh, 5, 2, 3);
+    fresh_flip(&fresh, TABLE_DEAD, first);
+    fresh_flip(&fresh, TABLE_DEAD, second);
+    fresh_flip(&fresh, TABLE_DEAD, last);
+    lists(&fresh, &front, "2-1! 2-2! 2-3 5-1 5-2 5-3! ");
+    lists(&fresh, &first, "2-2! 2-3 5-1 5-2 5-3! ");
+    lists(&fresh, &last, "");
+    TEST_CHECK(revive(&fresh, 2, 1) == ERR_DAMAGED && revive(&fresh, 2, 3) == OK);
+    lists(&fresh, &front, "2-1! 2-2! 5-1 5-2 5-3! ");
+    fresh_flip(&fresh, TABLE_DEAD, first);
+    fresh_flip(&fresh, TABLE_DEAD, second);
+    fresh_flip(&fresh, TABLE_DEAD, last);
+    fresh_crumb(&fresh, TABLE_DEAD, none);
+    fresh_crumb(&fresh, TABLE_DEAD, short_one);
+    lists(&fresh, &front, "none! 2-1 2-2 none! 5-1 5-2 5-3 ");
+    fresh_take(&fresh, TABLE_DEAD, none);
+    fresh_take(&fresh, TABLE_DEAD, short_one);
+    fresh_newer(&fresh, TABLE_DEAD, none);
+    lists(&fresh, &front, "2-1 2-2 none! 5-1 5-2 5-3 ");
+    fresh_take(&fresh, TABLE_DEAD, none);
+    fresh_close(&fresh);
+}
+
+/* Of the greatest key there can be, there is no behind. */
+static void test_outbox_dead_rows_end_where_no_key_is_behind(void)
+{
+    struct fresh fresh;
+    enum error e;
+    const struct key front = {.size = 0};
+    struct key greatest = outbox_key(2, 1);
+    while (greatest.size < KEY_SIZE_MAX)
+        key_add_u8(&greatest, 0);
+    fresh_open(&fresh);
+    bury_some(&fresh, 5, 2, 1);
+    fresh_newer(&fresh, TABLE_DEAD, greatest);
+    const char *text = dead_list(&fresh, &front, &e);
+    TEST_CHECK_(strcmp(text, "2-1 none! ") == 0 && e == ERR_NEWER, "'%s', %s", text, error_name(e));
+    fresh_take(&fresh, TABLE_DEAD, greatest);
+    fresh_close(&fresh);
+}
+
+static enum error revive_by(struct fresh *fresh, uint64_t seq, const struct uuid *audit)
+{
+    struct outbox_revive_command c = {.partition = 2,
+                                      .seq = seq,
+                                      .audit = *audit,
+                                      .who = span_text("ana"),
+                                      .reason = span_text("it is mended"),
+                                      .request_id = span_text("r-1")};
+    return batch_one(fresh->store, &outbox_revive_class, AT_US + 9, &c, NULL);
+}
+
+static void test_outbox_a_revival_leaves_its_entry_in_the_same_commit(void)
+{
+    struct fresh fresh;
+    struct audit entry;
+    struct outbox_row row;
+    const struct key front = {.size = 0};
+    struct uuid first = fresh_uuid(), second = fresh_uuid();
+    fresh_open(&fresh);
+    bury_some(&fresh, 5, 2, 3);
+    TEST_CHECK(revive_by(&fresh, 4, &first) == ERR_NOT_FOUND); /* of what isn't done there is no entry */
+    TEST_CHECK(revive_by(&fresh, 1, &first) == OK);
+    struct view *view = look(&fresh);
+    TEST_CHECK(txn_rows(&view->txn, TABLE_AUDITS) == 1);
+    TEST_CHECK(txn_read(&view->txn, TABLE_AUDITS, span_of(first.bytes, sizeof(first.bytes)), &entry) == OK);
+    TEST_CHECK(
+        span_equal(entry.who, span_text("ana")) && span_equal(entry.verb, span_text("outbox.revived")) &&
+        span_equal(entry.target, span_text("2-1")) && span_equal(entry.reason, span_text("it is mended")) &&
+        span_equal(entry.outcome, span_text("done")) && span_equal(entry.request_id, span_text("r-1")) &&
+        entry.at_us == AT_US + 9);
+    view_close(view);
+    TEST_CHECK(rows_of(&fresh, 2, 0, &row, 1) == 1 && row.seq == 1 && row.row.attempts == 0);
+    TEST_CHECK(revive_by(&fresh, 2, &first) == ERR_EXISTS); /* the entry is another one's: nothing is done */
+    lists(&fresh, &front, "2-2 2-3 5-1 5-2 5-3 ");
+    fresh.store->audits_max = 1; /* no room for a note is no reason */
+    TEST_CHECK(revive_by(&fresh, 2, &second) == OK);
+    lists(&fresh, &front, "2-3 5-1 5-2 5-3 ");
+    view = look(&fresh);
+    TEST_CHECK(txn_rows(&view->txn, TABLE_AUDITS) == 1);
+    view_close(view);
+    fresh_close(&fresh);
+}
+
+/* As an earlier version wrote it to a journal. */
+static void test_outbox_a_revival_of_version_1_names_nobody(void)
+{
+    struct outbox_revive_command c = {.seq = 0};
+    uint8_t bytes[10] = {2, 0, 1};
+    struct uuid none = {{0}};
+    TEST_CHECK(record_decode(&outbox_revive_command_record, 1, span_of(bytes, sizeof(bytes)), &c) == OK);
+    TEST_CHECK(c.partition == 2 && c.seq == 1 && uuid_equal(&c.audit, &none) && c.who.size == 0);
+}
+
 static void test_outbox_attempts_stop_at_their_greatest_number(void)
 {
     struct fresh fresh;
@@ -845,6 +1039,13 @@ TEST_LIST
     {"O5: only the latest claim counts", test_O5_only_the_latest_claim_counts},
     {"O6: nothing passes an unfinished row", test_O6_nothing_passes_an_unfinished_row},
     {"outbox: dead rows say why and come back", test_outbox_dead_rows_say_why_and_come_back},
+    {"outbox: ids are written in one way", test_outbox_ids_are_written_in_one_way},
+    {"outbox: dead rows are listed by partition", test_outbox_dead_rows_are_listed_by_partition},
+    {"outbox: dead rows that can't be read are listed", test_outbox_dead_rows_that_cannot_be_read_are_listed},
+    {"outbox: dead rows end where no key is behind", test_outbox_dead_rows_end_where_no_key_is_behind},
+    {"outbox: a revival leaves its entry in the same commit",
+     test_outbox_a_revival_leaves_its_entry_in_the_same_commit},
+    {"outbox: a revival of version 1 names nobody", test_outbox_a_revival_of_version_1_names_nobody},
     {"outbox: attempts stop at their greatest number", test_outbox_attempts_stop_at_their_greatest_number},
     {"outbox: no such partition", test_outbox_no_such_partition},
     {"outbox: forgetting takes a row wherever it is", test_outbox_forget_takes_a_row_wherever_it_is},

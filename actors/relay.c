@@ -13,6 +13,7 @@ struct relay {
     uint64_t after;        /* where it has been: the number of a row */
     uint64_t told;         /* up to which row it has told of those that can't be read */
     uint64_t again;        /* when it begins at the front */
+    int64_t dead;          /* rows of the partition that are, as far as it knows */
     uint64_t timer, alarm; /* of the next look, and when that is */
 };
 
@@ -102,9 +103,24 @@ static enum error hand_on(struct relay *r, const struct found *f)
     enum error e = submit(&delivery_relay_class, &c, &relayed, sizeof(relayed));
     if (!e && relayed.buried > 0)
         TELEMETRY(STORE_DAMAGED, relayed.buried, DIM(COMPONENT, "relay"), DIM(REASON, "dead"));
+    if (!e)
+        r->dead += relayed.buried;
     if (e == ERR_FENCED)
         r->fence = 0; /* somebody else is at it; whoever claims last goes on */
     return e;
+}
+
+/* Whether there are fewer dead ones than it knows of: one that came back stands where it stood, which may be behind us. */
+static bool has_revived(struct relay *r)
+{
+    int64_t before = r->dead;
+    struct view *view = view_open(store_here());
+    if (!view)
+        return false;
+    if (outbox_dead_count(&view->txn, (uint16_t)r->partition, &r->dead) != OK)
+        r->dead = before;
+    view_close(view);
+    return r->dead < before;
 }
 
 /* ---- the actor ---- */
@@ -121,7 +137,7 @@ static void look(struct relay *r)
 {
     struct arena_mark mark = actor_arena_mark();
     struct found f = {.more = true};
-    if (actor_now() >= r->again) {
+    if (has_revived(r) || actor_now() >= r->again) {
         r->after = 0;
         r->again = actor_deadline_ms(RELAY_AGAIN_MS);
     }

@@ -2,8 +2,8 @@
  *
  * It claims the partition by a fence, looks which rows are its own, and hands them to the store in commands of up to
  * DELIVERY_RELAY_ROWS_MAX; whatever comes in between, a row becomes its deliveries exactly once. Rows of others (audit entries) stay
- * where they are: it remembers behind which of them it has been, and begins at the front again every RELAY_AGAIN_MS, for rows that were
- * dead and have been revived. It sleeps until its partition is written to, and comes by every RELAY_LOOK_MS in any case.
+ * where they are: it remembers behind which of them it has been, and begins at the front again when a dead row
+ * has been revived, and every RELAY_AGAIN_MS in any case. It sleeps until its partition is written to, and comes by every RELAY_LOOK_MS.
  *
  * It keeps nothing that matters: one that dies is started again, claims the partition anew and goes on.
  */

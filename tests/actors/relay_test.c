@@ -227,6 +227,71 @@ static void test_a_row_that_cant_be_read_holds_nobody_up_O2(void)
     TEST_CHECK(stage_run(&stage, poison_body) == 0);
 }
 
+static struct uuid spoilt_job;
+
+/* And again: as it was. */
+static enum error spoil_definition(struct txn *txn)
+{
+    spoil_value(txn, TABLE_JOB_DEFINITIONS, span_of(spoilt_job.bytes, sizeof(spoilt_job.bytes)));
+    return OK;
+}
+
+static enum error revive(uint16_t partition, uint64_t seq)
+{
+    const struct outbox_revive_command c = {.partition = partition, .seq = seq};
+    return store_submit(&outbox_revive_class, &c, NULL, 0, NULL, actor_deadline_ms(1000));
+}
+
+/* The first of the dead rows; how many there are. */
+static uint32_t dead_rows(struct outbox_dead *ret_first)
+{
+    const struct key front = {.size = 0};
+    struct outbox_dead_scan scan;
+    struct outbox_dead found;
+    uint32_t count = 0;
+    struct view *view = view_open(stage_store);
+    outbox_dead_begin(&view->txn, &front, &scan);
+    while (outbox_dead_next(&scan, &found) == OK)
+        if (count++ == 0)
+            *ret_first = found;
+    outbox_dead_end(&scan);
+    view_close(view);
+    return count;
+}
+
+/* It has long been further on; and it doesn't wait for the next time that it begins at the front anyway. */
+static void revived_body(void)
+{
+    struct delivery d;
+    struct outbox_dead dead = {.seq = 0};
+    hooks_start(&webhooks_defaults, never);
+    struct uuid client = hooks_client();
+    spoilt_job = hooks_job(&client, "https://b.example/");
+    hooks_settle(100);
+    EXPECT(spoil(spoil_definition) == OK);
+    hooks_cancel(&spoilt_job);
+    for (int i = 0; i < 60; i++) /* some of them in the same partition, behind it */
+        (void)hooks_job(&client, "https://b.example/");
+    hooks_settle(100);
+    EXPECT(dead_rows(&dead) == 1 && waiting() == 0);
+    const uint16_t partition = dead.partition;
+    const uint64_t seq = dead.seq, buried_us = dead.row.buried_us;
+    EXPECT(revive(partition, seq) == OK);
+    hooks_settle(100); /* too early: it is the same row again, with no attempts */
+    EXPECT(dead_rows(&dead) == 1 && waiting() == 0 && dead.partition == partition && dead.seq == seq);
+    EXPECT(dead.row.buried_us > buried_us && dead.row.attempts == 0);
+    EXPECT(spoil(spoil_definition) == OK && revive(partition, seq) == OK);
+    hooks_settle(100);
+    EXPECT(dead_rows(&dead) == 0 && waiting() == 0);
+    EXPECT(hooks_delivery(&spoilt_job, NULL, 3, &d) == OK);
+}
+
+static void test_a_row_that_was_revived_is_handed_on_at_once(void)
+{
+    const struct stage stage = {.schema = spoil_schema()};
+    TEST_CHECK(stage_run(&stage, revived_body) == 0);
+}
+
 static uint16_t spoilt_partition;
 
 /* The first row of that partition, and again: as it was. */
@@ -280,6 +345,7 @@ TEST_LIST
     {"two relays at once (O5)", test_two_relays_at_once_O5},
     {"rows of others stay", test_rows_of_others_stay},
     {"a row that can't be read holds nobody up (O2)", test_a_row_that_cant_be_read_holds_nobody_up_O2},
+    {"a row that was revived is handed on at once", test_a_row_that_was_revived_is_handed_on_at_once},
     {"a damaged row of the outbox holds nobody up (O2)", test_a_damaged_row_of_the_outbox_holds_nobody_up_O2},
     {NULL, NULL},
 };

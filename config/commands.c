@@ -744,6 +744,26 @@ int command_pauses(const struct options *o)
     return command_again(o, pause_list);
 }
 
+/* ---- the outbox ---- */
+
+static int outbox_dead(const struct options *o)
+{
+    return pages(o, "/outbox/dead", "dead", NULL);
+}
+
+int command_outbox_dead(const struct options *o)
+{
+    return command_again(o, outbox_dead);
+}
+
+int command_outbox_revive(const struct options *o)
+{
+    char target[CLIENT_TARGET_MAX];
+    if (!command_target(target, "/outbox/dead/", o->argument, ":revive"))
+        return too_long();
+    return change(o, target);
+}
+
 /* ---- keys and tokens ---- */
 
 static int keys_list(const struct options *o)

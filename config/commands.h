@@ -27,6 +27,8 @@ int command_token_revoke(const struct options *o);
 int command_pause(const struct options *o);
 int command_resume(const struct options *o);
 int command_pauses(const struct options *o);
+int command_outbox_dead(const struct options *o);
+int command_outbox_revive(const struct options *o);
 int command_principal_list(const struct options *o);
 int command_principal_create(const struct options *o);
 int command_principal_rotate(const struct options *o);

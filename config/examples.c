@@ -43,6 +43,8 @@ const struct example examples[] = {
     {COMMAND_PAUSE, "pause " CLIENT_ID " --reason 'runaway submits'", "one client's jobs"},
     {COMMAND_RESUME, "resume all", "where each of them was"},
     {COMMAND_PAUSES, "pauses", "who paused what, why, and until when"},
+    {COMMAND_OUTBOX_DEAD, "outbox dead", "which events could not be handed on"},
+    {COMMAND_OUTBOX_REVIVE, "outbox revive 3-17 --reason 'its job is mended'", "back to where it stood"},
     {COMMAND_REPORT, "report", "the newest first"},
     {COMMAND_REPORT, "report --state RUNNING --output wide", "those that run now, with all columns"},
     {COMMAND_REPORT, "report --outcome FAILED --output jsonl", "what failed, a line each"},

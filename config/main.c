@@ -317,6 +317,8 @@ int main(int argc, char *argv[])
         [COMMAND_PAUSE] = command_pause,
         [COMMAND_RESUME] = command_resume,
         [COMMAND_PAUSES] = command_pauses,
+        [COMMAND_OUTBOX_DEAD] = command_outbox_dead,
+        [COMMAND_OUTBOX_REVIVE] = command_outbox_revive,
         [COMMAND_REPORT] = command_report,
         [COMMAND_EXPLAIN] = command_explain,
         [COMMAND_INSPECT_JOB] = command_inspect_job,

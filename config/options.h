@@ -72,6 +72,8 @@ struct intensity {
     X(PAUSE, "pause", "WHAT", "let jobs wait: WHAT is all, a work kind, or a client's id")                  \
     X(RESUME, "resume", "WHAT", "let paused jobs go on: all, a work kind, or a client's id")                \
     X(PAUSES, "pauses", "", "print what is paused")                                                         \
+    X(OUTBOX_DEAD, "outbox dead", "", "print what the outbox has given up, and why")                        \
+    X(OUTBOX_REVIVE, "outbox revive", "ID", "have a dead row of the outbox handed on after all")            \
     X(REPORT, "report", "", "print all jobs of all clients, and what became of them, newest first")         \
     X(EXPLAIN, "explain", "ID", "say why a job isn't running, or who runs it")                              \
     X(INSPECT_JOB, "inspect job", "ID", "print a job, its lease, and its row as it is stored")              \
@@ -158,16 +160,17 @@ enum option_mark {
 #define FOR_CHANGE                                                                                         \
     (FOR(KILL) | FOR(RELOAD) | FOR(LOG_LEVEL) | FOR(CLOCK_ADVANCE) | FOR(KEYS_ROTATE) | FOR(KEYS_REVOKE) | \
      FOR(KEYS_BOOTSTRAP) | FOR(TOKEN_ISSUE) | FOR(TOKEN_REVOKE) | FOR(PRINCIPAL_CREATE) |                  \
-     FOR(PRINCIPAL_ROTATE) | FOR(PRINCIPAL_REVOKE) | FOR(PAUSE) | FOR(RESUME) | FOR(KEYS_ISSUE))
+     FOR(PRINCIPAL_ROTATE) | FOR(PRINCIPAL_REVOKE) | FOR(PAUSE) | FOR(RESUME) | FOR(KEYS_ISSUE) |          \
+     FOR(OUTBOX_REVIVE))
 #define FOR_JOBS (FOR(REPORT) | FOR(EXPLAIN) | FOR(INSPECT_JOB) | FOR(INSPECT_CLIENT) | FOR(INSPECT_REPORT))
 /* Those that ask a running server. */
 #define FOR_CLIENT                                                                              \
     (FOR_KEYS | FOR_CHANGE | FOR(CHAOS_RUN) | FOR(TREE) | FOR(TOP) | FOR(STATS) | FOR(EVENTS) | \
-     FOR(AUDIT_LIST) | FOR(PRINCIPAL_LIST) | FOR(PAUSES) | FOR_JOBS)
+     FOR(AUDIT_LIST) | FOR(PRINCIPAL_LIST) | FOR(PAUSES) | FOR(OUTBOX_DEAD) | FOR_JOBS)
 /* Those that print what a server has, and change nothing. */
 #define FOR_SHOWN                                                                                            \
     (FOR(STATS) | FOR(KEYS_LIST) | FOR(KEYS_HISTORY) | FOR(AUDIT_LIST) | FOR(PRINCIPAL_LIST) | FOR(PAUSES) | \
-     FOR_JOBS)
+     FOR(OUTBOX_DEAD) | FOR_JOBS)
 /* Those that see the settings of the server. */
 #define FOR_SERVER (FOR(SERVE) | FOR(CONFIG_CHECK) | FOR(CONFIG_SHOW))
 #define FOR_FILE   (FOR_SERVER | FOR_CLIENT | FOR_DATA)
@@ -479,8 +482,9 @@ enum option_mark {
       "only these, such as actor.crash, or a family, such as supervisor.*")                                  \
     X(children, "children", COUNT, FOR(TREE), 1, 200, MARK_CALL, "100", "children",                          \
       "of each supervisor that are drawn, the newest ones")                                                  \
-    X(limit, "limit", COUNT, FOR(AUDIT_LIST) | FOR(KEYS_HISTORY) | FOR(PRINCIPAL_LIST) | FOR(PAUSES), 1,     \
-      1000, MARK_CALL, "100", "entries", "that are printed")                                                 \
+    X(limit, "limit", COUNT,                                                                                 \
+      FOR(AUDIT_LIST) | FOR(KEYS_HISTORY) | FOR(PRINCIPAL_LIST) | FOR(PAUSES) | FOR(OUTBOX_DEAD), 1, 1000,   \
+      MARK_CALL, "100", "entries", "that are printed")                                                       \
     X(until, "until", TEXT, FOR(PAUSE), 0, 0, MARK_CALL, "", "time",                                         \
       "when the pause ends by itself, such as 2026-11-18T13:00:00Z; without it somebody must resume")        \
     X(severity, "severity", CHOICE, FOR(AUDIT_LIST), 0, 0, MARK_CALL, "", "INFO|SEV3|SEV2|SEV1",             \

@@ -13,7 +13,8 @@ void store_figures_read(struct store_figures *ret)
     for (uint32_t i = 0; i < store->schema->tables_count && i < SCHEMA_TABLES_MAX; i++)
         ret->rows[i] = txn_rows(&view->txn, i);
     for (uint16_t i = 0; i < OUTBOX_PARTITIONS; i++)
-        good &= outbox_level(&view->txn, i, &ret->outbox[i]) == OK;
+        good &= outbox_level(&view->txn, i, &ret->outbox[i]) == OK &&
+                outbox_dead_count(&view->txn, i, &ret->dead[i]) == OK;
     actor_guard_begin();
     good &= environment_stats(&store->environment, view->txn.mdb, &ret->environment) == OK;
     actor_guard_end();
@@ -36,6 +37,11 @@ static void write_known(struct json *json, const struct store_figures *f)
     json_array_begin(json);
     for (uint16_t i = 0; i < OUTBOX_PARTITIONS; i++)
         json_string(json, levels[f->outbox[i]]);
+    json_array_end(json);
+    json_key(json, "outbox_dead");
+    json_array_begin(json);
+    for (uint16_t i = 0; i < OUTBOX_PARTITIONS; i++)
+        json_int(json, f->dead[i]);
     json_array_end(json);
     json_key(json, "rows");
     json_object_begin(json);

@@ -12,6 +12,7 @@ struct store_figures {
     struct environment_stats environment;
     uint64_t rows[SCHEMA_TABLES_MAX];
     enum outbox_level outbox[OUTBOX_PARTITIONS];
+    int64_t dead[OUTBOX_PARTITIONS]; /* rows that it has given up */
 };
 /* From an actor. */
 void store_figures_read(struct store_figures *ret_figures);

@@ -12,6 +12,7 @@
 #include "http/job_inspect.h"
 #include "http/jobs.h"
 #include "http/operator_routes.h"
+#include "http/outbox.h"
 #include "http/pauses.h"
 #include "http/principals.h"
 #include "http/probe.h"
@@ -46,6 +47,7 @@ struct surface_tables surface_tables(enum listening listening)
         add(&t, token_routes, token_routes_count);
         add(&t, principal_routes, principal_routes_count);
         add(&t, pause_routes, pause_routes_count);
+        add(&t, outbox_routes, outbox_routes_count);
         add(&t, bulk_operator_routes, bulk_operator_routes_count);
     } else {
         add(&t, document_routes, document_routes_count);

@@ -223,7 +223,7 @@ for words in "keys list" "keys history" "token issue --subject a --role viewer -
     check "$words --json is a whole line" is "$(tail -c 1 "$tmp/stdout" | od -An -tx1)" ' 0a'
 done
 for words in tree stats events 'events --json' 'top --once' 'audit list' 'audit list --output jsonl' 'keys list' 'keys history --json' \
-    'token issue --subject a --role owner' 'kill deduper --dry-run' pauses report 'report --json' check stat 'export --jsonl'; do
+    'token issue --subject a --role owner' 'kill deduper --dry-run' pauses 'outbox dead' report 'report --json' check stat 'export --jsonl'; do
     case $words in check | stat | export*) where= ;; *) where="--operator-listen $at" ;; esac
     # shellcheck disable=SC2086 # words
     check "onto a full disk: $words" full $words $where --store-dir "$tmp/store"

@@ -78,6 +78,7 @@ empty /stats/audits?after=
 empty /keys/history?after=
 empty /principals?after=
 empty /jobs/pauses?after=
+empty /outbox/dead?after=
 END
 check "a stream has no limit" is "$(curl -s -o /dev/null -w '%{http_code}' -H "$bearer" -H 'Accept: text/event-stream' "http://$at/stats/events?limit=2")" 400
 for body in '{"issuer":"x"}' '{"subject":"x","issuer":"x"}' '{"session_id":"x","issuer":"x"}' '{"token":"x","issuer":"x"}'; do

@@ -141,6 +141,8 @@ export const opsOperations = {
     listJobEvents: { method: "GET", path: "/jobs/{job_id}/events" },
     explainJob: { method: "GET", path: "/jobs/{job_id}:explain" },
     listPauses: { method: "GET", path: "/jobs/pauses" },
+    listDeadRows: { method: "GET", path: "/outbox/dead" },
+    reviveDeadRow: { method: "POST", path: "/outbox/dead/{id}:revive" },
     runJob: { method: "POST", path: "/jobs/{job_id}:run" },
     bulkJobs: { method: "POST", path: "/jobs:bulk" },
     getOperation: { method: "GET", path: "/operations/{operation_id}" },

@@ -897,6 +897,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/outbox/dead": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What the outbox has given up
+         * @description Events that could not be handed on, because what they tell of is damaged. They wait here until an operator revives them,
+         *     or their job goes. A row that can't be read itself is listed, too, with nothing but where it is.
+         */
+        get: operations["listDeadRows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/outbox/dead/{id}:revive": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As the list of dead rows has it. */
+                id: components["parameters"]["DeadRowId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Have a dead row handed on after all
+         * @description It goes back to where it stood in the outbox, with no attempts, and is tried anew at once. Whoever has its event already gets
+         *     no second one. If what it tells of is damaged still, it is given up again.
+         */
+        post: operations["reviveDeadRow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/{job_id}:run": {
         parameters: {
             query?: never;
@@ -1894,6 +1939,42 @@ export interface components {
             pauses: components["schemas"]["Pause"][];
             next: string | null;
         };
+        DeadRow: {
+            /** @description Partition and number, such as 3-17; null: its key is none. */
+            id: string | null;
+            /**
+             * @description What it is about.
+             * @enum {string|null}
+             */
+            topic: "audit" | "job" | "job_emitted" | null;
+            /** @description What its event happened to. */
+            stream: string | null;
+            /** @description The same where that is a job. */
+            job_id: string | null;
+            /** @description The number of its event in the stream. */
+            event: number | null;
+            /**
+             * Format: date-time
+             * @description When it was put into the outbox.
+             */
+            at: string | null;
+            /** Format: date-time */
+            buried_at: string | null;
+            /** @description Why it could not be handed on. */
+            reason: string | null;
+            attempts: number | null;
+            /** @description Why the row itself can't be read; then nothing else is known of it. */
+            unreadable: string | null;
+        };
+        DeadRows: {
+            dead: components["schemas"]["DeadRow"][];
+            next: string | null;
+        };
+        DeadRowRevived: {
+            id: string;
+            /** @constant */
+            revived: true;
+        };
         JobNext: {
             job_id: string;
             next: boolean;
@@ -1987,6 +2068,8 @@ export interface components {
          */
         Target: string;
         OperationId: string;
+        /** @description As the list of dead rows has it. */
+        DeadRowId: string;
         JobId: string;
         ClientId: string;
     };
@@ -3207,6 +3290,60 @@ export interface operations {
                 };
             };
             400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    listDeadRows: {
+        parameters: {
+            query?: {
+                /** @description The `next` of an earlier answer. */
+                after?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description By partition, and in each the oldest first. */
+            200: {
+                headers: {
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadRows"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    reviveDeadRow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As the list of dead rows has it. */
+                id: components["parameters"]["DeadRowId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: components["requestBodies"]["Reason"];
+        responses: {
+            /** @description It waits in the outbox again, and an audit entry says so. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadRowRevived"];
+                };
+            };
+            400: components["responses"]["Problem"];
+            404: components["responses"]["Problem"];
+            503: components["responses"]["Problem"];
             default: components["responses"]["Problem"];
         };
     };

@@ -4,6 +4,7 @@
 
 #include "actors/callback_url.h"
 #include "actors/jobs.h"
+#include "actors/strays.h"
 #include "actors/webhooks.h"
 #include "runtime/telemetry.h"
 #include "runtime/runtime.h"
@@ -68,6 +69,7 @@ struct tables {
     struct lane lanes[OUTBOUND_LANES_KEPT];
     uint16_t busy[BUCKETS]; /* the first of each bucket, as in struct flight */
     struct texts *texts;
+    struct strays strays;
     /* From here on nothing is read that wasn't written just before. */
     struct due_entry entries[OUTBOUND_FLIGHTS + OUTBOUND_LANE_MAX + OUTBOUND_SKIP_MAX];
     uint8_t settling[DELIVERY_RESULTS_MAX]; /* flights, in the order of the command */
@@ -530,18 +532,25 @@ static void note_about(struct fetch_request *request, const struct flight *f)
     memcpy(request->about, &about, sizeof(about));
 }
 
-enum made { MADE_NOTHING, MADE_RESULT, MADE_REQUEST };
+enum made { MADE_NOTHING, MADE_STRAY, MADE_RESULT, MADE_REQUEST };
+
+/* Whether the entry leads to one that is to be sent by it. */
+static bool leads_there(struct txn *txn, const struct due_entry *entry, struct delivery *ret_delivery)
+{
+    return delivery_read(txn, &entry->id, ret_delivery) == OK && ret_delivery->state == DELIVERY_PENDING &&
+           ret_delivery->not_before_us == entry->due_us;
+}
 
 /* Into the tables' room: the view is closed before anything is sent. */
-static enum made prepare_in(struct outbound *o, struct txn *txn, const struct uuid *id, struct flight *f,
-                            struct fetch_request *ret)
+static enum made prepare_in(struct outbound *o, struct txn *txn, const struct due_entry *entry,
+                            struct flight *f, struct fetch_request *ret)
 {
     const struct webhooks_settings settings = webhooks_settings();
     struct texts *t = o->t->texts;
     struct delivery d;
     struct request q = {.delivery = &d, .settings = &settings, .at_us = store_time_us()};
-    if (delivery_read(txn, id, &d) != OK || d.state != DELIVERY_PENDING || d.not_before_us == 0)
-        return MADE_NOTHING;
+    if (!leads_there(txn, entry, &d))
+        return txn->error ? MADE_NOTHING : MADE_STRAY;
     if (f->unproven && !client_may(o, &d.client, f->suspect))
         return MADE_NOTHING;
     note_delivery(f, &d, q.at_us);
@@ -567,13 +576,13 @@ static enum made prepare_in(struct outbound *o, struct txn *txn, const struct uu
     return MADE_REQUEST;
 }
 
-static enum made prepare(struct outbound *o, const struct uuid *id, struct flight *f,
+static enum made prepare(struct outbound *o, const struct due_entry *entry, struct flight *f,
                          struct fetch_request *ret)
 {
     struct view *view = view_open(store_here());
     if (!view)
         return MADE_NOTHING;
-    enum made made = prepare_in(o, &view->txn, id, f, ret);
+    enum made made = prepare_in(o, &view->txn, entry, f, ret);
     view_close(view);
     return made;
 }
@@ -593,7 +602,7 @@ static void watch_fetch(struct outbound *o)
 enum sent { SENT_NO_MORE, SENT_NOTHING, SENT_ONE };
 
 /* SENT_NO_MORE: none can be begun just now. SENT_NOTHING: this one can't, and others may. */
-static enum sent send_one(struct outbound *o, uint16_t place, const struct uuid *id)
+static enum sent send_one(struct outbound *o, uint16_t place, const struct due_entry *entry)
 {
     struct fetch_request request;
     struct flight *f = flight_new(o);
@@ -602,8 +611,10 @@ static enum sent send_one(struct outbound *o, uint16_t place, const struct uuid 
     struct lane *l = &o->t->lanes[place];
     f->unproven = !l->proven;
     f->suspect = l->strikes > 0;
-    enum made made = prepare(o, id, f, &request);
-    if (made == MADE_NOTHING)
+    enum made made = prepare(o, entry, f, &request);
+    if (made == MADE_STRAY)
+        strays_note(&o->t->strays, entry);
+    if (made == MADE_STRAY || made == MADE_NOTHING)
         return SENT_NOTHING;
     flight_begins(o, f, place);
     if (made == MADE_RESULT)
@@ -680,7 +691,7 @@ static bool lane_send(struct outbound *o, uint16_t place)
         return true;
     uint32_t count = lane_choose(o, l, room);
     for (uint32_t i = 0; i < count && begun < room && sent != SENT_NO_MORE; i++) {
-        sent = send_one(o, place, &o->t->entries[i].id);
+        sent = send_one(o, place, &o->t->entries[i]);
         begun += sent == SENT_ONE;
     }
     return sent != SENT_NO_MORE;
@@ -990,6 +1001,16 @@ static uint64_t later_by(uint64_t due_us, uint64_t now_us)
     return due_us > now_us ? due_us - now_us : 0;
 }
 
+/* Entries that lead nowhere. */
+static void see_to_strays(struct outbound *o)
+{
+    enum strays_next next = o->t ? strays_step(&o->t->strays) : STRAYS_REST;
+    if (next == STRAYS_SOON)
+        look_soon(o);
+    else if (next == STRAYS_WAITS)
+        look_at(o, actor_deadline_ms(OUTBOUND_SETTLE_LOOK_MS));
+}
+
 static void look(struct outbound *o)
 {
     uint64_t began = actor_clock();
@@ -1004,6 +1025,7 @@ static void look(struct outbound *o)
         uint64_t ended = actor_clock();
         o->scan_after = ended + (ended - began) * SCAN_SHARE;
     }
+    see_to_strays(o);
     uint64_t now_us = store_steady_us(store_here());
     uint64_t wait_ns = OUTBOUND_LOOK_MS * NS_PER_MS;
     uint64_t left_us = later_by(o->next_due_us, now_us);

@@ -30,6 +30,9 @@
  * An attempt may arrive more than once, with the same id and the same bytes: after an end of the server, of this actor or of fetch between
  * sending and settling, and when the receiver closes a kept connection without an answer (actors/fetch.h). The id tells its receiver.
  *
+ * A delivery that can't be read is told of once (store.damaged, deliveries), put off, and passed by those behind it in its chain and its
+ * lane: actors/strays.h.
+ *
  * It keeps nothing: one that dies is started again and finds in the store what there is to do. What was in its hands is sent again,
  * with the same id and, but for its signature's time, the same bytes.
  */
@@ -49,7 +52,7 @@
 #define OUTBOUND_CLIENT_UNPROVEN_MAX 2u
 #define OUTBOUND_CLIENT_SUSPECTS_MAX 1u
 #define OUTBOUND_SKIP_MAX \
-    16u /* of a lane that can't be begun, as their rows can't be read: those behind them are */
+    16u /* of a lane that can't be begun just now, as their rows can't be read: those behind them are (actors/strays.h) */
 #define OUTBOUND_LANES_KEPT        256u   /* of which something is remembered: more than there are flights */
 #define OUTBOUND_ANSWER_MAX        16000u /* bytes of an answer's body; more is a failure */
 #define OUTBOUND_RETRY_AFTER_MAX_S 86400u

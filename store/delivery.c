@@ -325,6 +325,23 @@ static void pass_on(struct txn *txn, uint64_t steady_us, const struct delivery *
     write_row(txn, &next);
 }
 
+void delivery_pass(struct txn *txn, uint64_t steady_us, const struct delivery *at)
+{
+    struct key order = order_key(at);
+    struct delivery_index row;
+    struct delivery next;
+    struct held room;
+    bool blocked = true;
+    if (txn_read(txn, TABLE_DELIVERY_INDEX, key_span(&order), &row) != OK || !uuid_equal(&row.id, &at->id) ||
+        neighbour(txn, at, SCAN_UP, UNREADABLE_IS_PASSED, &next) != OK || !waits(&next))
+        return;
+    hold(&next, &room);
+    if (is_blocked(txn, &next, UNREADABLE_IS_PASSED, &blocked) != OK || blocked)
+        return;
+    make_ready(txn, &next, steady_us, steady_us);
+    write_row(txn, &next);
+}
+
 /* ---- making them ---- */
 
 /* Where one goes. */

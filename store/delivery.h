@@ -12,7 +12,8 @@
  * Order is kept per job and receiver: only the first unfinished delivery of a chain has an entry in the due index (then not_before_us
  * isn't 0); finishing it gives one to the next. One that is sent again after it had its end, or that comes when later ones are there
  * already (its row was buried in the outbox and revived), or that was refused for the backlog, stands beside the chain: it waits for nobody
- * and holds nobody up.
+ * and holds nobody up. One that can't be read costs itself alone: those behind it go on (store/delivery_astray.h), and it is sent when it
+ * can be read again.
  *
  * Entries of the due index stand in lanes, one for each receiving host (by a keyed hash of it): so whoever sends takes each host's in turn,
  * and a host that hangs has only its own deliveries behind it. DELIVERY_PARTITIONS senders share the lanes.
@@ -182,6 +183,10 @@ enum delivery_settled {
     DELIVERY_SETTLED,
     DELIVERY_WEBHOOK_DISABLED, /* settled, and with it the webhook is disabled */
 };
+
+/* One that can't be read stands at this place of a chain (id, job, webhook, event and topic are looked at): who comes next behind it has
+ * his turn, if he waits for nobody else. Nothing is done when somebody else stands there. */
+void delivery_pass(struct txn *txn, uint64_t steady_us, const struct delivery *at);
 
 /* By the client. One that has had its end begins anew, with all its tries; one that waits for its time is due now; one that waits for
  * an earlier event goes on waiting. ERR_NOT_FOUND, ERR_FORBIDDEN (another client's), ERR_TRANSITION (dropped), ERR_CONFLICT (its webhook

@@ -8,6 +8,7 @@
 #include "store/client_quota.h"
 #include "store/counter.h"
 #include "store/delivery.h"
+#include "store/delivery_astray.h"
 #include "store/delivery_relay.h"
 #include "store/due.h"
 #include "store/event.h"

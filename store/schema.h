@@ -107,7 +107,8 @@ enum table {
     X(schedule_retime)     \
     X(delivery_relay)      \
     X(delivery_settle)     \
-    X(delivery_resend)
+    X(delivery_resend)     \
+    X(delivery_astray)
 
 #define X(name) +1
 enum { SCHEMA_COMMANDS_COUNT = 0 SCHEMA_COMMANDS(X) };

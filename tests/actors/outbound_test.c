@@ -17,6 +17,7 @@ static const struct stage simulated = {.real = false};
 #define NEVER     UINT64_MAX
 #define S_NS      NS_PER_S
 #define MINUTE_MS 60000u
+#define ASTRAY_MS 600000u
 
 static bool to(const struct hooks_call *call, const char *part)
 {
@@ -1037,41 +1038,126 @@ static void test_a_clock_that_leaps_changes_no_backoff_W5(void)
     RUN(jump_body);
 }
 
-static struct uuid spoilt;
+enum { SPOILT_MAX = 40 };
+static struct uuid spoilt[SPOILT_MAX];
+static uint32_t spoilt_count;
 
 /* And again: as it was. */
-static enum error spoil_delivery(struct txn *txn)
+static enum error spoil_deliveries(struct txn *txn)
 {
-    spoil_value(txn, TABLE_DELIVERIES, span_of(&spoilt, sizeof(spoilt)));
+    for (uint32_t i = 0; i < spoilt_count; i++)
+        spoil_value(txn, TABLE_DELIVERIES, span_of(spoilt[i].bytes, sizeof(spoilt[i].bytes)));
     return OK;
 }
 
-static void unreadable_body(void)
+static void each_outbound(void (*act)(actor_pid pid))
+{
+    for (uint32_t p = 0; p < DELIVERY_PARTITIONS; p++)
+        act(hooks_outbound(p));
+}
+
+/* The first delivery of each job can't be read from now on. */
+static void spoil_first_of(const struct uuid *jobs, uint32_t count)
 {
     struct delivery d;
+    spoilt_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        EXPECT(hooks_delivery(&jobs[i], NULL, 1, &d) == OK);
+        spoilt[spoilt_count++] = d.id;
+    }
+    EXPECT(spoil(spoil_deliveries) == OK);
+}
+
+/* Neither the receiver's other ones wait for it, nor those behind it in its chain. */
+static void unreadable_body(void)
+{
     hooks_start(&webhooks_defaults, NULL);
-    for (uint32_t p = 0; p < DELIVERY_PARTITIONS; p++)
-        actor_suspend(hooks_outbound(p));
+    uint64_t told = damage_told("deliveries");
+    each_outbound(actor_suspend);
     struct uuid client = hooks_client(), first = hooks_job(&client, OK_URL);
     hooks_settle(1000);
     struct uuid second = hooks_job(&client, OK_URL);
     hooks_settle(1000);
-    EXPECT(hooks_delivery(&first, NULL, 1, &d) == OK);
-    spoilt = d.id;
-    EXPECT(spoil(spoil_delivery) == OK);
-    for (uint32_t p = 0; p < DELIVERY_PARTITIONS; p++)
-        actor_resume(hooks_outbound(p));
+    spoil_first_of(&first, 1);
+    each_outbound(actor_resume);
     hooks_settle(5000);
-    EXPECT(hooks_calls_of(&first, NULL) == 0 && hooks_calls_of(&second, NULL) == 2);
-    EXPECT(spoil(spoil_delivery) == OK); /* it can be read again */
+    EXPECT(hooks_calls_of(&first, "job.created") == 0 && hooks_calls_of(&first, "job.queued") == 1 &&
+           hooks_calls_of(&second, NULL) == 2);
+    hooks_cancel(&first);
     hooks_settle(5000);
-    EXPECT(hooks_calls_of(&first, NULL) == 2 && hooks_counted(DELIVERY_DELIVERED) == 4);
+    EXPECT(hooks_calls_of(&first, "job.canceled") == 1);
+    hooks_settle(3 * ASTRAY_MS); /* an operator hears of it once */
+    EXPECT(damage_told("deliveries") == told + 1 && hooks_calls_of(&first, NULL) == 2);
+    EXPECT(stage_logged("a delivery can't be read") == 1);
+    EXPECT(spoil(spoil_deliveries) == OK); /* it can be read again */
+    hooks_settle(2 * ASTRAY_MS);
+    EXPECT(hooks_calls_of(&first, "job.created") == 1 && hooks_counted(DELIVERY_DELIVERED) == 5);
 }
 
 static void test_one_that_cant_be_read_holds_its_receiver_up_for_nobody(void)
 {
     const struct stage stage = {.schema = spoil_schema()};
     TEST_CHECK(stage_run(&stage, unreadable_body) == 0);
+}
+
+/* What couldn't be done for want of the store is done when it is back. */
+static void unreadable_meanwhile_body(void)
+{
+    hooks_start(&webhooks_defaults, NULL);
+    uint64_t told = damage_told("deliveries");
+    each_outbound(actor_suspend);
+    struct uuid client = hooks_client(), first = hooks_job(&client, OK_URL);
+    hooks_settle(1000);
+    spoil_first_of(&first, 1);
+    stage_kill(actor_whereis(WRITER_NAME));
+    each_outbound(actor_resume);
+    hooks_settle(10000);
+    EXPECT(hooks_count == 0 && damage_told("deliveries") == told);
+    (void)stage_writer();
+    hooks_settle(5000);
+    EXPECT(hooks_calls_of(&first, "job.queued") == 1 && damage_told("deliveries") == told + 1);
+    hooks_restart(); /* whoever comes knows nothing of it */
+    hooks_settle(2 * ASTRAY_MS);
+    EXPECT(hooks_count == 1 && damage_told("deliveries") == told + 2);
+    EXPECT(spoil(spoil_deliveries) == OK);
+    hooks_settle(2 * ASTRAY_MS);
+    EXPECT(hooks_counted(DELIVERY_DELIVERED) == 2);
+}
+
+static void test_one_that_cant_be_read_while_the_store_is_away(void)
+{
+    const struct stage stage = {.schema = spoil_schema()};
+    TEST_CHECK(stage_run(&stage, unreadable_meanwhile_body) == 0);
+}
+
+/* More of them at the front of a host's than are passed at a time. */
+static void many_unreadable_body(void)
+{
+    struct uuid jobs[SPOILT_MAX];
+    hooks_start(&webhooks_defaults, NULL);
+    uint64_t told = damage_told("deliveries");
+    each_outbound(actor_suspend);
+    struct uuid client = hooks_client();
+    for (uint32_t i = 0; i < SPOILT_MAX; i++)
+        jobs[i] = hooks_job(&client, OK_URL);
+    hooks_settle(1000);
+    struct uuid last = hooks_job(&client, OK_URL);
+    hooks_settle(1000);
+    spoil_first_of(jobs, SPOILT_MAX);
+    each_outbound(actor_resume);
+    hooks_settle(MINUTE_MS);
+    EXPECT(hooks_calls_of(&last, NULL) == 2 && hooks_calls_of(NULL, "job.queued") == SPOILT_MAX + 1 &&
+           hooks_calls_of(NULL, "job.created") == 1);
+    EXPECT(damage_told("deliveries") == told + SPOILT_MAX);
+    EXPECT(spoil(spoil_deliveries) == OK);
+    hooks_settle(2 * ASTRAY_MS);
+    EXPECT(hooks_counted(DELIVERY_DELIVERED) == 2 * (SPOILT_MAX + 1));
+}
+
+static void test_however_many_cant_be_read_their_host_gets_the_others(void)
+{
+    const struct stage stage = {.schema = spoil_schema()};
+    TEST_CHECK(stage_run(&stage, many_unreadable_body) == 0);
 }
 
 static void no_store_body(void)
@@ -1168,6 +1254,9 @@ TEST_LIST
     {"a clock that leaps changes no backoff (W5)", test_a_clock_that_leaps_changes_no_backoff_W5},
     {"one that can't be read holds its receiver up for nobody",
      test_one_that_cant_be_read_holds_its_receiver_up_for_nobody},
+    {"one that can't be read while the store is away", test_one_that_cant_be_read_while_the_store_is_away},
+    {"however many can't be read, their host gets the others",
+     test_however_many_cant_be_read_their_host_gets_the_others},
     {"a store that is away holds results and repeats nothing",
      test_a_store_that_is_away_holds_results_and_repeats_nothing},
     {"a dead one is sent again with its id (O4)", test_a_dead_one_is_sent_again_with_its_id_O4},

@@ -4,7 +4,7 @@
 #include "store/client.h"
 #include "store/counter.h"
 #include "store/job.h"
-#include "store/delivery.h"
+#include "store/delivery_astray.h"
 #include "store/retention.h"
 #include "tests/store/fresh.h"
 #include "tests/support/spoil.h"
@@ -1143,6 +1143,13 @@ static enum error set_ready(struct txn *txn, uint64_t at_us, void *context)
     return OK;
 }
 
+static enum error set_entry(struct txn *txn, uint64_t at_us, void *context)
+{
+    (void)at_us;
+    due_set(txn, context);
+    return OK;
+}
+
 enum loss { ROW_SPOILT, WAY_SPOILT, ROW_LOST, LOSSES };
 
 /* And again with `back`: as it was. */
@@ -1301,6 +1308,206 @@ static void test_delivery_waits_across_a_key_that_is_none(void)
     }
 }
 
+/* ---- entries that lead nowhere ---- */
+
+static struct delivery_stray stray_of(const struct copy *copy)
+{
+    return (struct delivery_stray){.id = copy->d.id, .lane = copy->d.lane, .due_us = copy->d.not_before_us};
+}
+
+/* Some rows at a time; how many of them have a place then. */
+static uint32_t find_places(struct scene *s, uint32_t most, struct delivery_stray *strays, uint32_t count)
+{
+    struct view *view = view_open_outside(s->fresh.store, 0);
+    struct key from = {.size = 0};
+    uint32_t placed = 0, parts = 0;
+    enum error e = OK;
+    while (!e && parts++ < 1000)
+        e = delivery_find_places(&view->txn, &from, most, strays, count);
+    TEST_CHECK(e == ERR_NOT_FOUND);
+    view_close(view);
+    for (uint32_t i = 0; i < count; i++)
+        placed += strays[i].placed;
+    return placed;
+}
+
+static enum error astray(struct scene *s, const struct delivery_stray *strays, uint32_t count,
+                         uint8_t *ret_found)
+{
+    static uint8_t bytes[DELIVERY_STRAYS_MAX * DELIVERY_STRAY_SIZE];
+    struct answer answer;
+    for (uint32_t i = 0; i < count; i++)
+        TEST_CHECK(record_encode(&delivery_stray_record, &strays[i], bytes + i * DELIVERY_STRAY_SIZE,
+                                 DELIVERY_STRAY_SIZE) == DELIVERY_STRAY_SIZE);
+    const struct delivery_astray c = {.steady_us = s->now_us,
+                                      .strays = span_of(bytes, count * DELIVERY_STRAY_SIZE)};
+    enum error e = batch_one(s->fresh.store, &delivery_astray_class, s->now_us, &c, &answer);
+    if (!e && TEST_CHECK(answer.size == count))
+        memcpy(ret_found, answer.bytes, count);
+    return e;
+}
+
+static uint8_t astray_one(struct scene *s, const struct delivery_stray *stray)
+{
+    uint8_t found = 99;
+    TEST_CHECK(astray(s, stray, 1, &found) == OK);
+    return found;
+}
+
+/* The first of its chain can't be read: it is put off, and who is behind it has his turn; it is sent when it can be read again. */
+static void test_delivery_that_cannot_be_read_lets_the_next_one_pass_O2(void)
+{
+    for (enum loss loss = 0; loss < LOSSES; loss++) {
+        struct scene s;
+        open_scene(&s);
+        for (uint64_t event = 1; event <= 4; event++)
+            TEST_CHECK(spread(&s, event, "https://a.example/") == 1);
+        struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2), third = id_of(&s, NULL, 3),
+                    fourth = id_of(&s, NULL, 4);
+        struct copy copy = look_at(&s, &first), waiting = look_at(&s, &second);
+        struct delivery_stray stray = stray_of(&copy);
+        if (loss ==
+            WAY_SPOILT) { /* of what can be read there is nothing to be done, and of a place that can't be nobody knows */
+            lose_one(&s, loss, &copy, false);
+            TEST_CHECK(find_places(&s, 100, &stray, 1) == 0);
+            TEST_CHECK(astray_one(&s, &stray) == DELIVERY_NO_STRAY && is_due(&s, &first));
+            lose_one(&s, loss, &copy, true);
+            fresh_close(&s.fresh);
+            continue;
+        }
+        lose_one(&s, loss, &copy, false);
+        lose_one(&s, loss, &waiting, false);
+        TEST_CHECK(find_places(&s, 1, &stray, 1) == 1 && stray.event == 1 && stray.topic == TOPIC &&
+                   uuid_equal(&stray.job, &s.job));
+        TEST_CHECK(astray_one(&s, &stray) == DELIVERY_UNREADABLE);
+        TEST_CHECK(!is_due(&s, &first) && !is_due(&s, &second) && is_due(&s, &third) && !is_due(&s, &fourth));
+        TEST_CHECK(!fresh_tells(&s.fresh, "overtakes") && !fresh_tells(&s.fresh, "will never be sent"));
+        TEST_CHECK(fresh_tells(&s.fresh, loss == ROW_LOST ? "isn't there" : "damaged"));
+        TEST_CHECK(astray_one(&s, &stray) ==
+                   DELIVERY_NO_STRAY); /* told again, by a sender that started anew */
+        TEST_CHECK(tell(&s, &third, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED && is_due(&s, &fourth));
+        lose_one(&s, loss, &copy, true);
+        lose_one(&s, loss, &waiting, true);
+        s.now_us += DELIVERY_ASTRAY_US;
+        TEST_CHECK(is_due(&s, &first));
+        stray.due_us += DELIVERY_ASTRAY_US;
+        TEST_CHECK(astray_one(&s, &stray) == DELIVERY_STRAY && is_due(&s, &first));
+        TEST_CHECK(tell(&s, &first, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED && is_due(&s, &second));
+        TEST_CHECK(tell(&s, &second, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+        fresh_close(&s.fresh);
+    }
+}
+
+/* Who waits for somebody else goes on waiting; and who was told of in vain changes nothing. */
+static void test_delivery_passes_nobody_that_can_be_read_O3(void)
+{
+    struct scene s;
+    open_scene(&s);
+    for (uint64_t event = 1; event <= 3; event++)
+        TEST_CHECK(spread(&s, event, "https://a.example/") == 1);
+    struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2), third = id_of(&s, NULL, 3);
+    struct copy copy = look_at(&s, &second);
+    struct delivery_stray stray = stray_of(&copy);
+    stray.due_us = s.now_us;
+    const struct due_entry wrong = {
+        .queue = DUE_DELIVERY, .shard = copy.d.lane, .due_us = s.now_us, .id = second};
+    TEST_CHECK(fresh_do(&s.fresh, s.now_us, set_entry, (void *)(uintptr_t)&wrong) == OK);
+    lose_one(&s, ROW_SPOILT, &copy, false);
+    TEST_CHECK(find_places(&s, 2, &stray, 1) == 1);
+    TEST_CHECK(astray_one(&s, &stray) == DELIVERY_UNREADABLE && is_due(&s, &first) && !is_due(&s, &third));
+    lose_one(&s, ROW_SPOILT, &copy, true);
+    stray.due_us = s.now_us + DELIVERY_ASTRAY_US;
+    TEST_CHECK(astray_one(&s, &stray) == DELIVERY_STRAY &&
+               !is_due(&s, &second)); /* it waits, so the entry goes */
+    fresh_sound(&s.fresh);
+    struct copy head = look_at(&s, &first); /* somebody else's place */
+    lose_one(&s, ROW_SPOILT, &head, false);
+    struct delivery_stray elsewhere = stray_of(&head);
+    TEST_CHECK(find_places(&s, 2, &elsewhere, 1) == 1);
+    elsewhere.event = 2;
+    TEST_CHECK(astray_one(&s, &elsewhere) == DELIVERY_UNREADABLE && !is_due(&s, &second));
+    lose_one(&s, ROW_SPOILT, &head, true);
+    elsewhere.due_us = s.now_us + DELIVERY_ASTRAY_US;
+    TEST_CHECK(astray_one(&s, &elsewhere) == DELIVERY_STRAY && is_due(&s, &first));
+    fresh_close(&s.fresh);
+}
+
+/* Of those that can be read: one that has come to its end has none, and one that is to be sent has its own. */
+static void test_delivery_entries_that_are_not_its_own_go(void)
+{
+    struct scene s;
+    open_scene(&s);
+    TEST_CHECK(spread(&s, 1, "https://a.example/") == 1);
+    struct uuid first = id_of(&s, NULL, 1);
+    struct copy copy = look_at(&s, &first);
+    struct delivery_stray stray = stray_of(&copy);
+    TEST_CHECK(astray_one(&s, &stray) == DELIVERY_NO_STRAY && is_due(&s, &first));
+    const struct due_entry others[] = {
+        {.queue = DUE_DELIVERY, .shard = copy.d.lane, .due_us = s.now_us + 5, .id = first},
+        {.queue = DUE_DELIVERY, .shard = (uint16_t)(copy.d.lane ^ 1u), .due_us = s.now_us, .id = first}};
+    for (uint32_t i = 0; i < 2; i++) {
+        TEST_CHECK(fresh_do(&s.fresh, s.now_us, set_entry, (void *)(uintptr_t)&others[i]) == OK);
+        TEST_CHECK(fresh_tells(&s.fresh, "did not ask for"));
+        stray.lane = others[i].shard;
+        stray.due_us = others[i].due_us;
+        TEST_CHECK(astray_one(&s, &stray) == DELIVERY_STRAY && is_due(&s, &first));
+        fresh_sound(&s.fresh);
+    }
+    TEST_CHECK(tell(&s, &first, 1, DELIVERY_SUCCEED) == DELIVERY_SETTLED);
+    TEST_CHECK(fresh_do(&s.fresh, s.now_us, set_entry, (void *)(uintptr_t)&others[0]) == OK);
+    stray.lane = others[0].shard;
+    stray.due_us = others[0].due_us;
+    TEST_CHECK(astray_one(&s, &stray) == DELIVERY_STRAY && astray_one(&s, &stray) == DELIVERY_NO_STRAY);
+    fresh_close(&s.fresh);
+}
+
+/* Neither rows nor keys that can't be read end the search, however it is divided; and several are found at once. */
+static void test_delivery_places_are_found_past_what_cannot_be_read(void)
+{
+    enum { EVENTS = 6 };
+    struct scene s;
+    struct delivery_stray strays[EVENTS];
+    struct key longer;
+    open_scene(&s);
+    TEST_CHECK(find_places(&s, 1, strays, 0) == 0);
+    (void)hook(&s, "https://b.example/", WEBHOOK_ALL);
+    for (uint64_t event = 1; event <= EVENTS; event++)
+        TEST_CHECK(spread(&s, event, "https://a.example/") == 2);
+    struct uuid ids[EVENTS];
+    for (uint32_t i = 0; i < EVENTS; i++)
+        ids[i] = id_of(&s, NULL, i + 1);
+    struct copy copies[] = {look_at(&s, &ids[1]), look_at(&s, &ids[2]), look_at(&s, &ids[3])};
+    lose_one(&s, WAY_SPOILT, &copies[0], false);
+    lose_one(&s, WAY_SPOILT, &copies[1], false);
+    longer = key_in(DELIVERY_LIST_JOB, &copies[2]);
+    key_add_u8(&longer, 7);
+    fresh_crumb(&s.fresh, TABLE_DELIVERY_INDEX, longer);
+    for (uint32_t most = 1; most <= 8; most += 7) {
+        for (uint32_t i = 0; i < EVENTS; i++)
+            strays[i] = (struct delivery_stray){.id = ids[i]};
+        TEST_CHECK(find_places(&s, most, strays, EVENTS) == EVENTS - 2);
+        for (uint32_t i = 0; i < EVENTS; i++)
+            TEST_CHECK(i == 1 || i == 2 ? !strays[i].placed : strays[i].event == i + 1);
+    }
+    fresh_take(&s.fresh, TABLE_DELIVERY_INDEX, longer);
+    lose_one(&s, WAY_SPOILT, &copies[0], true);
+    lose_one(&s, WAY_SPOILT, &copies[1], true);
+    fresh_close(&s.fresh);
+}
+
+static void test_delivery_strays_that_cant_be_are_refused(void)
+{
+    static const uint8_t bytes[DELIVERY_STRAY_SIZE + 1] = {0};
+    struct scene s;
+    open_scene(&s);
+    for (uint32_t size = 0; size <= DELIVERY_STRAY_SIZE + 1; size += size ? 1 : DELIVERY_STRAY_SIZE - 1) {
+        const struct delivery_astray c = {.steady_us = s.now_us, .strays = span_of(bytes, size)};
+        TEST_CHECK(batch_one(s.fresh.store, &delivery_astray_class, s.now_us, &c, NULL) ==
+                   (size == DELIVERY_STRAY_SIZE ? OK : ERR_INVALID));
+    }
+    fresh_close(&s.fresh);
+}
+
 static void test_delivery_to_a_receiver_without_a_host(void)
 {
     struct scene s;
@@ -1406,6 +1613,13 @@ TEST_LIST
     {"delivery: that comes late behind one that waits", test_delivery_that_comes_late_behind_one_that_waits},
     {"delivery: is made beside one that can't be read", test_delivery_is_made_beside_one_that_cannot_be_read},
     {"delivery: waits across a key that is none", test_delivery_waits_across_a_key_that_is_none},
+    {"delivery: that can't be read lets the next one pass (O2)",
+     test_delivery_that_cannot_be_read_lets_the_next_one_pass_O2},
+    {"delivery: passes nobody that can be read (O3)", test_delivery_passes_nobody_that_can_be_read_O3},
+    {"delivery: entries that are not its own go", test_delivery_entries_that_are_not_its_own_go},
+    {"delivery: places are found past what can't be read",
+     test_delivery_places_are_found_past_what_cannot_be_read},
+    {"delivery: strays that can't be are refused", test_delivery_strays_that_cant_be_are_refused},
     {"delivery: to a receiver without a host", test_delivery_to_a_receiver_without_a_host},
     {"delivery: goes by its own time alone", test_delivery_goes_by_its_own_time_alone},
     {"delivery: beyond all time is refused", test_delivery_beyond_all_time_is_refused},

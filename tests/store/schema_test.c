@@ -134,6 +134,7 @@ static void test_schema_stored_numbers_are_what_they_were(void)
         {244, "delivery.relay", COMMAND_HIGH, false},
         {245, "delivery.settle", COMMAND_HIGH, true},
         {246, "delivery.resend", COMMAND_NORMAL, false},
+        {247, "delivery.astray", COMMAND_HIGH, false},
         {230, "schedule.put", COMMAND_NORMAL, false},
         {231, "schedule.remove", COMMAND_NORMAL, true},
         {232, "schedule.switch", COMMAND_NORMAL, false},

@@ -92,6 +92,22 @@ static enum error claim(struct relay *r)
     return submit(&outbox_claim_class, &c, &r->fence, sizeof(r->fence));
 }
 
+/* Each row that was buried, by the id that operators revive it by (TOP-089 to TOP-091). */
+static void tell_buried(const struct relay *r, const struct found *f, const struct delivery_relayed *relayed)
+{
+    char id[OUTBOX_ID_SIZE];
+    for (uint32_t i = 0; i < f->count; i++) {
+        if (!relayed->errors[i])
+            continue;
+        outbox_id_format((uint16_t)r->partition, f->rows[i], id);
+        TELEMETRY(FAILURE_POISON_MESSAGE, 1, DIM(COMPONENT, "relay"), DIM(FAILURE_CLASS, "degraded"),
+                  DIM(MESSAGE_ID, id), DIM(REASON, error_name((enum error)relayed->errors[i])),
+                  DIM(DISPOSITION, "dead_letter"));
+    }
+    if (relayed->buried > 0)
+        TELEMETRY(STORE_DAMAGED, relayed->buried, DIM(COMPONENT, "relay"), DIM(REASON, "dead"));
+}
+
 static enum error hand_on(struct relay *r, const struct found *f)
 {
     struct delivery_relayed relayed;
@@ -101,10 +117,10 @@ static enum error hand_on(struct relay *r, const struct found *f)
                                      .kept_us = webhooks_settings().kept_us,
                                      .rows = span_of(f->rows, f->count * sizeof(f->rows[0]))};
     enum error e = submit(&delivery_relay_class, &c, &relayed, sizeof(relayed));
-    if (!e && relayed.buried > 0)
-        TELEMETRY(STORE_DAMAGED, relayed.buried, DIM(COMPONENT, "relay"), DIM(REASON, "dead"));
-    if (!e)
+    if (!e) {
+        tell_buried(r, f, &relayed);
         r->dead += relayed.buried;
+    }
     if (e == ERR_FENCED)
         r->fence = 0; /* somebody else is at it; whoever claims last goes on */
     return e;

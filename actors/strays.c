@@ -1,6 +1,5 @@
 #include "actors/strays.h"
 
-#include "runtime/runtime.h"
 #include "runtime/telemetry.h"
 #include "store/view.h"
 
@@ -60,22 +59,13 @@ static bool ask(struct strays *s)
     return store_ask(&delivery_astray_class, &c, &s->ref) == OK;
 }
 
+/* A warning in the log, too (config/log.h). */
 static void tell(const struct uuid *id)
 {
-    char line[256], text[UUID_TEXT_SIZE];
-    struct json_sink sink;
-    struct json json;
+    char text[UUID_TEXT_SIZE];
     uuid_format(id, text);
-    json_sink_init(&sink, line, sizeof(line), NULL, NULL);
-    json_init(&json, &sink);
-    json_object_begin(&json);
-    JSON_MEMBER(&json, "level", string, "warn");
-    JSON_MEMBER(&json, "logger", string, "webhooks");
-    JSON_MEMBER(&json, "msg", string, "a delivery can't be read; the others go on");
-    JSON_MEMBER(&json, "delivery_id", string, text);
-    json_object_end(&json);
-    if (json_end(&json) == JSON_OK)
-        runtime_log(runtime_self(), line, sink.length);
+    TELEMETRY(FAILURE_POISON_MESSAGE, 1, DIM(COMPONENT, "outbound"), DIM(FAILURE_CLASS, "degraded"),
+              DIM(MESSAGE_ID, text), DIM(REASON, "damaged"), DIM(DISPOSITION, "put_off"));
     TELEMETRY(STORE_DAMAGED, 1, DIM(COMPONENT, "outbound"), DIM(REASON, "deliveries"));
 }
 

@@ -145,6 +145,21 @@ static void draw_resend(struct workload *w, struct txn *txn, struct batch_item *
     workload_encode(w, item, &delivery_resend_class, &c);
 }
 
+/* Of a sound store there is nothing to be seen to: an entry is a delivery's own, or it isn't there. */
+static void draw_astray(struct workload *w, struct txn *txn, struct batch_item *item)
+{
+    uint8_t bytes[DELIVERY_STRAY_SIZE];
+    struct delivery_stray stray = {.id = workload_id(w, txn, TABLE_DELIVERIES), .due_us = w->at_us};
+    struct delivery d;
+    if (delivery_read(txn, &stray.id, &d) == OK && dice_chance(&w->dice, 700)) {
+        stray.lane = d.lane;
+        stray.due_us = d.not_before_us;
+    }
+    (void)record_encode(&delivery_stray_record, &stray, bytes, sizeof(bytes));
+    const struct delivery_astray c = {.steady_us = w->at_us, .strays = span_of(bytes, sizeof(bytes))};
+    workload_encode(w, item, &delivery_astray_class, &c);
+}
+
 bool workload_draw_hook(struct workload *w, struct txn *txn, struct batch_item *item, uint16_t code)
 {
     if (code == webhook_put_class.code)
@@ -155,6 +170,8 @@ bool workload_draw_hook(struct workload *w, struct txn *txn, struct batch_item *
         draw_settle(w, txn, item);
     else if (code == delivery_resend_class.code)
         draw_resend(w, txn, item);
+    else if (code == delivery_astray_class.code)
+        draw_astray(w, txn, item);
     else if (code > webhook_put_class.code && code <= webhook_rotate_class.code)
         draw_change(w, txn, item, code);
     else

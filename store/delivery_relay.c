@@ -37,7 +37,7 @@ static enum error source_of(struct txn *txn, const struct outbox *row, struct de
 
 /* One row: its deliveries, and it has gone; or it is buried. */
 static void relay_row(struct txn *txn, const struct delivery_times *times, const struct delivery_relay *c,
-                      uint64_t seq, struct delivery_relayed *relayed)
+                      uint64_t seq, struct delivery_relayed *relayed, uint8_t *ret_error)
 {
     struct key key = outbox_key(c->partition, seq);
     struct delivery_source source;
@@ -51,6 +51,7 @@ static void relay_row(struct txn *txn, const struct delivery_times *times, const
     relayed->rows++;
     relayed->deliveries += made;
     relayed->buried += e != OK;
+    *ret_error = (uint8_t)e;
     if (e)
         e = outbox_bury(txn, c->partition, seq, c->fence, times->at_us, span_text(error_name(e)));
     else
@@ -92,7 +93,7 @@ static enum error apply_relay(struct txn *txn, uint64_t at_us, const void *comma
     if (e)
         return e;
     for (uint32_t at = 0; at < c->rows.size && !txn->error; at += sizeof(uint64_t))
-        relay_row(txn, &times, c, row_at(c->rows, at), &relayed);
+        relay_row(txn, &times, c, row_at(c->rows, at), &relayed, &relayed.errors[at / sizeof(uint64_t)]);
     answer_add(answer, &relayed, sizeof(relayed));
     return OK;
 }

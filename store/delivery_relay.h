@@ -33,6 +33,8 @@ extern const struct command_class delivery_relay_class;
 struct delivery_relayed {
     uint32_t rows; /* taken out of the outbox */
     uint32_t deliveries, buried;
+    uint8_t errors
+        [DELIVERY_RELAY_ROWS_MAX]; /* of each row, in the order of the command: why it was buried, or OK */
 };
 
 #endif

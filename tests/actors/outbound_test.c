@@ -1088,7 +1088,8 @@ static void unreadable_body(void)
     EXPECT(hooks_calls_of(&first, "job.canceled") == 1);
     hooks_settle(3 * ASTRAY_MS); /* an operator hears of it once */
     EXPECT(damage_told("deliveries") == told + 1 && hooks_calls_of(&first, NULL) == 2);
-    EXPECT(stage_logged("a delivery can't be read") == 1);
+    EXPECT(telemetry_counter_label(runtime_telemetry(runtime_self()), TELEMETRY_FAILURE_POISON_MESSAGE,
+                                   "put_off") == 1);
     EXPECT(spoil(spoil_deliveries) == OK); /* it can be read again */
     hooks_settle(2 * ASTRAY_MS);
     EXPECT(hooks_calls_of(&first, "job.created") == 1 && hooks_counted(DELIVERY_DELIVERED) == 5);

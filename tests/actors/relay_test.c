@@ -197,6 +197,12 @@ static uint64_t damage_told(const char *table)
     return telemetry_counter_label(runtime_telemetry(runtime_self()), TELEMETRY_STORE_DAMAGED, table);
 }
 
+static uint64_t dead_letters_told(void)
+{
+    return telemetry_counter_label(runtime_telemetry(runtime_self()), TELEMETRY_FAILURE_POISON_MESSAGE,
+                                   "dead_letter");
+}
+
 static void poison_body(void)
 {
     hooks_start(&webhooks_defaults, never);
@@ -218,6 +224,7 @@ static void poison_body(void)
     EXPECT(hooks_delivery(&bad, NULL, 1, &d) == ERR_NOT_FOUND);
     struct view *view = view_open(stage_store);
     EXPECT(txn_rows(&view->txn, TABLE_DEAD) == 2 && damage_told("dead") > before); /* an operator hears */
+    EXPECT(dead_letters_told() == 2);
     view_close(view);
 }
 
@@ -344,7 +351,8 @@ TEST_LIST
     {"without a writer it waits", test_without_a_writer_it_waits},
     {"two relays at once (O5)", test_two_relays_at_once_O5},
     {"rows of others stay", test_rows_of_others_stay},
-    {"a row that can't be read holds nobody up (O2)", test_a_row_that_cant_be_read_holds_nobody_up_O2},
+    {"a row that can't be read holds nobody up (O2, TOP-089)",
+     test_a_row_that_cant_be_read_holds_nobody_up_O2},
     {"a row that was revived is handed on at once", test_a_row_that_was_revived_is_handed_on_at_once},
     {"a damaged row of the outbox holds nobody up (O2)", test_a_damaged_row_of_the_outbox_holds_nobody_up_O2},
     {NULL, NULL},

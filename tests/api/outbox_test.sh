@@ -119,6 +119,8 @@ audits=$(get /stats/audits)
 check "both are in the audit log" is "$(printf '%s' "$audits" | grep -o '"verb":"outbox.revived"' | wc -l)" 2
 check "with the row and the reason" has "$audits" "\"verb\":\"outbox.revived\",\"target\":\"$row\",\"reason\":\"it is mended\",\"outcome\":\"done\""
 check "and who did it" has "$audits" '"who":"operator","verb":"outbox.revived"'
+check "TOP-089 to TOP-091 and of what was given up there is an event" has "$(get '/stats/events?event=failure.poison_message')" \
+    "\"dimensions\":{\"component\":\"relay\",\"failure_class\":\"degraded\",\"message_id\":\"$row\",\"reason\":\"damaged\",\"disposition\":\"dead_letter\"}"
 check "nobody died" nobody_died
 check "the end" stop
 check "the store is sound" checks 0

@@ -13,6 +13,7 @@
 #include "store/api_key.h"
 #include "store/check.h"
 #include "store/checksum.h"
+#include "store/delivery_astray.h"
 #include "store/delivery_relay.h"
 #include "store/job_schedule.h"
 #include "store/outbox.h"
@@ -300,7 +301,8 @@ static bool one_by_one(const struct command_class *class)
 {
     return class == &job_claim_class || class == &job_fire_class || class == &job_reap_class ||
            class == &job_fairness_class || class == &job_admit_class || class == &schedule_retime_class ||
-           class == &delivery_relay_class || class == &delivery_settle_class;
+           class == &delivery_relay_class || class == &delivery_settle_class ||
+           class == &delivery_astray_class;
 }
 
 /* A sweep removes what it can: what it could not read is put off, and it says how much it has done. */
@@ -414,7 +416,8 @@ static void test_s1_every_call_fails_in_a_batch_of_each_command(void)
 {
     begin();
     for (uint32_t i = 0; i < parcel_store_schema.commands_count; i++) {
-        fail_class(parcel_store_schema.commands[i], true);
+        if (parcel_store_schema.commands[i] != &delivery_astray_class) /* it changes what isn't sound alone */
+            fail_class(parcel_store_schema.commands[i], true);
         fail_class(parcel_store_schema.commands[i], false);
     }
     end();

@@ -10,6 +10,7 @@
 #include "store/counter.h"
 #include "store/due.h"
 #include "store/ledger.h"
+#include "store/outbox.h"
 #include "store/page.h"
 #include "store/retention.h"
 #include "tests/support/stage.h"
@@ -449,14 +450,32 @@ static void test_a_failed_store_stays_failed_wherever_its_file_is(void)
 
 /* ---- figures, and being there at all ---- */
 
+/* The first row of the parcel's partition. */
+static void bury_one(uint64_t number)
+{
+    struct uuid id = stage_id(number);
+    uint64_t fence = 0;
+    size_t size = 0;
+    struct view *view = view_open(stage_store);
+    uint16_t partition = outbox_partition(&view->txn, &id);
+    view_close(view);
+    const struct outbox_claim_command claim = {.partition = partition, .holder = 1};
+    EXPECT(store_submit(&outbox_claim_class, &claim, &fence, sizeof(fence), &size, DEADLINE_NONE) == OK);
+    const struct outbox_bury_command bury = {
+        .partition = partition, .seq = 1, .fence = fence, .reason = span_text("nobody at home")};
+    EXPECT(store_submit(&outbox_bury_class, &bury, NULL, 0, NULL, DEADLINE_NONE) == OK);
+}
+
 static void figures_body(void)
 {
     stage_writer();
     stage_keeper();
     for (uint64_t i = 0; i < 7; i++)
         EXPECT(stage_send(i, 10) == OK);
+    bury_one(3);
     actor_sleep(actor_now() + 15 * NS_PER_S);
     EXPECT(telemetry_gauge_get(TELEMETRY_GAUGE_STORE_ROWS, "parcels") == 7);
+    EXPECT(telemetry_gauge_get(TELEMETRY_GAUGE_DEAD_LETTERS, "outbox") == 1);
     EXPECT(telemetry_gauge_get(TELEMETRY_GAUGE_STORE_BYTES, "map") == 64 << 20);
     EXPECT(telemetry_gauge_get(TELEMETRY_GAUGE_STORE_BYTES, "used") > 0);
     EXPECT(telemetry_gauge_get(TELEMETRY_GAUGE_STORE_READERS, "views") == 0);

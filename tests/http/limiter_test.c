@@ -153,8 +153,17 @@ static void override_body(void)
     struct limit_result result = take(LIMIT_CLIENT, "b");
     EXPECT(!result.allowed && result.reset_s == 60);
     EXPECT(take(LIMIT_CLIENT, "c").remaining == 599);
+    /* another list takes this one's place, and another that one's, as often as the settings are read again */
+    static const struct limiter_override second[] = {
+        {.limit = LIMIT_CLIENT, .quota = 3, .key_size = 1, .key = "c"}};
+    static const struct limiter_override third[] = {
+        {.limit = LIMIT_CLIENT, .quota = 5, .key_size = 1, .key = "c"}};
+    limiter_configure(limiter, &(struct limiter_options){.overrides = second, .overrides_count = 1});
+    EXPECT(take(LIMIT_CLIENT, "b").quota == 600 && take(LIMIT_CLIENT, "c").quota == 3);
+    limiter_configure(limiter, &(struct limiter_options){.overrides = third, .overrides_count = 1});
+    EXPECT(take(LIMIT_CLIENT, "c").quota == 5 && take(LIMIT_CLIENT, "d").quota == 600);
     limiter_configure(limiter, &(struct limiter_options){.overrides_count = 0});
-    EXPECT(take(LIMIT_CLIENT, "b").allowed);
+    EXPECT(take(LIMIT_CLIENT, "b").allowed && take(LIMIT_CLIENT, "c").quota == 600);
 }
 
 static void test_another_quota_for_one_client_JOB_447(void)
@@ -287,11 +296,14 @@ static void restart_body(void)
     struct limit_result refused = take(LIMIT_DLQ_BULK, "a");
     EXPECT(!refused.allowed && refused.reset_s == 50);
     uint64_t commands = atomic_load(&stage_store->commands);
-    for (uint32_t i = 0; i < 100; i++)
-        EXPECT(!take(LIMIT_DLQ_BULK, "a").allowed);
+    for (uint32_t i = 0; i < 100; i++) {
+        refused = take(LIMIT_DLQ_BULK, "a");
+        EXPECT(!refused.allowed && refused.remaining == 0 && refused.reset_s == 50);
+    }
     EXPECT(atomic_load(&stage_store->commands) == commands);
-    sleep_s(49);
-    EXPECT(!take(LIMIT_DLQ_BULK, "a").allowed);
+    sleep_s(49); /* what is left of the wait is told, however often one asks */
+    refused = take(LIMIT_DLQ_BULK, "a");
+    EXPECT(!refused.allowed && refused.reset_s == 1);
     sleep_s(1);
     EXPECT(take(LIMIT_DLQ_BULK, "a").allowed);
 }

@@ -961,6 +961,9 @@ static void test_CTL_060_to_CTL_063_with_CORS(void)
         ask("OPTIONS", "/dlq/submit", "Origin: " UI "\r\nAccess-Control-Request-Method: POST\r\n", NULL);
     TEST_CHECK(a.status == 200);
     field_is(&a, "Access-Control-Allow-Methods", "GET, POST");
+    /* without this a page can't show its token, nor send JSON */
+    field_is(&a, "Access-Control-Allow-Headers",
+             "Authorization, Content-Type, Idempotency-Key, Prefer, X-Request-Id, traceparent");
     field_is(&a, "Access-Control-Max-Age", "3600");
     field_is(&a, "Access-Control-Allow-Origin", UI);
     a = ask("OPTIONS", "/dlq/submit",

@@ -740,6 +740,11 @@ static void test_CTL_069_the_first_claim_that_is_wrong_is_told(void)
 {
     const char *why = claims_why("{\"iss\":1,\"sub\":2,\"exp\":\"soon\"}", NOW_S);
     TEST_CHECK_(why && strcmp(why, "iss is not a text") == 0, "%s", why);
+    /* a list that can't be used is not told as one that is missing */
+    why = claims_why(replaced("\"aud\":\"coppice\"", "\"aud\":[\"coppice\",1]"), NOW_S);
+    TEST_CHECK_(why && strcmp(why, "aud is not a text or a few of them") == 0, "%s", why);
+    why = claims_why(replaced("[\"p1\",\"p2\"]", "[\"p1\",{}]"), NOW_S);
+    TEST_CHECK_(why && strcmp(why, "project_scope is not a list of projects, or too long") == 0, "%s", why);
 }
 
 /* Read with its escapes, it has no place beside the payload itself. */

@@ -72,6 +72,12 @@ static void test_comments_are_spaces(void)
     CHECK_REFUSED("{\"a\" / 1}", "x.json:1: ");
     TEST_CHECK(!file_read_text(&file, "x.json", " ", 2, why, sizeof(why))); /* its 0 is no space */
     TEST_CHECK_(strstr(why, "x.json:1: ") != NULL, "%s", why);
+    /* what lies behind the text ends no comment, though the text before has left it there; nor does it make one of a slash */
+    TEST_CHECK(reads("{\"a\": \"xx*/\"}") &&
+               !file_read_text(&file, "x.json", "{} /* y", 7, why, sizeof(why)));
+    TEST_CHECK_(strstr(why, "x.json:1: the comment that begins here has no end") != NULL, "%s", why);
+    TEST_CHECK(reads("{\"\":\"*/\"}") && !file_read_text(&file, "x.json", "{}  /", 5, why, sizeof(why)));
+    TEST_CHECK_(!strstr(why, "comment"), "%s", why);
 }
 
 static void test_what_stands_there_twice(void)
@@ -231,6 +237,10 @@ static void test_where_it_is_looked_for(void)
     /* root's settings, and those of somebody without any, are the machine's */
     (void)file_default_path(environment, true, path, sizeof(path));
     TEST_CHECK(strcmp(path, "/etc/coppice/coppice.json") == 0);
+    snprintf(home, sizeof(home), "HOME=%s", folder);
+    snprintf(xdg, sizeof(xdg), "OTHER=x");
+    (void)file_default_path(environment, true, path, sizeof(path)); /* not those of root's own folder */
+    TEST_CHECK_(strcmp(path, "/etc/coppice/coppice.json") == 0, "%s", path);
     (void)file_default_path(nothing, false, path, sizeof(path));
     TEST_CHECK(strcmp(path, "/etc/coppice/coppice.json") == 0);
     char command[96];
@@ -328,6 +338,14 @@ static void test_files_that_are_too_much(void)
     memset(long_path, 'p', sizeof(long_path) - 1);
     long_path[sizeof(long_path) - 1] = 0;
     TEST_CHECK(!file_read(&file, long_path, why, sizeof(why)) && strstr(why, "a path of a file has at most"));
+    char *most = strstr(why, "at most ");
+    TEST_ASSERT_(most != NULL, "%s", why);
+    size_t longest = strtoul(most + strlen("at most "), NULL, 10);
+    TEST_ASSERT(longest > 0 && longest + 1 < sizeof(long_path));
+    long_path[longest + 1] = 0; /* one more than that, and as many */
+    TEST_CHECK(!file_read(&file, long_path, why, sizeof(why)) && strstr(why, "a path of a file has at most"));
+    long_path[longest] = 0;
+    TEST_CHECK_(!file_read(&file, long_path, why, sizeof(why)) && !strstr(why, "at most"), "%s", why);
 }
 
 /* What a folder is not, or holds beside files of settings. */

@@ -1,5 +1,6 @@
 #include "acutest.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "config/settings.h"
@@ -194,7 +195,8 @@ static void test_ctl_105_no_more_keys_than_are_kept_in_mind(void)
 static void count_warnings(void *context, const char *sentence)
 {
     int *count = context;
-    *count += strstr(sentence, "CTL-085") != NULL;
+    *count +=
+        strstr(sentence, "CTL-085") != NULL && strstr(sentence, "keys.rotation_cadence is 8h; below 8h");
 }
 
 static int warnings(void)
@@ -264,7 +266,9 @@ static void test_ctl_120_a_release_to_prod_was_rehearsed(void)
     CHECK_TAKEN("{}", CHECK("--env", "dev", DECIDED));
     CHECK_TAKEN("{}", CHECK("--env", "stage", DECIDED));
     CHECK_REFUSED("{}", CHECK("--env", "prod", DECIDED), "RB-015");
-    CHECK_TAKEN("{}", CHECK("--env", "prod", DECIDED, "--keys-bootstrap-rehearsed", "2026-11-18"));
+    static const char *const good[] = {"2026-11-18", "2026-01-01", "2026-10-31", "2026-12-09"};
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+        CHECK_TAKEN("{}", CHECK("--env", "prod", DECIDED, "--keys-bootstrap-rehearsed", good[i]));
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         CHECK_REFUSED("{}", CHECK("--keys-bootstrap-rehearsed", bad[i]), "it must be a day");
 }
@@ -426,6 +430,13 @@ static void test_ctl_081_templates_of_agents(void)
     CHECK_TAKEN(TEMPLATE("3600"), CHECK());
     CHECK_TAKEN(TEMPLATE("14400"), CHECK());
     CHECK_TAKEN("{\"agent_templates.b-1_X.max_token_seconds.A\": 1}", ARGS("serve"));
+    CHECK_TAKEN("{\"agent_templates.-_azAZ09.max_token_seconds.B\": 1}", ARGS("serve"));
+    static const char *const outside[] = {"`", "{", "@", "[", "/", ":", "\u00e4"};
+    for (size_t i = 0; i < sizeof(outside) / sizeof(*outside); i++) {
+        char settings[96];
+        snprintf(settings, sizeof(settings), "{\"agent_templates.x%s.max_token_seconds.A\": 1}", outside[i]);
+        CHECK_REFUSED(settings, CHECK(), "must be 1 to 64 letters, digits, - and _");
+    }
     CHECK_REFUSED(TEMPLATE("14401"), CHECK(), "it must be a whole number from 1 to 14400");
     CHECK_REFUSED(TEMPLATE("0"), CHECK(), "from 1 to 14400");
     CHECK_REFUSED(TEMPLATE("\"60\""), CHECK(), "from 1 to 14400");
@@ -601,6 +612,95 @@ static void test_the_schema_is_sound_and_names_every_setting(void)
                json_member(&json, properties, "json") == NULL);
 }
 
+/* Of millionths; with as many digits behind the point as it needs. */
+static const char *decimal(uint64_t value, char number[32])
+{
+    int size = snprintf(number, 32, "%" PRIu64 ".%06" PRIu64, value / WHOLE, value % WHOLE);
+    while (number[size - 1] == '0')
+        number[--size] = 0;
+    if (number[size - 1] == '.')
+        number[--size] = 0;
+    return number;
+}
+
+/* How the schema of a setting begins: all of it that decides which values an editor takes. */
+static void schema_begins(const struct option *o, char *begin, size_t size)
+{
+    char least[32], most[32];
+    const char *list = o->marks & MARK_LIST ? "{\"oneOf\":[" : "";
+    int used = 0;
+    switch (o->kind) {
+    case KIND_COUNT:
+        snprintf(begin, size, "{\"type\":\"integer\",\"minimum\":%" PRIu64 ",\"maximum\":%" PRIu64 ",",
+                 o->min, o->max);
+        return;
+    case KIND_DECIMAL:
+        snprintf(begin, size, "{\"type\":\"number\",\"minimum\":%s,\"maximum\":%s,", decimal(o->min, least),
+                 decimal(o->max, most));
+        return;
+    case KIND_FLAG:
+        snprintf(begin, size, "{\"type\":\"boolean\",\"description\":");
+        return;
+    case KIND_LEVEL:
+        snprintf(begin, size, "{\"type\":\"string\",\"enum\":[\"debug\",\"info\",\"warn\",\"error\"],");
+        return;
+    case KIND_DURATION:
+        snprintf(begin, size, "{\"type\":\"string\",\"pattern\":\"^([0-9]+(ns|us|ms|s|m|h|d))+$\",");
+        return;
+    case KIND_SIZE:
+        snprintf(begin, size, "{\"type\":\"string\",\"pattern\":\"^([0-9]+(B|KiB|MiB|GiB|TiB))+$\",");
+        return;
+    case KIND_CHOICE:
+        used = snprintf(begin, size, "{\"type\":\"string\",\"enum\":[\"");
+        for (const char *at = o->unit; *at; at++)
+            used += *at == '|' ? snprintf(begin + used, size - (size_t)used, "\",\"")
+                               : snprintf(begin + used, size - (size_t)used, "%c", *at);
+        snprintf(begin + used, size - (size_t)used, "\"],");
+        return;
+    default:
+        snprintf(begin, size, "%s{\"type\":\"string\",\"description\":", list);
+    }
+}
+
+/* In full with its dots, and by its last part in the object of the others; what is both a setting and an object is either. */
+static void test_the_schema_takes_of_each_setting_what_the_file_may_say(void)
+{
+    char begin[512], wanted[1024], both[1024], end[256];
+    struct json_sink sink;
+    struct json writer;
+    json_sink_init(&sink, page, sizeof(page) - 1, NULL, NULL);
+    json_init(&writer, &sink);
+    settings_write_schema(&writer);
+    TEST_ASSERT(json_end(&writer) == JSON_OK);
+    page[sink.length] = 0;
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const struct option *o = &option_table[i];
+        bool bare = o->kind == KIND_COUNT || o->kind == KIND_DECIMAL || o->kind == KIND_FLAG;
+        const char *last = strrchr(o->key, '.');
+        if (!option_is_setting(o))
+            continue;
+        schema_begins(o, begin, sizeof(begin));
+        snprintf(wanted, sizeof(wanted), "\"%s\":%s%s", o->key,
+                 strcmp(o->key, "guardian") == 0 ? "{\"anyOf\":[" : "", begin);
+        const char *at = strstr(page, wanted), *close = at ? strstr(at, "\"default\":") : NULL;
+        TEST_CHECK_(at != NULL, "%s", wanted);
+        snprintf(end, sizeof(end), "\"default\":%s%s%s}", bare ? "" : "\"", o->preset, bare ? "" : "\"");
+        TEST_CHECK_(close && strncmp(close, end, strlen(end)) == 0, "%s: %s", o->key, end);
+        if (!last)
+            continue;
+        snprintf(wanted, sizeof(wanted), "\"%s\":%s", last + 1, begin);
+        snprintf(both, sizeof(both), "\"%s\":{\"anyOf\":[%s", last + 1, begin);
+        TEST_CHECK_(strstr(page, wanted) || strstr(page, both), "%s", wanted);
+    }
+    TEST_CHECK(strstr(page,
+                      "\"default\":false},{\"type\":\"object\",\"additionalProperties\":false,\"properties\":"
+                      "{\"intensity\":{\"type\":\"string\",") != NULL);
+    TEST_CHECK(
+        strstr(page,
+               "\"default\":\"127.0.0.1:8080\"},{\"type\":\"array\",\"items\":{\"type\":\"string\"}}]}") !=
+        NULL);
+}
+
 TEST_LIST
 = {
     {"refusals name the place", test_refusals_name_the_place},
@@ -637,5 +737,7 @@ TEST_LIST
     {"JOB-454 settings of jobs that can't be used", test_job_454_settings_of_jobs_that_cannot_be_used},
     {"secrets are masked", test_secrets_are_masked},
     {"the schema is sound and names every setting", test_the_schema_is_sound_and_names_every_setting},
+    {"the schema takes of each setting what the file may say",
+     test_the_schema_takes_of_each_setting_what_the_file_may_say},
     {NULL, NULL},
 };

@@ -98,11 +98,10 @@ static struct uuid any_id(void)
     return id;
 }
 
-static void make_key(struct made *made, enum api_key_verb verb, const struct uuid *client)
+static void make_key_of(struct made *made, const uint8_t secret[API_KEY_SECRET_SIZE], enum api_key_verb verb,
+                        const struct uuid *client)
 {
-    uint8_t secret[API_KEY_SECRET_SIZE];
     struct client_create create = {.id = any_id(), .from = span_text("tests")};
-    actor_random_bytes(secret, sizeof(secret));
     if (!client)
         EXPECT(store_submit(&client_create_class, &create, NULL, 0, NULL, DEADLINE_NONE) == OK);
     made->client = client ? *client : create.id;
@@ -118,6 +117,13 @@ static void make_key(struct made *made, enum api_key_verb verb, const struct uui
                                   .kept_us = KEPT_US,
                                   .by = span_text("tests")};
     EXPECT(store_submit(&api_key_issue_class, &issue, NULL, 0, NULL, DEADLINE_NONE) == OK);
+}
+
+static void make_key(struct made *made, enum api_key_verb verb, const struct uuid *client)
+{
+    uint8_t secret[API_KEY_SECRET_SIZE];
+    actor_random_bytes(secret, sizeof(secret));
+    make_key_of(made, secret, verb, client);
 }
 
 static void end_key(const struct made *made)
@@ -191,8 +197,12 @@ static void expiry_body(void)
     EXPECT(verify(made.text, &who) == ERROR_NONE);
     actor_sleep(actor_now() + 1 * NS_PER_US);
     EXPECT(verify(made.text, &who) == ERROR_NONE);
-    actor_sleep(actor_now() + 2 * NS_PER_US);
+    const struct identity good = who;
+    EXPECT(api_key_still(&good) == ERROR_NONE);
+    actor_sleep(actor_now() + 1 * NS_PER_US);
+    EXPECT(store_time_us() == key.expires_us);
     EXPECT(verify(made.text, &who) == ERROR_RFA_AUTH_TOKEN_EXPIRED); /* although it is in the table */
+    EXPECT(api_key_still(&good) == ERROR_RFA_AUTH_TOKEN_EXPIRED);
     actor_sleep(actor_now() + 5 * NS_PER_S);
     EXPECT(verify(made.text, &who) == ERROR_RFA_AUTH_TOKEN_EXPIRED);
     EXPECT(uuid_equal(&who.client, &made.client) && who.kind == IDENTITY_NONE);
@@ -205,7 +215,7 @@ static void test_expired_to_the_microsecond_JOB_296(void)
     run(expiry_body, false);
 }
 
-/* Whoever revoked died before he could forget it: a second, no longer. */
+/* Whoever revoked died before he could forget it: a second, no longer. Until then nobody looks at the store. */
 static void orphan_body(void)
 {
     struct identity who;
@@ -213,16 +223,73 @@ static void orphan_body(void)
     (void)stage_writer();
     make_key(&made, API_KEY_CREATE, NULL);
     EXPECT(verify(made.text, &who) == ERROR_NONE);
+    const uint64_t until_ns = actor_now() + API_KEY_BELIEVED_NS;
     struct api_key_revoke c = {
         .client = made.client, .id = made.id, .by = span_text("tests"), .kept_us = KEPT_US};
     EXPECT(store_submit(&api_key_revoke_class, &c, NULL, 0, NULL, DEADLINE_NONE) == OK);
-    actor_sleep(actor_now() + API_KEY_BELIEVED_NS);
+    EXPECT(verify(made.text, &who) == ERROR_NONE);
+    actor_sleep(until_ns - 1);
+    EXPECT(verify(made.text, &who) == ERROR_NONE && uuid_equal(&who.client, &made.client));
+    actor_sleep(until_ns);
     EXPECT(verify(made.text, &who) == ERROR_RFA_AUTH_API_KEY_DISABLED);
 }
 
 static void test_nobody_is_believed_for_longer_than_a_second(void)
 {
     run(orphan_body, false);
+}
+
+/* Two keys with one place in the table, and hashes that have the last byte in common, too: two of some thousand. */
+enum { DRAWN = 8192 };
+static uint8_t drawn[DRAWN][API_KEY_SECRET_SIZE];
+static uint16_t drawn_by[(size_t)API_KEY_SLOTS * 256]; /* one more than its number */
+
+static bool draw_neighbours(const uint8_t **ret_one, const uint8_t **ret_other)
+{
+    uint64_t word;
+    memset(drawn_by, 0, sizeof(drawn_by));
+    for (uint16_t i = 0; i < DRAWN; i++) {
+        actor_random_bytes(drawn[i], sizeof(drawn[i]));
+        struct digest hash = api_key_hash(drawn[i]);
+        memcpy(&word, hash.bytes, sizeof(word));
+        uint16_t *before = &drawn_by[word % API_KEY_SLOTS * 256 + hash.bytes[sizeof(hash.bytes) - 1]];
+        if (*before) {
+            *ret_one = drawn[*before - 1];
+            *ret_other = drawn[i];
+            return true;
+        }
+        *before = (uint16_t)(i + 1);
+    }
+    return false;
+}
+
+/* Who is in the table stands there for no other key: not for one whose checksum is put where the other's was, and not for one that
+ * takes its place. */
+static void neighbours_body(void)
+{
+    struct identity who;
+    struct made one, other;
+    const uint8_t *first = NULL, *second = NULL;
+    char forged[API_KEY_TEXT_SIZE];
+    (void)stage_writer();
+    EXPECT(draw_neighbours(&first, &second));
+    make_key_of(&one, first, API_KEY_CREATE, NULL);
+    EXPECT(verify(one.text, &who) == ERROR_NONE);
+    api_key_write(second, forged);
+    EXPECT(verify(forged, &who) == ERROR_RFA_AUTH_INVALID_CREDENTIALS);
+    memcpy(forged + API_KEY_TEXT_LENGTH - 6, one.text + API_KEY_TEXT_LENGTH - 6, 6);
+    EXPECT(verify(forged, &who) == ERROR_RFA_AUTH_INVALID_CREDENTIALS && who.kind == IDENTITY_NONE);
+    make_key_of(&other, second, API_KEY_CREATE, NULL);
+    for (int i = 0; i < 4; i++) {
+        EXPECT(verify(one.text, &who) == ERROR_NONE && uuid_equal(&who.client, &one.client));
+        EXPECT(verify(other.text, &who) == ERROR_NONE && uuid_equal(&who.client, &other.client));
+        EXPECT(uuid_equal(&who.key, &other.id));
+    }
+}
+
+static void test_two_keys_with_one_place_are_not_each_other(void)
+{
+    run(neighbours_body, false);
 }
 
 /* A look at the store that began before the commit must not come into the table after it. */
@@ -387,6 +454,7 @@ TEST_LIST
     {"api key: expired to the microsecond (JOB-296)", test_expired_to_the_microsecond_JOB_296},
     {"api key: nobody is believed for longer than a second",
      test_nobody_is_believed_for_longer_than_a_second},
+    {"api key: two keys with one place are not each other", test_two_keys_with_one_place_are_not_each_other},
     {"api key: good while there is no writer", test_keys_are_good_while_there_is_no_writer},
     {"api key: last use is written once a minute", test_last_use_is_written_once_a_minute},
     {"api key: last use comes back with a clock that was ahead",

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "runtime/assert.h"
+#include "store/store.h"
+#include "store/view.h"
 
 const struct route *exchange_route(const struct route *routes, size_t count, enum method method,
                                    const char *path)
@@ -41,12 +43,16 @@ void exchange_begin(struct exchange *x, const struct route *route, const char *p
     }
 }
 
+/* Whoever answers closes what he has opened: a view would stay until the connection ends, and there are not many. */
 void exchange_serve(struct exchange *x)
 {
     const struct route *route = x->q.route;
+    const struct store *store = store_here();
+    uint32_t views = store ? views_count(store) : 0;
     if (!route->precheck || !x->q.json || route->precheck(&x->q, &x->r) == ERROR_NONE)
         route->serve(&x->q, &x->r);
     ASSERT(x->r.status != 0 && !x->r.head_sent);
+    ASSERT(!store || views_count(store) <= views);
     read_json(&x->answer, x->answer_nodes, span_of(x->r.body, x->r.sink.length));
 }
 

@@ -757,6 +757,24 @@ static void test_H3_who_has_been_idle_for_longest_makes_room(void)
     stop();
 }
 
+/* Who came and has never said anything makes room as well. */
+static void test_H3_who_has_never_asked_makes_room(void)
+{
+    struct talk mute, known;
+    start((struct testserver_options){.connections = 2});
+    talk_begin(&mute, &server);
+    talk_begin(&known, &server);
+    say_hello(&known); /* both are in */
+    testserver_advance(&server, 2 * CONNECTION_SHED_MS * NS_PER_MS);
+    say_hello(&known); /* and the server has seen how late it is */
+    told_there_is_no_room();
+    TEST_CHECK(talk_ended(&mute));
+    say_hello(&known);
+    talk_end(&mute);
+    talk_end(&known);
+    stop();
+}
+
 static void test_CTL_251_bytes_that_are_no_request_are_answered_with_ids(void)
 {
     struct testserver_options o = {.limits = {.head_ns = 20 * NS_PER_MS}};
@@ -1308,6 +1326,7 @@ TEST_LIST
      test_H3_a_connection_is_idle_from_its_last_request_on},
     {"H3 a head that has begun has its own time", test_H3_a_head_that_has_begun_has_its_own_time},
     {"H3 who has been idle for longest makes room", test_H3_who_has_been_idle_for_longest_makes_room},
+    {"H3 who has never asked makes room", test_H3_who_has_never_asked_makes_room},
     {"CTL-251 bytes that are no request are answered with ids",
      test_CTL_251_bytes_that_are_no_request_are_answered_with_ids},
     {"H3 who has closed his side gets the last answer whole",

@@ -1,0 +1,143 @@
+/* What an answer says beside its body: when it was made, when to come back, and which credentials it wants. */
+#define _GNU_SOURCE /* memmem */
+#include "acutest.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "http/front.h"
+#include "http/response.h"
+#include "http/timestamp.h"
+#include "tests/support/stage.h"
+
+static struct response r;
+static struct request q;
+
+static void begin(enum surface surface, const char *authorization)
+{
+    memset(&q, 0, sizeof(q));
+    memset(&r, 0, sizeof(r));
+    r.request = &q;
+    r.surface = surface;
+    if (authorization)
+        q.known[HEADER_AUTHORIZATION] = span_text(authorization);
+}
+
+/* ---- Date ---- */
+
+static bool says(const char *text, size_t size, const char *line)
+{
+    return memmem(text, size, line, strlen(line)) != NULL;
+}
+
+/* Now, as the C library writes it. */
+static void check_date(const struct front *front)
+{
+    char text[RESPONSE_LAST_MAX], line[64];
+    time_t now = (time_t)(actor_wall_now() / NS_PER_S);
+    struct tm parts;
+    begin(SURFACE_PUBLIC, NULL);
+    r.error = ERROR_OPS_503_OVERLOADED;
+    size_t size = response_turn_away(&r, front, text);
+    EXPECT(gmtime_r(&now, &parts) &&
+           strftime(line, sizeof(line), "\r\nDate: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts) > 0);
+    EXPECT(says(text, size, line));
+}
+
+/* Each month of 400 years, the days at their ends, and every hour. */
+static void date_body(void)
+{
+    static struct front front = {.name = "client"};
+    const int64_t day_ns = INT64_C(86400) * (int64_t)NS_PER_S;
+    check_date(&front);
+    for (int i = 0; i < 150000 / 13; i++) {
+        stage_clock_jump(13 * day_ns + INT64_C(3661) * (int64_t)NS_PER_S);
+        (void)actor_sleep(actor_now() + TIMESTAMP_STALE_NS);
+        check_date(&front);
+    }
+    for (int i = 0; i < 800; i++) {
+        stage_clock_jump(-day_ns);
+        (void)actor_sleep(actor_now() + TIMESTAMP_STALE_NS);
+        check_date(&front);
+    }
+}
+
+static void test_the_date_is_that_of_now_in_each_month(void)
+{
+    struct stage stage = {.real = false};
+    TEST_CHECK(stage_run(&stage, date_body) == 0);
+}
+
+/* ---- by the status ---- */
+
+static bool has_line(const char *line)
+{
+    char wanted[160];
+    snprintf(wanted, sizeof(wanted), "%s\r\n", line);
+    return says(r.headers, r.headers_length, wanted);
+}
+
+static bool is_about_scope(enum error_code code)
+{
+    return code == ERROR_AUTH_403_ROLE || code == ERROR_AUTH_403_SCOPE || code == ERROR_OPS_403_FORBIDDEN ||
+           code == ERROR_RFA_AUTH_FORBIDDEN;
+}
+
+/* Who was told another time by a limit keeps that one. */
+static void test_who_is_to_come_back_is_told_when(void)
+{
+    for (int code = 1; code < ERROR_CODE_COUNT; code++) {
+        const struct catalogue_row *row = catalogue_row((enum error_code)code);
+        bool later = row->status == 429 || row->status == 503;
+        begin(SURFACE_JOBS, NULL);
+        response_error(&r, (enum error_code)code, "so");
+        TEST_CHECK_(response_has_header(&r, "Retry-After") == later, "%s", row->code);
+        TEST_CHECK_(has_line("Retry-After: 1") == later, "%s", row->code);
+        begin(SURFACE_JOBS, NULL);
+        response_header(&r, "Retry-After", "7");
+        response_error(&r, (enum error_code)code, "so");
+        TEST_CHECK_(has_line("Retry-After: 7") && !has_line("Retry-After: 1"), "%s", row->code);
+    }
+}
+
+/* RFC 6750, 3: without a credential no error is named; with one that is good it is said what it lacks, where that would help. A page
+ * from elsewhere lacks none. */
+static void test_which_credentials_are_wanted(void)
+{
+    static const struct route route = {.roles = ROLE_OWNER | ROLE_AGENT};
+    for (int code = 1; code < ERROR_CODE_COUNT; code++) {
+        const struct catalogue_row *row = catalogue_row((enum error_code)code);
+        bool scope = is_about_scope((enum error_code)code);
+        begin(SURFACE_CONTROL, NULL);
+        response_error(&r, (enum error_code)code, "so");
+        TEST_CHECK_(has_line("WWW-Authenticate: Bearer realm=\"coppice\"") == (row->status == 401), "%s",
+                    row->code);
+        TEST_CHECK_(response_has_header(&r, "WWW-Authenticate") == (row->status == 401), "%s", row->code);
+        for (int cross_site = 0; cross_site < 2; cross_site++) {
+            begin(SURFACE_CONTROL, "bEARER x");
+            q.cross_site = cross_site;
+            q.route = &route;
+            response_error(&r, (enum error_code)code, "so");
+            TEST_CHECK_(has_line("WWW-Authenticate: Bearer realm=\"coppice\", error=\"invalid_token\"") ==
+                            (row->status == 401),
+                        "%s", row->code);
+            TEST_CHECK_(response_has_header(&r, "WWW-Authenticate") ==
+                            (row->status == 401 || (scope && !cross_site)),
+                        "%s", row->code);
+            TEST_CHECK_(says(r.headers, r.headers_length, "error=\"insufficient_scope\"") ==
+                            (scope && !cross_site),
+                        "%s", row->code);
+            TEST_CHECK_(says(r.headers, r.headers_length, "scope=\"") ==
+                            (code == ERROR_AUTH_403_ROLE && !cross_site),
+                        "%s", row->code);
+        }
+    }
+}
+
+TEST_LIST
+= {
+    {"the date is that of now, in each month", test_the_date_is_that_of_now_in_each_month},
+    {"who is to come back is told when", test_who_is_to_come_back_is_told_when},
+    {"which credentials are wanted", test_which_credentials_are_wanted},
+    {NULL, NULL},
+};

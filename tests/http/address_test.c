@@ -1,5 +1,6 @@
 #include "acutest.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,79 @@ static void test_unix_sockets(void)
     TEST_CHECK(rmdir(folder) == 0);
 }
 
+/* The lowest number that is free: what has been opened and closed again leaves it as it was. */
+static int free_number(void)
+{
+    int fd = dup(STDIN_FILENO);
+    close(fd);
+    return fd;
+}
+
+static bool listens_not(int error, const char *says)
+{
+    int before = free_number();
+    errno = why[0] = 0;
+    return address_listen(&address, why, sizeof(why)) == -1 && errno == error && strstr(why, says) &&
+           free_number() == before;
+}
+
+static bool looks_bad(int error, const char *says)
+{
+    int before = free_number();
+    errno = why[0] = 0;
+    return !address_look(&address, why, sizeof(why)) && errno == error && strstr(why, says) &&
+           free_number() == before;
+}
+
+static bool looks_good(void)
+{
+    int before = free_number();
+    why[0] = 0;
+    return address_look(&address, why, sizeof(why)) && !why[0] && free_number() == before;
+}
+
+/* What can't be listened at leaves nothing open, and its code is there for who asks. To look binds nothing for longer than it takes, and
+ * finds a server that runs no obstacle. */
+static void test_what_cannot_be_listened_at_and_what_a_look_says(void)
+{
+    char text[ADDRESS_TEXT_MAX];
+    TEST_ASSERT(parses("127.0.0.1:0") && looks_good());
+    int fd = address_listen(&address, why, sizeof(why));
+    TEST_ASSERT(fd >= 0);
+    address_text(fd, text);
+    TEST_ASSERT(parses(text));
+    TEST_CHECK_(listens_not(EADDRINUSE, "is another server running?"), "%s", why);
+    TEST_CHECK_(looks_good(), "%s", why);
+    close(fd);
+    TEST_CHECK_(looks_good(), "%s", why);
+    struct sockaddr_in *v4 = (void *)&address.storage;
+    v4->sin_addr.s_addr = htonl(0xc0000201); /* 192.0.2.1, of no machine: RFC 5737 */
+    TEST_CHECK_(listens_not(EADDRNOTAVAIL, "no interface of this machine has that address"), "%s", why);
+    TEST_CHECK_(looks_bad(EADDRNOTAVAIL, "no interface of this machine has that address"), "%s", why);
+}
+
+static void test_what_cannot_be_a_unix_socket_and_what_a_look_says(void)
+{
+    char folder[] = "/tmp/address_test.XXXXXX", text[128];
+    struct stat s;
+    TEST_ASSERT(mkdtemp(folder) != NULL);
+    snprintf(text, sizeof(text), "unix:%s/s", folder);
+    TEST_ASSERT(parses(text));
+    TEST_CHECK_(looks_good() && stat(text + 5, &s) == -1, "%s", why); /* nothing is made */
+    int fd = address_listen(&address, why, sizeof(why));
+    TEST_ASSERT(fd >= 0);
+    TEST_CHECK_(listens_not(EADDRINUSE, "is another server running?"), "%s", why);
+    TEST_CHECK_(looks_good() && stat(text + 5, &s) == 0, "%s", why); /* of a server that runs, or has run */
+    close(fd);
+    TEST_CHECK_(looks_good() && stat(text + 5, &s) == 0, "%s", why);
+    TEST_CHECK(unlink(text + 5) == 0 && mkdir(text + 5, 0700) == 0);
+    TEST_CHECK_(listens_not(EEXIST, "something that is no socket has that name"), "%s", why);
+    TEST_CHECK_(looks_bad(EEXIST, "something that is no socket has that name"), "%s", why);
+    TEST_CHECK(rmdir(text + 5) == 0 && rmdir(folder) == 0);
+    TEST_CHECK_(listens_not(ENOENT, "the directory of the socket isn't there"), "%s", why);
+    TEST_CHECK_(looks_bad(ENOENT, "the directory of the socket isn't there"), "%s", why);
+}
+
 TEST_LIST
 = {
     {"addresses that are meant", test_addresses_that_are_meant},
@@ -121,5 +195,8 @@ TEST_LIST
     {"the longest path", test_the_longest_path},
     {"port 0 becomes a port", test_port_0_becomes_a_port},
     {"unix sockets", test_unix_sockets},
+    {"what can't be listened at, and what a look says", test_what_cannot_be_listened_at_and_what_a_look_says},
+    {"what can't be a unix socket, and what a look says",
+     test_what_cannot_be_a_unix_socket_and_what_a_look_says},
     {NULL, NULL},
 };

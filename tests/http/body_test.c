@@ -1,5 +1,7 @@
 #include "http/body.h"
 
+#include <sys/mman.h>
+
 #include "acutest.h"
 #include "http/json_text.h"
 #include "runtime/actor.h"
@@ -69,6 +71,33 @@ INSIDE(wiped)
     bodies_close();
 }
 
+/* How many pages of the slot are in memory. */
+static size_t resident(const struct body *body, size_t size)
+{
+    static unsigned char pages[BODY_BYTES_MAX / 4096];
+    size_t count = 0;
+    TEST_ASSERT(size / 4096 <= sizeof(pages) && mincore(body->bytes, size, pages) == 0);
+    for (size_t i = 0; i < size / 4096; i++)
+        count += pages[i] & 1;
+    return count;
+}
+
+/* One large body must not keep its memory: there are many slots, and large bodies are rare. */
+INSIDE(given_back)
+{
+    TEST_CHECK(bodies_open());
+    for (int i = 0; i < 2; i++) {
+        struct body *body = body_take();
+        TEST_ASSERT(body != NULL);
+        memset(body->bytes, 'x', i ? BODY_LITTLE : BODY_BYTES_MAX);
+        TEST_CHECK(resident(body, i ? BODY_LITTLE : BODY_BYTES_MAX) > 0);
+        body_used(body, i ? BODY_LITTLE : BODY_BYTES_MAX, i ? 1 : 0);
+        body_drop(body);
+        TEST_CHECK(resident(body, BODY_BYTES_MAX) == 0);
+    }
+    bodies_close();
+}
+
 INSIDE(with_its_owner)
 {
     struct start_result started = {0};
@@ -85,6 +114,7 @@ TEST_LIST
 = {
     {"a slot for each, and no more; nothing of the last owner's is left", all_of_them},
     {"little is wiped, much is given back", wiped},
+    {"one large body does not keep its memory", given_back},
     {"a slot comes back with its owner", with_its_owner},
     {0},
 };

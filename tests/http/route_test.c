@@ -172,6 +172,38 @@ static void methods(void)
     routes_destroy(r);
 }
 
+/* A path that several templates have takes the methods of all; one that has a method is found behind another that has it not. */
+static void several_templates(void)
+{
+    static const struct route rows[] = {GET("/a/{x}"),    POST("/a/b"),     GET("/a/{x}/c"),
+                                        POST("/a/b/{y}"), POST("/n/{x}/c"), GET("/n/b/{y}"),
+                                        GET("/n/{x}/c"),  GET("/n/b/c"),    GET("/{w}/b/c")};
+    const struct route *const tables[] = {rows};
+    const size_t counts[] = {sizeof(rows) / sizeof(*rows)};
+    char text[256] = "";
+    struct routes *r = routes_create(tables, counts, 1, text, sizeof(text));
+    TEST_ASSERT_(r != NULL, "%s", text);
+    struct route_match m = match(r, METHOD_PUT, "/a/b");
+    TEST_CHECK(!m.route && m.allowed == (METHOD_GET | METHOD_HEAD | METHOD_POST));
+    TEST_CHECK(leads_to(r, METHOD_GET, "/a/b", "/a/{x}") && leads_to(r, METHOD_POST, "/a/b", "/a/b"));
+    TEST_CHECK(leads_to(r, METHOD_POST, "/a/c", NULL) &&
+               match(r, METHOD_POST, "/a/c").allowed == (METHOD_GET | METHOD_HEAD));
+    TEST_CHECK(leads_to(r, METHOD_GET, "/a/b/c", "/a/{x}/c") &&
+               leads_to(r, METHOD_POST, "/a/b/c", "/a/b/{y}"));
+    m = match(r, METHOD_PUT, "/a/b/c");
+    TEST_CHECK(!m.route && m.allowed == (METHOD_GET | METHOD_HEAD | METHOD_POST));
+    /* the one with more of the path in its own words comes first, from the left */
+    TEST_CHECK(leads_to(r, METHOD_GET, "/n/b/c", "/n/b/c") && leads_to(r, METHOD_GET, "/n/b/d", "/n/b/{y}"));
+    TEST_CHECK(leads_to(r, METHOD_GET, "/n/d/c", "/n/{x}/c") &&
+               leads_to(r, METHOD_POST, "/n/b/c", "/n/{x}/c"));
+    TEST_CHECK(leads_to(r, METHOD_GET, "/x/b/c", "/{w}/b/c") && leads_to(r, METHOD_PUT, "/x/b/c", NULL));
+    m = match(r, METHOD_GET, "/n/b/d");
+    TEST_CHECK(span_equal(m.params[0], span_text("d")));
+    m = match(r, METHOD_GET, "/n/d/c");
+    TEST_CHECK(span_equal(m.params[0], span_text("d")));
+    routes_destroy(r);
+}
+
 static void bindings(void)
 {
     static const struct contract_operation *const one = (const void *)"one", *const two = (const void *)"two";
@@ -211,6 +243,7 @@ TEST_LIST
     {"a path leads to one route, the literal one first", paths},
     {"CTL-016 verbs stand behind the last colon of the last segment", verbs},
     {"CTL-022 another method says which ones there are", methods},
+    {"a path that several templates have", several_templates},
     {"operations are bound to routes and their twins", bindings},
     {"CTL-246 a target that can't be routed has an owner", owners},
     {"tables that can't be meant are refused", refusals},

@@ -208,6 +208,8 @@ STAGED(test_CTL_110_CTL_111_rotated_and_revoked_by_hand, "dev")
     EXPECT(post("/keys:rotate", "{\"reason\":\"a drill\"}") == 201);
     keep(second, sizeof(second), "kid");
     EXPECT(strcmp(first, second) != 0);
+    snprintf(query, sizeof(query), "Location: /keys/%s", second);
+    EXPECT(exchange_has_header(&x, query));
     EXPECT(ask(METHOD_POST, "/keys/{kid}:revoke", second, "{\"reason\":\"it leaked\"}") == 200);
     keep(third, sizeof(third), "active_kid");
     EXPECT(strcmp(third, second) != 0 && strcmp(third, first) != 0 && third[0]);
@@ -230,7 +232,7 @@ STAGED(test_CTL_110_CTL_111_rotated_and_revoked_by_hand, "dev")
 
 STAGED(test_CTL_104_a_token_is_issued_with_all_that_it_needs, "dev")
 {
-    char kid[UUID_TEXT_SIZE], jti[UUID_TEXT_SIZE];
+    char kid[UUID_TEXT_SIZE], jti[UUID_TEXT_SIZE], until[TIMESTAMP_SIZE], place[64];
     EXPECT(get("/keys") == 200);
     keep(kid, sizeof(kid), "active_kid");
     EXPECT(post("/tokens:issue",
@@ -240,6 +242,10 @@ STAGED(test_CTL_104_a_token_is_issued_with_all_that_it_needs, "dev")
            strcmp(exchange_member(&x, "session_id"), "s-1") == 0);
     EXPECT(exchange_has_header(&x, "Cache-Control: no-store"));
     keep(jti, sizeof(jti), "jti");
+    timestamp_format((actor_wall_now() / NS_PER_S + 60) * NS_PER_S, until);
+    EXPECT(strcmp(exchange_member(&x, "expires_at"), until) == 0);
+    snprintf(place, sizeof(place), "Location: /tokens/%s", jti);
+    EXPECT(exchange_has_header(&x, place));
     keep_token();
     EXPECT(verify() == JWT_STAGE_OK && who.role == ROLE_AGENT && span_equal(who.subject, span_text("u\"1")) &&
            who.projects_count == 2 && !who.all_projects && span_equal(who.jti, span_text(jti)) &&
@@ -248,6 +254,31 @@ STAGED(test_CTL_104_a_token_is_issued_with_all_that_it_needs, "dev")
     keep_token();
     EXPECT(verify() == JWT_STAGE_OK && who.all_projects &&
            who.expires_s == actor_wall_now() / NS_PER_S + 3600);
+    EXPECT(post("/tokens", "{\"subject\":\"u\",\"role\":\"owner\",\"projects\":\"p1\"}") == 201);
+    keep_token();
+    EXPECT(verify() == JWT_STAGE_OK && who.projects_count == 1 &&
+           span_equal(who.projects[0], span_text("p1")));
+}
+
+/* As many projects as a token may be for, and one more. */
+static const char *with_projects(uint32_t count)
+{
+    static char body[1024];
+    size_t used =
+        (size_t)snprintf(body, sizeof(body), "{\"subject\":\"u\",\"role\":\"owner\",\"projects\":[");
+    for (uint32_t i = 0; i < count; i++)
+        used += (size_t)snprintf(body + used, sizeof(body) - used, "%s\"p%u\"", i ? "," : "", i);
+    snprintf(body + used, sizeof(body) - used, "]}");
+    return body;
+}
+
+STAGED(test_CTL_071_how_many_projects_a_token_may_be_for, "dev")
+{
+    EXPECT(post("/tokens:issue", with_projects(IDENTITY_PROJECTS_MAX)) == 201);
+    keep_token();
+    EXPECT(verify() == JWT_STAGE_OK && who.projects_count == IDENTITY_PROJECTS_MAX);
+    EXPECT(post("/tokens:issue", with_projects(IDENTITY_PROJECTS_MAX + 1)) == 400);
+    EXPECT(post("/tokens:issue", with_projects(2 * IDENTITY_PROJECTS_MAX)) == 400 && !body_has("eyJ"));
 }
 
 STAGED(test_CTL_079_CTL_080_tokens_that_are_not_issued, "dev")
@@ -262,6 +293,9 @@ STAGED(test_CTL_079_CTL_080_tokens_that_are_not_issued, "dev")
         "{\"subject\":\"u\",\"role\":\"owner\",\"projects\":[]}",
         "{\"subject\":\"u\",\"role\":\"owner\",\"projects\":[1]}",
         "{\"subject\":\"u\",\"role\":\"owner\",\"projects\":{}}",
+        "{\"subject\":\"u\",\"role\":\"owner\",\"projects\":{\"a\":\"p1\"}}",
+        "{\"subject\":\"u\",\"role\":\"owner\",\"projects\":7}",
+        "{\"subject\":\"u\",\"role\":\"owner\",\"projects\":[[\"p1\"]]}",
         "{\"subject\":\"\",\"role\":\"owner\",\"projects\":[\"*\"]}",
         "{\"subject\":7,\"role\":\"owner\",\"projects\":[\"*\"]}",
         "{\"subject\":\"u\",\"role\":\"owner\",\"projects\":[\"*\"],\"lifetime_seconds\":28801}",
@@ -314,6 +348,10 @@ STAGED(test_CTL_099_CTL_100_revoked_by_token_jti_session_and_subject, "dev")
     snprintf(body, sizeof(body), "{\"token\":\"%s\",\"reason\":\"it leaked\"}", token);
     EXPECT(post("/tokens:revoke", body) == 200 && verify() == JWT_STAGE_BLOCKLIST);
     EXPECT(strcmp(exchange_member(&x, "revoked"), "token") == 0);
+    EXPECT(strcmp(exchange_member(&x, "seen"), "true") ==
+           0); /* it was used; one that nobody has used was not */
+    EXPECT(post("/tokens:revoke", "{\"jti\":\"nobody's\"}") == 200);
+    EXPECT(strcmp(exchange_member(&x, "seen"), "false") == 0);
     issue("u1", "s1");
     keep(jti, sizeof(jti), "jti");
     snprintf(body, sizeof(body), "{\"jti\":\"%s\"}", jti);
@@ -323,6 +361,7 @@ STAGED(test_CTL_099_CTL_100_revoked_by_token_jti_session_and_subject, "dev")
     EXPECT(ask(METHOD_POST, "/tokens/{jti}:revoke", jti, NULL) == 200 && verify() == JWT_STAGE_BLOCKLIST);
     issue("u1", "s2");
     EXPECT(post("/tokens:revoke", "{\"session_id\":\"s2\"}") == 200 && verify() == JWT_STAGE_BLOCKLIST);
+    EXPECT(strcmp(exchange_member(&x, "seen"), "") == 0); /* that is of tokens alone */
     issue("u1", "s1");
     EXPECT(post("/tokens:revoke", "{\"subject\":\"u1\"}") == 200 && verify() == JWT_STAGE_BLOCKLIST);
     issue("u2", "s1");
@@ -434,7 +473,17 @@ static void test_operator_token_files_that_are_refused(void)
     open_refused(path, "holds no operator's token");
     write_text(path, "cop_op_short\n");
     open_refused(path, "holds no operator's token");
-    write_text(path, "cop_op_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA!\n");
+    /* of the right length, and with a character that none has: first, in the middle, last */
+    for (const char *odd = "!+/= .\n\t\x80"; *odd; odd++)
+        for (size_t at = 7; at < OPERATOR_TOKEN_LENGTH; at += (OPERATOR_TOKEN_LENGTH - 8) / 2) {
+            char text[OPERATOR_TOKEN_TEXT + 1] = "cop_op_";
+            memset(text + 7, 'A', OPERATOR_TOKEN_LENGTH - 7);
+            text[at] = *odd;
+            text[OPERATOR_TOKEN_LENGTH] = '\n';
+            write_text(path, text);
+            open_refused(path, "holds no operator's token");
+        }
+    write_text(path, "cop_OP_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n");
     open_refused(path, "holds no operator's token");
     write_text(path, "cop_op_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n");
     open_refused(path, "longer");
@@ -461,6 +510,8 @@ TEST_LIST
     {"tokens: CTL-110 CTL-111 rotated and revoked by hand", test_CTL_110_CTL_111_rotated_and_revoked_by_hand},
     {"tokens: CTL-104 a token is issued with all that it needs",
      test_CTL_104_a_token_is_issued_with_all_that_it_needs},
+    {"tokens: CTL-071 how many projects a token may be for",
+     test_CTL_071_how_many_projects_a_token_may_be_for},
     {"tokens: CTL-079 CTL-080 tokens that are not issued", test_CTL_079_CTL_080_tokens_that_are_not_issued},
     {"tokens: CTL-084 a rotated token ends the one before", test_CTL_084_a_rotated_token_ends_the_one_before},
     {"tokens: CTL-099 CTL-100 revoked by token, jti, session and subject",

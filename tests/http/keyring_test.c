@@ -363,6 +363,31 @@ RINGED(test_CTL_089_a_revoked_token_is_refused_before_any_cryptography)
     EXPECT(audits("token.revoked", "ops", "") == 1);
 }
 
+/* What no token can have is refused, and not cut to what one could have. */
+RINGED(test_CTL_099_what_can_be_revoked_has_a_greatest_length)
+{
+    static const char none[] = "";
+    char text[JWT_TEXT_MAX + 2];
+    memset(text, 'a', sizeof(text));
+    for (int kind = 0; kind <= REVOCATION_KIND_COUNT; kind++) {
+        enum error wrong = kind == REVOCATION_KEY ? ERR_NOT_FOUND : ERR_INVALID;
+        struct span fits = span_of(text, REVOCATION_VALUE_MAX),
+                    longer = span_of(text, REVOCATION_VALUE_MAX + 1);
+        struct span issuer = span_of(text, REVOCATION_ISSUER_MAX),
+                    too_long = span_of(text, REVOCATION_ISSUER_MAX + 1);
+        enum revocation_kind k = (enum revocation_kind)kind;
+        EXPECT(keyring_revoke(&order, k, span_text(OTHER), longer, now_s() + 60, DEADLINE_NONE) == wrong);
+        EXPECT(keyring_revoke(&order, k, span_text(OTHER), span_text(none), now_s() + 60, DEADLINE_NONE) ==
+               wrong);
+        EXPECT(keyring_revoke(&order, k, too_long, fits, now_s() + 60, DEADLINE_NONE) == wrong);
+        if (kind == REVOCATION_KIND_COUNT)
+            EXPECT(keyring_revoke(&order, k, issuer, fits, now_s() + 60, DEADLINE_NONE) == ERR_INVALID);
+        else if (kind != REVOCATION_KEY)
+            EXPECT(keyring_revoke(&order, k, issuer, fits, now_s() + 60, DEADLINE_NONE) == OK);
+    }
+    EXPECT(rows(TABLE_REVOCATIONS) == REVOCATION_KIND_COUNT - 1);
+}
+
 RINGED(test_CTL_093_the_first_step_that_fails_decides)
 {
     EXPECT(keyring_revoke(&order, REVOCATION_TOKEN, span_text(OTHER), span_text("gone"), 0, DEADLINE_NONE) ==
@@ -1589,6 +1614,8 @@ TEST_LIST
      test_CTL_089_what_is_remembered_needs_no_signature_and_says_the_same},
     {"keyring: CTL-089 a revoked token is refused before any cryptography",
      test_CTL_089_a_revoked_token_is_refused_before_any_cryptography},
+    {"keyring: CTL-099 what can be revoked has a greatest length",
+     test_CTL_099_what_can_be_revoked_has_a_greatest_length},
     {"keyring: CTL-090..CTL-093 the first step that fails decides",
      test_CTL_093_the_first_step_that_fails_decides},
     {"keyring: CTL-087 CTL-088 header algorithms that are not the key's",

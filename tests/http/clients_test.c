@@ -34,6 +34,7 @@ static bool refused(const struct exchange *x, int status, const char *code)
 
 struct given {
     const char *key, *idempotency, *body; /* NULL: none */
+    struct span address;                  /* without bytes: the usual one */
 };
 
 /* As the front does it: who the key says, or what it is refused with. */
@@ -42,6 +43,8 @@ static struct exchange *ask(enum method method, const char *path, const char *pa
     struct exchange *x = exchange();
     exchange_begin(x, route_of(method, path), param, given.body);
     x->q.front = &front;
+    if (given.address.bytes)
+        x->q.address = given.address;
     if (given.idempotency)
         x->q.known[HEADER_IDEMPOTENCY_KEY] = span_text(given.idempotency);
     enum error_code code =
@@ -125,6 +128,35 @@ static void client_body(void)
 static void test_create_client_JOB_101_JOB_103_AMB_J_56(void)
 {
     run(client_body);
+}
+
+/* A key of somebody who has no name yet is one of his address: of all its bytes, and of nothing behind them. */
+static void address_body(void)
+{
+    char all[9][UUID_TEXT_SIZE];
+    (void)stage_writer();
+    for (uint32_t i = 0; i < 9; i++) { /* each byte of a network of IPv6 */
+        uint8_t address[8] = {0x20, 0x01, 0x0d, 0xb8};
+        if (i < 8)
+            address[i] ^= 1;
+        struct given given = {.idempotency = "k", .address = span_of(address, sizeof(address))};
+        snprintf(all[i], sizeof(all[i]), "%s", exchange_member(post(CREATE, NULL, given), "client_id"));
+        EXPECT(is(post(CREATE, NULL, given), "client_id", all[i]));
+        for (uint32_t k = 0; k < i; k++)
+            EXPECT(strcmp(all[i], all[k]) != 0);
+    }
+    uint8_t four[8] = {192, 0, 2, 1}, other[8] = {192, 0, 2, 2};
+    struct given given = {.idempotency = "k", .address = span_of(four, 4)};
+    snprintf(all[0], sizeof(all[0]), "%s", exchange_member(post(CREATE, NULL, given), "client_id"));
+    memset(four + 4, 0xff, 4);
+    EXPECT(is(post(CREATE, NULL, given), "client_id", all[0]));
+    given.address = span_of(other, 4);
+    EXPECT(!is(post(CREATE, NULL, given), "client_id", all[0]));
+}
+
+static void test_a_key_of_somebody_without_a_name_is_one_of_his_address_AMB_J_56(void)
+{
+    run(address_body);
 }
 
 static void idempotency_body(void)
@@ -498,6 +530,8 @@ TEST_LIST
     {"clients: revoke (JOB-128 to JOB-133)", test_revoke_JOB_128_to_JOB_133},
     {"clients: of simultaneous changes one wins (JOB-114, JOB-124, JOB-134)",
      test_of_simultaneous_changes_one_wins_JOB_114_JOB_124_JOB_134},
+    {"clients: a key of somebody without a name is one of his address (AMB-J-56)",
+     test_a_key_of_somebody_without_a_name_is_one_of_his_address_AMB_J_56},
     {"clients: anonymous requests are limited by address (AMB-J-22)",
      test_anonymous_requests_are_limited_by_address_AMB_J_22},
     {"clients: operators help who lost the only key (AMB-J-26)",

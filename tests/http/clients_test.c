@@ -340,6 +340,40 @@ static void test_bootstrap_window_and_expiry_AMB_J_21_JOB_111(void)
     run(window_body);
 }
 
+static struct api_key row_of(const char *key_id)
+{
+    struct api_key key = {.gone_us = 0};
+    struct uuid id;
+    struct view *view = view_open(stage_store);
+    EXPECT(uuid_parse(key_id, strlen(key_id), &id) && api_key_read(&view->txn, &id, &key) == OK);
+    view_close(view);
+    return key;
+}
+
+/* As long as the settings say, in the unit that they say it in: behind its end, whichever comes first. */
+static void kept_body(void)
+{
+    char body[96];
+    (void)stage_writer();
+    clients_configure(&(struct client_settings){.key_lifetime_s = 60, .bootstrap_s = 600, .kept_s = 100});
+    struct party p = join();
+    struct api_key key = row_of(p.key_id);
+    EXPECT(key.expires_us == key.created_us + 60 * UINT64_C(1000000));
+    EXPECT(key.gone_us == key.expires_us + 100 * UINT64_C(1000000));
+    actor_sleep(actor_now() + 10 * NS_PER_S);
+    snprintf(body, sizeof(body), "{\"key_id\":\"%s\"}", p.key_id);
+    EXPECT(post(REVOKE, p.client, (struct given){.key = p.key, .body = body})->r.status == 200);
+    key = row_of(p.key_id);
+    EXPECT(key.ended_us > key.created_us && key.gone_us == key.ended_us + 100 * UINT64_C(1000000));
+    clients_configure(
+        &(struct client_settings){.key_lifetime_s = 90 * 86400, .bootstrap_s = 600, .kept_s = 90 * 86400});
+}
+
+static void test_how_long_a_key_is_kept_behind_its_end_JOB_452(void)
+{
+    run(kept_body);
+}
+
 /* ---- renew, revoke ---- */
 
 static void renew_body(void)
@@ -530,6 +564,8 @@ TEST_LIST
     {"clients: revoke (JOB-128 to JOB-133)", test_revoke_JOB_128_to_JOB_133},
     {"clients: of simultaneous changes one wins (JOB-114, JOB-124, JOB-134)",
      test_of_simultaneous_changes_one_wins_JOB_114_JOB_124_JOB_134},
+    {"clients: how long a key is kept behind its end (JOB-452)",
+     test_how_long_a_key_is_kept_behind_its_end_JOB_452},
     {"clients: a key of somebody without a name is one of his address (AMB-J-56)",
      test_a_key_of_somebody_without_a_name_is_one_of_his_address_AMB_J_56},
     {"clients: anonymous requests are limited by address (AMB-J-22)",

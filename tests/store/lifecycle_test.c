@@ -155,6 +155,8 @@ static void test_check_names(void)
     refused(&l, "parcel: events 0 and 2 are both called 'send'");
     bad_events[2] = NULL;
     refused(&l, "parcel: event 2 has no name");
+    bad_events[0] = "";
+    refused(&l, "parcel: event 0 has no name");
 }
 
 static void test_check_counts(void)

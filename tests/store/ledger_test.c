@@ -7,6 +7,7 @@
 #include "store/batch.h"
 #include "tests/store/place.h"
 #include "tests/support/sanitized.h"
+#include "tests/support/spoil.h"
 
 /* I1 to I4: the invariants of idempotency. */
 
@@ -860,6 +861,54 @@ static void test_a_row_that_is_gone_is_damage(void)
     end();
 }
 
+/* ---- what can't be put fails its whole transaction: an answer whose key nobody kept would be given twice ---- */
+
+static void flip_last_number(struct txn *txn)
+{
+    static const uint8_t lifetime = LEDGER_DAY;
+    struct key key = counter_key(COUNTER_LEDGER_NEXT, span_of(&lifetime, 1));
+    spoil_value(txn, TABLE_COUNTERS, key_span(&key));
+}
+
+static void test_i1_a_key_that_gets_no_number_fails_what_was_done_with_it(void)
+{
+    struct outcome out;
+    begin(0);
+    TEST_CHECK(ask("s", "1", 1, T0, &out) == OK && out.execution == 1);
+    TEST_CHECK(with(flip_last_number) == OK);
+    TEST_CHECK(ask("s", "2", 1, T0, &out) == ERR_DAMAGED);
+    rows_are(1);
+    TEST_CHECK(with(flip_last_number) == OK);
+    TEST_CHECK(ask("s", "2", 1, T0, &out) == OK && !out.repeated && out.execution == 2);
+    rows_are(2);
+    end();
+}
+
+static void flip_first_of_a_day(struct txn *txn)
+{
+    flip(txn, LEDGER_DAY, 1);
+}
+
+static void put_without_looking(struct txn *txn)
+{
+    const struct digest digest = {.bytes = {1}};
+    TEST_CHECK(ledger_put(txn, LEDGER_DAY, T0 + DAY, span_text("s"), span_text("1"), &digest,
+                          span_of(NULL, 0)) == 0);
+}
+
+static void test_i1_nothing_is_put_beside_a_row_that_cannot_be_read(void)
+{
+    struct outcome out;
+    begin(0);
+    TEST_CHECK(ask("s", "1", 1, T0, &out) == OK);
+    TEST_CHECK(with(flip_first_of_a_day) == OK);
+    TEST_CHECK(with(put_without_looking) == ERR_DAMAGED);
+    rows_are(1);
+    TEST_CHECK(with(flip_first_of_a_day) == OK);
+    TEST_CHECK(ask("s", "1", 1, T0, &out) == OK && out.repeated);
+    end();
+}
+
 /* ---- the index under load ---- */
 
 enum { MANY = 20 * BATCH_MAX };
@@ -1269,6 +1318,10 @@ TEST_LIST
     {"equal hashes", test_equal_hashes},
     {"equal hashes of scopes", test_equal_hashes_of_scopes},
     {"a row that is gone is damage", test_a_row_that_is_gone_is_damage},
+    {"I1: a key that gets no number fails what was done with it",
+     test_i1_a_key_that_gets_no_number_fails_what_was_done_with_it},
+    {"I1: nothing is put beside a row that can't be read",
+     test_i1_nothing_is_put_beside_a_row_that_cannot_be_read},
     {"many rows: the index doubles, the map is full in between", test_many_rows},
     {"a chain around the end of the index", test_a_chain_around_the_end},
     {"no memory for a larger index", test_no_memory_for_a_larger_index},

@@ -209,7 +209,9 @@ static void test_client_damage_is_found(void)
     TEST_CHECK(fresh_findings(&fresh, text) == 0);
     TEST_CHECK(fresh_would_find(&fresh, move_client, &c.id, "under another id"));
     TEST_CHECK(fresh_would_find(&fresh, lose_client, &c.id, "which isn't there"));
-    TEST_CHECK(fresh_would_find(&fresh, lose_due, &c.id, "will never be removed"));
+    TEST_CHECK(
+        fresh_would_find(&fresh, lose_due, &c.id,
+                         fresh_about("clients: ", &c.id, " never had a key and will never be removed")));
     fresh_close(&fresh);
 }
 

@@ -254,6 +254,15 @@ bool fresh_tells(struct fresh *fresh, const char *part)
     return fresh_would_find(fresh, do_nothing, NULL, part);
 }
 
+const char *fresh_about(const char *before, const struct uuid *id, const char *after)
+{
+    static char part[FRESH_TEXT];
+    char text[UUID_TEXT_SIZE];
+    uuid_format(id, text);
+    snprintf(part, sizeof(part), "%s%s%s", before, text, after);
+    return part;
+}
+
 void fresh_sound(struct fresh *fresh)
 {
     char text[FRESH_TEXT];

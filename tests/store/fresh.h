@@ -40,6 +40,8 @@ void fresh_newer(struct fresh *fresh, uint32_t table, struct key key);
 bool fresh_finds(struct fresh *fresh, uint32_t table, struct key key, const void *record, const char *part);
 /* Whether check tells of it now. */
 bool fresh_tells(struct fresh *fresh, const char *part);
+/* Part of a sentence that names this one; good until the next. */
+const char *fresh_about(const char *before, const struct uuid *id, const char *after);
 void fresh_sound(struct fresh *fresh); /* no findings, or the test fails with the first */
 int64_t fresh_counter(struct fresh *fresh, uint16_t counter, struct span label);
 

@@ -65,6 +65,8 @@ static void test_check_knows_what_a_job_in_the_queue_must_be(void)
     finds(&j, TABLE_JOBS, key_of_uuid(&elsewhere), &job, "stands under another id");
     job.state = JOB_STATE_COUNT;
     finds_in_job(&j, &job, "is in the unknown state 7");
+    TEST_CHECK(!fresh_finds(&j.fresh, TABLE_JOBS, key_of_uuid(&id), &job,
+                            "stands in lane")); /* nothing more is asked */
     job = sound;
     job.lane = LANE_NONE;
     finds_in_job(&j, &job, "stands in lane 0 of the queue");
@@ -80,6 +82,30 @@ static void test_check_knows_what_a_job_in_the_queue_must_be(void)
     job = sound;
     job.slot = JOB_SLOT_COUNTED;
     finds_in_job(&j, &job, "holds a place of its client's limit");
+    jobs_close(&j);
+}
+
+/* Numbers that were given away are never given again: the counters are at least as far. */
+static void test_check_knows_how_far_numbers_have_gone_J4(void)
+{
+    struct jobs j;
+    jobs_open(&j);
+    struct jobs_held held = jobs_in(&j, JOB_RUNNING);
+    struct job job = jobs_look(&j, &held.id);
+    const struct {
+        uint16_t counter;
+        uint64_t least;
+    } numbers[] = {
+        {COUNTER_JOB_SEQ, job.seq}, {COUNTER_JOB_FENCE, job.fence}, {COUNTER_JOB_NEWEST, job.created_us}};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        const struct key key = counter_key(numbers[i].counter, span_of(NULL, 0));
+        struct counter counter = {.value = (int64_t)numbers[i].least - 1};
+        char part[64];
+        snprintf(part, sizeof(part), "but %llu was given away", (unsigned long long)numbers[i].least);
+        finds(&j, TABLE_COUNTERS, key, counter.value ? &counter : NULL, part);
+        counter.value += 2;
+        TEST_CHECK(!fresh_finds(&j.fresh, TABLE_COUNTERS, key, &counter, "was given away"));
+    }
     jobs_close(&j);
 }
 
@@ -143,11 +169,16 @@ static void test_check_knows_what_belongs_to_a_job(void)
     const struct job job = jobs_look(&j, &id);
     struct client_job own = {.id = id}, lost = {.id = stranger};
     struct job_definition definition = {.kind = WORK_KIND_SUCCESS_FAST};
+    struct report report = {.outcome = JOB_SUCCEEDED};
     finds(&j, TABLE_CLIENT_JOBS, client_job_key(&job.client, job.seq), NULL, "isn't among its client's jobs");
     finds(&j, TABLE_CLIENT_JOBS, client_job_key(&job.client, job.seq + 1), &own, "or another client's");
-    finds(&j, TABLE_CLIENT_JOBS, client_job_key(&job.client, job.seq), &lost, "isn't there, or another");
+    finds(&j, TABLE_CLIENT_JOBS, client_job_key(&job.client, job.seq), &lost,
+          fresh_about("client_jobs: job ", &stranger, " isn't there, or another"));
     finds(&j, TABLE_JOB_DEFINITIONS, key_of_uuid(&id), NULL, "has no definition");
-    finds(&j, TABLE_JOB_DEFINITIONS, key_of_uuid(&stranger), &definition, "job_definitions: job");
+    finds(&j, TABLE_JOB_DEFINITIONS, key_of_uuid(&stranger), &definition,
+          fresh_about("job_definitions: job ", &stranger, " isn't there"));
+    finds(&j, TABLE_REPORTS, report_key(&stranger, 1), &report,
+          fresh_about("reports: job ", &stranger, " isn't there"));
     finds(&j, TABLE_JOB_DEFINITIONS, bytes_key("short", 5), &definition, "job_definitions: a key of 5 bytes");
     tells_of_damage_alone(&j, TABLE_JOBS, key_of_uuid(&id), "another client's");
     jobs_close(&j);
@@ -162,8 +193,9 @@ static void test_check_knows_whose_a_timer_is(void)
     struct job job = jobs_look(&j, &held.id);
     uint16_t shard = job_shard(DUE_JOB_LEASE, &held.id);
     struct uuid stranger = fresh_uuid();
-    finds_timer(&j, DUE_JOB_LEASE, shard, 1, &stranger, "isn't there");
-    finds_timer(&j, DUE_JOB_LEASE, shard, job.due_us + 1, &held.id, part);
+    finds_timer(&j, DUE_JOB_LEASE, shard, 1, &stranger, fresh_about("due: job ", &stranger, " isn't there"));
+    finds_timer(&j, DUE_JOB_LEASE, shard, job.due_us + 1, &held.id,
+                fresh_about("due: job ", &held.id, ", which is RUNNING, has a timer that isn't its own"));
     finds_timer(&j, DUE_JOB_LEASE, shard + 1, job.due_us, &held.id, part);
     finds_timer(&j, DUE_JOB_TIME, job_shard(DUE_JOB_TIME, &held.id), job.due_us, &held.id, part);
     job.state = JOB_STATE_COUNT;
@@ -195,8 +227,10 @@ static void test_check_knows_whose_a_place_in_the_queue_is(void)
     strange.work = fresh_uuid();
     finds(&j, TABLE_JOB_QUEUE, job_queue_key(&job), &strange, "of another client or kind than its row");
     strange.id = fresh_uuid();
-    finds(&j, TABLE_JOB_QUEUE, job_queue_key(&job), &strange, "job_queue: job");
-    finds(&j, TABLE_JOB_QUEUE, job_queue_key(&job), NULL, "has no row in the queue");
+    finds(&j, TABLE_JOB_QUEUE, job_queue_key(&job), &strange,
+          fresh_about("job_queue: job ", &strange.id, " isn't there"));
+    finds(&j, TABLE_JOB_QUEUE, job_queue_key(&job), NULL,
+          fresh_about("jobs: ", &id, " has no row in the queue"));
     tells_of_damage_alone(&j, TABLE_JOBS, key_of_uuid(&id), "job_queue: job");
     jobs_close(&j);
 }
@@ -235,7 +269,7 @@ static void test_check_knows_what_a_bulk_action_must_be(void)
     struct uuid stranger = fresh_uuid();
     finds(&j, TABLE_BULKS, key_of_uuid(&stranger), &bulk, "stands under another id");
     bulk.due_us = 0;
-    finds_in_bulk(&j, &bulk, "is running and has a wrong timer");
+    finds_in_bulk(&j, &bulk, fresh_about("bulks: ", &bulk.id, " is running and has a wrong timer"));
     bulk.due_us = sound.due_us + 1;
     finds_in_bulk(&j, &bulk, "will never go on");
     finds_in_bulk(&j, &bulk, part);
@@ -249,7 +283,8 @@ static void test_check_knows_what_a_bulk_action_must_be(void)
     bulk = sound;
     bulk.changed = 1;
     finds_in_bulk(&j, &bulk, "has done more than it found");
-    finds_timer(&j, DUE_JOB_BULK, BULK_SHARD, 1, &stranger, part);
+    finds_timer(&j, DUE_JOB_BULK, BULK_SHARD, 1, &stranger,
+                fresh_about("bulk action ", &stranger, ", which isn't there"));
     tells_of_damage_alone(&j, TABLE_BULKS, key_of_uuid(&sound.id), part);
     jobs_close(&j);
 }
@@ -339,9 +374,10 @@ static void test_check_knows_what_a_schedule_must_be(void)
     other.client = stranger;
     finds(&j, TABLE_SCHEDULES, schedule_key(1, &stranger, &sound.id), &other, "of this client isn't there");
     finds(&j, TABLE_SCHEDULES, row, NULL, "of this client isn't there");
-    finds(&j, TABLE_SCHEDULES, row, NULL, part);
+    finds(&j, TABLE_SCHEDULES, row, NULL,
+          fresh_about("timer of the schedule ", &sound.id, ", which isn't there"));
     s.paused = 1;
-    finds(&j, TABLE_SCHEDULES, row, &s, "is paused and has a timer");
+    finds(&j, TABLE_SCHEDULES, row, &s, fresh_about("schedules: ", &sound.id, " is paused and has a timer"));
     s = sound;
     s.next_us++;
     finds(&j, TABLE_SCHEDULES, row, &s, "will never be looked at");
@@ -357,6 +393,7 @@ static void test_check_knows_what_a_schedule_must_be(void)
 TEST_LIST
 = {
     {"check: knows what a job in the queue must be", test_check_knows_what_a_job_in_the_queue_must_be},
+    {"check: knows how far numbers have gone (J4)", test_check_knows_how_far_numbers_have_gone_J4},
     {"check: knows what a claimed job must be", test_check_knows_what_a_claimed_job_must_be},
     {"check: knows what a final job must be", test_check_knows_what_a_final_job_must_be},
     {"check: knows what belongs to a job", test_check_knows_what_belongs_to_a_job},

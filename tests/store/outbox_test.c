@@ -589,6 +589,11 @@ static void test_outbox_keys_that_are_none_are_found(void)
         fresh_finds(&fresh, TABLE_OUTBOX, key_of_bytes("short", 5), &row.row, "outbox: a key of 5 bytes"));
     TEST_CHECK(fresh_finds(&fresh, TABLE_DEAD, key_of_bytes("short", 5), &dead, "dead: a key of 5 bytes"));
     TEST_CHECK(fresh_finds(&fresh, TABLE_DEAD, outbox_key(1, 1), &dead, "is among the dead as well"));
+    TEST_CHECK(fresh_finds(&fresh, TABLE_OUTBOX, outbox_key(2, 1), &row.row,
+                           fresh_about("outbox: row 2/1 of ", &id, " belongs to another partition")));
+    row.row.event = 9;
+    TEST_CHECK(fresh_finds(&fresh, TABLE_OUTBOX, outbox_key(1, 1), &row.row,
+                           fresh_about("row 1/1 names event 9 of ", &id, ", which isn't there")));
     TEST_CHECK(
         fresh_finds(&fresh, TABLE_CLAIMS, key_of_bytes("short", 5), &claim, "a key that is no partition"));
     TEST_CHECK(

@@ -14,11 +14,16 @@
 #define AT_US   UINT64_C(1700000000000000)
 #define HOUR_US (UINT64_C(3600) * 1000000)
 
+static struct uuid join_as(struct fresh *fresh, struct uuid id)
+{
+    struct client_create c = {.id = id, .from = span_text("192.0.2.1")};
+    TEST_ASSERT(batch_one(fresh->store, &client_create_class, AT_US, &c, NULL) == OK);
+    return id;
+}
+
 static struct uuid join(struct fresh *fresh)
 {
-    struct client_create c = {.id = fresh_uuid(), .from = span_text("192.0.2.1")};
-    TEST_ASSERT(batch_one(fresh->store, &client_create_class, AT_US, &c, NULL) == OK);
-    return c.id;
+    return join_as(fresh, fresh_uuid());
 }
 
 static struct webhook_put hook_of(const struct uuid *client, const char *url, uint32_t events)
@@ -167,6 +172,12 @@ static void test_webhook_the_same_key_is_the_same_webhook_JOB_101_JOB_189(void)
     c = hook_of(&other, "https://a.example/", 1); /* keys are each client's own */
     c.key = span_text("k");
     TEST_CHECK(put(&fresh, AT_US + 1, &c, &again) == OK && !uuid_equal(&first.id, &again.id));
+    struct uuid next = client; /* the id beside it */
+    next.bytes[15] ^= 1;
+    next = join_as(&fresh, next);
+    c = hook_of(&next, "https://a.example/", 1);
+    c.key = span_text("k");
+    TEST_CHECK(put(&fresh, AT_US + 1, &c, &again) == OK && uuid_equal(&again.id, &c.id));
     TEST_CHECK(drop(&fresh, &client, &first.id) == OK); /* what was answered stays answered */
     c = hook_of(&client, "https://a.example/", 1);
     c.key = span_text("k");
@@ -510,8 +521,10 @@ static void test_webhook_damage_is_found(void)
     struct uuid client = join(&fresh);
     struct webhook_put c = hook_of(&client, "https://a.example/", 1);
     TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK);
-    TEST_CHECK(fresh_would_find(&fresh, lose_id, &c.id, "nothing leads to"));
-    TEST_CHECK(fresh_would_find(&fresh, lose_row, &c, "leads to no webhook"));
+    TEST_CHECK(
+        fresh_would_find(&fresh, lose_id, &c.id, fresh_about("webhooks: nothing leads to ", &c.id, "")));
+    TEST_CHECK(
+        fresh_would_find(&fresh, lose_row, &c, fresh_about("webhook_ids: ", &c.id, " leads to no webhook")));
     TEST_CHECK(fresh_would_find(&fresh, lose_row, &c, "counter"));
     TEST_CHECK(fresh_would_find(&fresh, spoil_row, &c, "unknown state 7"));
     TEST_CHECK(fresh_would_find(&fresh, spoil_row, &c, "under another id"));
@@ -538,6 +551,26 @@ static void test_webhook_further_damage_is_found(void)
     key_add(&key, "short", 5);
     TEST_CHECK(fresh_finds(&fresh, TABLE_WEBHOOK_IDS, key, &(struct webhook_id){.client = client},
                            "webhook_ids: a key of 5 bytes"));
+    fresh_close(&fresh);
+}
+
+/* Its id leads to a row that has gone: nobody is told that there is no such webhook. */
+static void test_webhook_whose_row_has_gone_is_damaged_JOB_197(void)
+{
+    struct fresh fresh;
+    struct webhook webhook;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    struct webhook_put c = hook_of(&client, "https://a.example/", 1);
+    struct webhook_rotate rotate = {.client = client, .id = c.id};
+    TEST_CHECK(put(&fresh, AT_US, &c, NULL) == OK && look_for(&fresh, &client, &c.id, &webhook) == OK);
+    webhook.url = c.url;
+    fresh_take(&fresh, TABLE_WEBHOOKS, row_key(&c));
+    TEST_CHECK(drop(&fresh, &client, &c.id) == ERR_DAMAGED);
+    TEST_CHECK(turn(&fresh, AT_US, &client, &c.id, 0) == ERR_DAMAGED);
+    TEST_CHECK(batch_one(fresh.store, &webhook_rotate_class, AT_US, &rotate, NULL) == ERR_DAMAGED);
+    fresh_put(&fresh, TABLE_WEBHOOKS, row_key(&c), &webhook);
+    TEST_CHECK(drop(&fresh, &client, &c.id) == OK);
     fresh_close(&fresh);
 }
 
@@ -602,6 +635,8 @@ TEST_LIST
     {"webhook: names and lifecycle", test_webhook_names_and_lifecycle},
     {"webhook: damage is found", test_webhook_damage_is_found},
     {"webhook: further damage is found", test_webhook_further_damage_is_found},
+    {"webhook: one whose row has gone is damaged (JOB-197)",
+     test_webhook_whose_row_has_gone_is_damaged_JOB_197},
     {"webhook: lists say what they can't read", test_webhook_lists_say_what_they_cannot_read},
     {NULL, NULL},
 };

@@ -386,6 +386,7 @@ static void test_delivery_attempts_are_kept_JOB_326_JOB_411(void)
         uint32_t number = 11 - DELIVERY_HISTORY_MAX + 1 + i;
         TEST_CHECK(a.at_us == AT_US + number && a.took_ms == number && a.status == 500);
         TEST_CHECK(a.error == (number % 2 ? DELIVERY_TIMEOUT : DELIVERY_STATUS));
+        TEST_CHECK(copy.history[(i + 1) * DELIVERY_ATTEMPT_SIZE - 1] == 0); /* free for what may come */
     }
     TEST_CHECK(strcmp(delivery_error_code(DELIVERY_TIMEOUT), "RFA_DEPENDENCY_TIMEOUT") == 0); /* JOB-359 */
     fresh_reopen(&s.fresh);
@@ -581,7 +582,10 @@ static void test_delivery_is_sent_again_to_a_webhook_that_is_there(void)
     struct uuid webhook = hook(&s, "https://a.example/", WEBHOOK_ALL);
     TEST_CHECK(spread(&s, 1, "") == 1);
     struct uuid id = id_of(&s, &webhook, 1);
+    s.now_us += S_US;
     TEST_CHECK(tell(&s, &id, 1, DELIVERY_GIVE_UP) == DELIVERY_SETTLED);
+    struct copy copy = look_at(&s, &id);
+    TEST_CHECK(copy.d.finished_us == s.now_us && copy.d.gone_us == s.now_us + KEPT_US);
     struct key row = key_of_uuid(&s.client);
     key_add_uuid(&row, &webhook);
     fresh_flip(&s.fresh, TABLE_WEBHOOKS, row);
@@ -910,10 +914,13 @@ static void test_delivery_damage_is_found(void)
     struct uuid first = id_of(&s, NULL, 1), second = id_of(&s, NULL, 2);
     struct copy head = look_at(&s, &first), tail = look_at(&s, &second);
     struct spoiling x = spoil_of(&head);
-    TEST_CHECK(fresh_would_find(&s.fresh, lose, &x, "which isn't there"));
+    TEST_CHECK(fresh_would_find(&s.fresh, lose, &x, fresh_about("names ", &first, ", which isn't there")));
+    TEST_CHECK(
+        fresh_would_find(&s.fresh, lose, &x, fresh_about("of delivery ", &first, ", which isn't there")));
     x.key = due_key(DUE_DELIVERY, head.d.lane, head.d.not_before_us, &first);
     x.table = TABLE_DUE;
-    TEST_CHECK(fresh_would_find(&s.fresh, lose, &x, "has no due entry"));
+    TEST_CHECK(
+        fresh_would_find(&s.fresh, lose, &x, fresh_about("deliveries: ", &first, " has no due entry")));
     x.table = TABLE_DELIVERY_INDEX;
     x.key.size = 0;
     key_add_u8(&x.key, DELIVERY_LIST_ALL);

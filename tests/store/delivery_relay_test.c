@@ -87,6 +87,22 @@ static void test_relay_refuses_what_can_be_no_rows(void)
     jobs_close(&s.j);
 }
 
+/* How many of its rows were given up for this reason. */
+static uint32_t buried_with(struct scene *s, const char *reason)
+{
+    struct view *view = view_open_outside(s->j.fresh.store, 0);
+    uint32_t count = 0;
+    TEST_ASSERT(view != NULL);
+    for (size_t i = 0; i < sizeof(s->rows) / sizeof(*s->rows); i++) {
+        struct key key = outbox_key(s->partition, s->rows[i]);
+        struct dead dead;
+        count += txn_read(&view->txn, TABLE_DEAD, key_span(&key), &dead) == OK &&
+                 span_equal(dead.reason, span_text(reason));
+    }
+    view_close(view);
+    return count;
+}
+
 /* Its event is of no name, or can't be read; its definition or the job itself has gone: each row is buried with that reason. */
 static void test_relay_buries_what_cannot_be_handed_on(void)
 {
@@ -116,6 +132,7 @@ static void test_relay_buries_what_cannot_be_handed_on(void)
         TEST_CHECK(relay(&s, &c, &got) == OK && got.rows == 2 && got.buried == buried);
         TEST_CHECK(got.deliveries == 2 - buried && jobs_rows(&s.j, TABLE_DEAD) == buried);
         TEST_CHECK(jobs_rows(&s.j, TABLE_OUTBOX) == 0);
+        TEST_CHECK(buried_with(&s, error_name(way < 2 ? ERR_DAMAGED : ERR_NOT_FOUND)) == buried);
         if (way == 0)
             fresh_put(fresh, TABLE_EVENTS, event_key(&s.job, 2), &event);
         else if (way == 1)

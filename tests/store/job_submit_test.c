@@ -350,7 +350,11 @@ static void test_submit_with_a_key_is_one_job_JOB_093_JOB_094_JOB_323_AMB_J_29_I
     struct job_submit other_client = keyed(&j, "k", 2);
     other_client.client = j.other;
     TEST_CHECK(jobs_submit(&j, &other_client, &again) == OK && again.made);
-    TEST_CHECK(jobs_rows(&j, TABLE_JOBS) == 2);
+    other_client.id = fresh_uuid();
+    other_client.client = j.client; /* and the one with the id beside it */
+    other_client.client.bytes[15] ^= 1;
+    TEST_CHECK(jobs_submit(&j, &other_client, &again) == OK && again.made);
+    TEST_CHECK(jobs_rows(&j, TABLE_JOBS) == 3);
     jobs_close(&j);
 }
 

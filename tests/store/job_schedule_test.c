@@ -16,11 +16,16 @@
 
 static const struct uuid nobody = {{0}};
 
+static struct uuid join_as(struct fresh *fresh, struct uuid id)
+{
+    struct client_create c = {.id = id, .from = span_text("192.0.2.1")};
+    TEST_ASSERT(batch_one(fresh->store, &client_create_class, AT_US, &c, NULL) == OK);
+    return id;
+}
+
 static struct uuid join(struct fresh *fresh)
 {
-    struct client_create c = {.id = fresh_uuid(), .from = span_text("192.0.2.1")};
-    TEST_ASSERT(batch_one(fresh->store, &client_create_class, AT_US, &c, NULL) == OK);
-    return c.id;
+    return join_as(fresh, fresh_uuid());
 }
 
 static struct schedule_put each_minute(const struct uuid *client)
@@ -86,6 +91,12 @@ static void test_a_key_makes_one_schedule_a_day(void)
     put_keyed(&fresh, &c, AT_US + 1, 2, ERR_KEY_REUSED);
     struct uuid of_other = put_keyed(&fresh, &theirs, AT_US, 2, OK); /* keys are a client's own */
     TEST_CHECK(uuid_equal(&of_other, &theirs.id) && kept(&fresh, &other) == 1);
+    struct uuid next = client; /* the id beside it */
+    next.bytes[15] ^= 1;
+    next = join_as(&fresh, next);
+    theirs = each_minute(&next);
+    struct uuid of_next = put_keyed(&fresh, &theirs, AT_US, 1, OK);
+    TEST_CHECK(uuid_equal(&of_next, &theirs.id) && kept(&fresh, &next) == 1);
     struct uuid later = put_keyed(&fresh, &c, AT_US + day + 1, 2, OK);
     TEST_CHECK(uuid_equal(&later, &c.id) && kept(&fresh, &client) == 2);
     fresh_close(&fresh);
@@ -448,6 +459,7 @@ static void test_schedule_cancels_a_running_one(void)
     TEST_CHECK(state_of(&fresh, &first.job) == JOB_RUNNING);
     TEST_CHECK(fire(&fresh, AT_US + 2 * MINUTE_US, &second) && uuid_equal(&second.canceled, &first.job));
     TEST_CHECK(second.old.from == JOB_RUNNING && second.old.state == JOB_CANCELED && second.old.attempt == 1);
+    TEST_CHECK(second.old.made && second.old.kind == WORK_KIND_SUCCESS_FAST);
     TEST_CHECK(strcmp(second.old.worker, "worker:7") == 0 && uuid_equal(&second.old.job_client, &client));
     TEST_CHECK(second.old.ran_us > MINUTE_US / 2 && second.old.ran_us <= MINUTE_US - 1000000);
     fresh_close(&fresh);
@@ -483,6 +495,7 @@ static void test_schedule_catches_up_a_day_and_no_more(void)
 {
     struct fresh fresh;
     struct schedule_entry entries[SCHEDULE_HISTORY_MAX];
+    struct schedule_fired fired;
     fresh_open(&fresh);
     struct uuid client = join(&fresh);
     struct schedule_put c = each_minute(&client);
@@ -493,6 +506,13 @@ static void test_schedule_catches_up_a_day_and_no_more(void)
     TEST_CHECK(fire_all(&fresh, back) == 24);
     struct schedule s = look(&fresh, &c.id, entries, NULL);
     TEST_CHECK(s.submitted == 24 && s.skipped == SCHEDULE_MISSED_MAX && s.next_us > back);
+    struct schedule_put exact = each_minute(&client); /* late by a day exactly: none is left out */
+    exact.missed = MISSED_RUN_ALL;
+    exact.cron = c.cron;
+    TEST_CHECK(put(&fresh, &exact) == OK);
+    uint64_t first_us = next_of(&fresh, &exact.id);
+    TEST_CHECK(fire_with(&fresh, first_us + SCHEDULE_CATCH_UP_US, 100000, &fired) &&
+               fired.outcome == OUTCOME_SUBMITTED && fired.at_us == first_us);
     fresh_close(&fresh);
 }
 
@@ -534,7 +554,8 @@ static void test_schedule_pause_resume_and_run_by_hand(void)
     TEST_CHECK(batch_one(fresh.store, &schedule_fire_class, AT_US, &now, &answer) == OK);
     TEST_CHECK(state_of(&fresh, &now.job) == JOB_QUEUED);
     struct schedule s = look(&fresh, &c.id, entries, NULL);
-    TEST_CHECK(entries[0].outcome == OUTCOME_BY_HAND && s.next_us == 0);
+    TEST_CHECK(entries[0].outcome == OUTCOME_BY_HAND && entries[0].at_us == AT_US && s.next_us == 0);
+    TEST_CHECK(s.last_us == AT_US && uuid_equal(&s.last_job, &now.job) && s.submitted == 1);
     now.job = fresh_uuid();
     TEST_CHECK(batch_one(fresh.store, &schedule_fire_class, AT_US, &now, &answer) == ERR_QUEUE_FULL);
     now.client = change.client = other;

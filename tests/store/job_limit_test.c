@@ -101,6 +101,16 @@ static int64_t counted(struct fresh *fresh, const struct uuid *client)
     return fresh_counter(fresh, COUNTER_JOBS_COUNTED, span_of(client, sizeof(*client)));
 }
 
+static bool any_limited(struct fresh *fresh)
+{
+    struct view *view = view_open_outside(fresh->store, 0);
+    bool any = false;
+    TEST_ASSERT(view != NULL);
+    TEST_CHECK(limit_any(&view->txn, &any) == OK);
+    view_close(view);
+    return any;
+}
+
 static void test_limit_holds_one_client_and_lets_others_by(void)
 {
     struct fresh fresh;
@@ -112,8 +122,9 @@ static void test_limit_holds_one_client_and_lets_others_by(void)
         greedy[i] = submit(&fresh, &one);
     struct uuid modest = submit(&fresh, &two);
     TEST_CHECK(claims(&fresh, 2, &greedy[0], &a) && claims(&fresh, 2, &greedy[1], &b));
-    TEST_CHECK(claims(&fresh, 2, &modest, &c));
+    TEST_CHECK(!any_limited(&fresh) && claims(&fresh, 2, &modest, &c));
     TEST_CHECK(claim(&fresh, 2, &c) == ERR_NOT_FOUND && lane_of(&fresh, &greedy[4]) == LANE_LIMITED);
+    TEST_CHECK(any_limited(&fresh)); /* so a server that starts looks after them */
     TEST_CHECK(counted(&fresh, &one) == 2 && counted(&fresh, &two) == 1);
     fresh_reopen(&fresh);
     finish(&fresh, &b);
@@ -124,7 +135,7 @@ static void test_limit_holds_one_client_and_lets_others_by(void)
     TEST_CHECK(claims(&fresh, 2, &greedy[3], &a) && claims(&fresh, 2, &greedy[4], &b));
     finish(&fresh, &a);
     finish(&fresh, &b);
-    TEST_CHECK(counted(&fresh, &one) == 0);
+    TEST_CHECK(counted(&fresh, &one) == 0 && !any_limited(&fresh));
     fresh_close(&fresh);
 }
 
@@ -463,6 +474,44 @@ static void test_limit_looks_at_so_many_kinds_outside(void)
     fresh_close(&fresh);
 }
 
+struct looks {
+    struct very_many many;
+    bool woken[VERY_MANY];
+};
+
+static enum error note_who_is_woken(struct txn *txn, uint64_t at_us, void *context)
+{
+    struct looks *looks = context;
+    (void)at_us;
+    job_queue_admit(txn, &looks->many.client);
+    for (uint32_t i = 0; i < txn->parts_count; i++)
+        for (uint32_t kind = 0; kind < VERY_MANY; kind++)
+            looks->woken[kind] |=
+                txn->parts[i].part == job_topic_part(&looks->many.client, &looks->many.works[kind]);
+    counter_add(txn, COUNTER_JOB_FENCE, span_of(NULL, 0), 1); /* as with the next claim */
+    return OK;
+}
+
+/* With each claim it begins elsewhere: the oldest of all aren't left out for long. */
+static void test_limit_looks_at_other_kinds_outside_each_time(void)
+{
+    static struct looks looks;
+    struct fresh fresh;
+    char kind[16];
+    fresh_open(&fresh);
+    looks.many.client = join(&fresh);
+    for (uint32_t i = 0; i < VERY_MANY; i++) {
+        snprintf(kind, sizeof(kind), "x.kind%u", i);
+        struct uuid id = submit_kind(&fresh, &looks.many.client, kind);
+        looks.many.works[i] = job_of(&fresh, &id).work;
+    }
+    for (uint32_t claims = 0; claims < 3; claims++) /* half of them each time */
+        TEST_CHECK(fresh_do(&fresh, AT_US, note_who_is_woken, &looks) == OK);
+    for (uint32_t i = 0; i < PLACES; i++)
+        TEST_CHECK_(looks.woken[i], "nobody comes to kind %u", i);
+    fresh_close(&fresh);
+}
+
 /* An earlier version set them aside as well. */
 static enum error set_aside(struct txn *txn, uint64_t at_us, void *context)
 {
@@ -509,6 +558,7 @@ TEST_LIST
      test_limit_wakes_those_outside_when_there_is_a_place},
     {"limit: kinds outside are woken by age", test_limit_wakes_those_outside_by_age},
     {"limit: so many kinds outside are looked at", test_limit_looks_at_so_many_kinds_outside},
+    {"limit looks at other kinds outside each time", test_limit_looks_at_other_kinds_outside_each_time},
     {"limit: what an earlier version has set aside comes back",
      test_limit_gives_back_what_an_earlier_version_has_set_aside},
     {NULL, NULL},

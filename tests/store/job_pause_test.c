@@ -154,6 +154,36 @@ static void test_pause_of_everything_touches_no_row(void)
     fresh_close(&fresh);
 }
 
+static bool is_woken(const struct txn *txn, uint32_t topic)
+{
+    return txn->wakes[topic / 64] >> topic % 64 & 1;
+}
+
+static enum error resume_everything(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct job_resume c = {.scope = PAUSE_ALL, .name = nobody};
+    uint8_t bytes[64];
+    struct answer answer = {.bytes = bytes};
+    (void)context;
+    TEST_CHECK(job_resume_class.apply(txn, at_us, &c, &answer) == OK);
+    TEST_CHECK(is_woken(txn, JOB_TOPIC_QUEUE));
+    for (uint8_t i = 0; i < JOB_TOPIC_CLIENTS; i++) {
+        const struct uuid client = {.bytes = {[15] = i}};
+        TEST_CHECK_(is_woken(txn, job_topic_client(&client)), "clients like %u sleep on", i);
+    }
+    return OK;
+}
+
+/* Whoever found nothing because of it looks again at once: the server's workers, and those outside of every client. */
+static void test_the_end_of_a_pause_of_everything_wakes_everybody(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    TEST_CHECK(pause_until(&fresh, PAUSE_ALL, &nobody, 0) == OK);
+    TEST_CHECK(fresh_do(&fresh, AT_US, resume_everything, NULL) == OK);
+    fresh_close(&fresh);
+}
+
 static void test_pause_of_a_kind_lets_others_by_and_gives_the_place_back(void)
 {
     struct fresh fresh;
@@ -313,6 +343,30 @@ static void test_damaged_jobs_that_were_set_aside_are_passed_by(void)
     fresh_close(&fresh);
 }
 
+/* Two end at once; of the first only what is damaged is left. */
+static void test_damaged_jobs_of_one_pause_hold_up_no_other(void)
+{
+    struct fresh fresh;
+    struct uuid got;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    const uint8_t kinds[] = {WORK_KIND_SUCCESS_FAST, WORK_KIND_SUCCESS_NORMAL};
+    struct uuid jobs[2], works[2];
+    for (int i = 0; i < 2; i++) {
+        works[i] = work_of(&fresh, kinds[i]);
+        jobs[i] = submit(&fresh, &client, kinds[i]);
+        TEST_CHECK(pause_until(&fresh, PAUSE_WORK, &works[i], AT_US + SECOND_US) == OK);
+    }
+    TEST_CHECK(claim(&fresh, &got) == ERR_UNANSWERED);
+    flip(&fresh, TABLE_JOBS, key_of_uuid(&jobs[0]));
+    struct job_unparked way = unparked(&fresh, AT_US + 2 * SECOND_US, 100);
+    TEST_CHECK(way.came == 1 && way.damaged == 1 && claims(&fresh, &jobs[1]) && pauses(&fresh) == 1);
+    flip(&fresh, TABLE_JOBS, key_of_uuid(&jobs[0]));
+    way = unparked(&fresh, AT_US + 2 * SECOND_US + HOUR_US, 100);
+    TEST_CHECK(way.came == 1 && way.damaged == 0 && claims(&fresh, &jobs[0]) && pauses(&fresh) == 0);
+    fresh_close(&fresh);
+}
+
 static void test_damaged_jobs_in_front_are_passed_by_however_many_there_are(void)
 {
     struct fresh fresh;
@@ -369,6 +423,34 @@ static void test_damaged_pause_is_in_no_other_ones_way(void)
     TEST_CHECK(resume(&fresh, PAUSE_CLIENT, &client, NULL) == OK && pauses(&fresh) == 0);
     TEST_CHECK(claims(&fresh, &job));
     fresh_close(&fresh);
+}
+
+/* What it is a pause of nobody knows for sure, but that there is one: its jobs don't run by mistake, and those of others do. */
+static void test_a_pause_that_cannot_be_read_still_holds(void)
+{
+    struct fresh fresh;
+    struct uuid got;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), work = work_of(&fresh, WORK_KIND_SUCCESS_FAST);
+    struct uuid held = submit(&fresh, &client, WORK_KIND_SUCCESS_FAST);
+    struct uuid other = submit(&fresh, &client, WORK_KIND_SUCCESS_NORMAL);
+    TEST_CHECK(pause_until(&fresh, PAUSE_WORK, &work, 0) == OK);
+    flip(&fresh, TABLE_PAUSES, pause_key(PAUSE_WORK, &work));
+    TEST_CHECK(claims(&fresh, &other) && claim(&fresh, &got) == ERR_DAMAGED);
+    flip(&fresh, TABLE_PAUSES, pause_key(PAUSE_WORK, &work));
+    TEST_CHECK(claim(&fresh, &got) == ERR_UNANSWERED); /* set aside */
+    TEST_CHECK(resume(&fresh, PAUSE_WORK, &work, NULL) == OK && claims(&fresh, &held));
+    fresh_close(&fresh);
+}
+
+/* Pauses that an earlier version wrote are found by later ones. */
+static void test_pauses_stand_under_their_scope_and_name(void)
+{
+    const struct uuid name = fresh_uuid();
+    const struct key key = pause_key(PAUSE_CLIENT, &name);
+    TEST_CHECK(key.size == 1 + sizeof(name) && key.bytes[0] == PAUSE_CLIENT &&
+               memcmp(key.bytes + 1, name.bytes, sizeof(name)) == 0);
+    TEST_CHECK(PAUSE_ALL == 0 && PAUSE_WORK == 1 && PAUSE_CLIENT == 2);
 }
 
 static void test_pause_taken_up_again_on_the_way_back(void)
@@ -493,6 +575,8 @@ static void test_pause_refusals(void)
 TEST_LIST
 = {
     {"pause of everything touches no row", test_pause_of_everything_touches_no_row},
+    {"the end of a pause of everything wakes everybody",
+     test_the_end_of_a_pause_of_everything_wakes_everybody},
     {"pause of a kind lets others by, and gives the place back",
      test_pause_of_a_kind_lets_others_by_and_gives_the_place_back},
     {"pause leaves what runs alone; a lost one waits",
@@ -504,7 +588,10 @@ TEST_LIST
     {"damaged: jobs that were set aside are passed by", test_damaged_jobs_that_were_set_aside_are_passed_by},
     {"damaged: jobs in front are passed by, however many there are",
      test_damaged_jobs_in_front_are_passed_by_however_many_there_are},
+    {"damaged: jobs of one pause hold up no other", test_damaged_jobs_of_one_pause_hold_up_no_other},
     {"damaged: a pause is in no other one's way", test_damaged_pause_is_in_no_other_ones_way},
+    {"damaged: a pause that can't be read still holds", test_a_pause_that_cannot_be_read_still_holds},
+    {"pauses stand under their scope and name", test_pauses_stand_under_their_scope_and_name},
     {"pause taken up again on the way back", test_pause_taken_up_again_on_the_way_back},
     {"pause gives back although the clock is set back", test_pause_gives_back_although_the_clock_is_set_back},
     {"pause ends by itself, never early", test_pause_ends_by_itself_and_never_early},

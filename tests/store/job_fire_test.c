@@ -194,7 +194,41 @@ static void test_all_wait_when_nobody_can_be_told(void)
     jobs_close(&j);
 }
 
+/* A worker's end of it waits as well: the job stays RUNNING, and its word counts when it is said again. */
+static void test_an_end_waits_when_nobody_can_be_told_O1(void)
+{
+    struct jobs j;
+    struct job_claimed claimed;
+    struct job_finished finished;
+    int64_t more = OUTBOX_HARD, less = -more;
+    jobs_open(&j);
+    struct job_submit c = jobs_wish(&j, 1);
+    c.callback = span_text("https://a.example/");
+    TEST_CHECK(jobs_submit(&j, &c, NULL) == OK && jobs_claim_one(&j, &claimed) == OK &&
+               jobs_begin(&j, &c.id, claimed.fence) == OK);
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, fill_outboxes, &more) == OK);
+    uint64_t sum = jobs_sum(&j);
+    struct job_finish end = jobs_end_of(&j, &c.id, claimed.fence, JOB_SUCCEED);
+    TEST_CHECK(jobs_finish(&j, &end, NULL) == ERR_LIMIT && jobs_sum(&j) == sum);
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, fill_outboxes, &less) == OK);
+    TEST_CHECK(jobs_finish(&j, &end, &finished) == OK && finished.made &&
+               jobs_look(&j, &c.id).state == JOB_SUCCEEDED);
+    jobs_close(&j);
+}
+
 /* ---- leases ---- */
+
+/* Whether its row has texts of a worker. */
+static bool says_who(struct jobs *j, const struct uuid *id)
+{
+    struct view *view = view_open_outside(j->fresh.store, 0);
+    struct job job = {.state = JOB_STATE_COUNT};
+    TEST_ASSERT(view != NULL);
+    TEST_CHECK(job_read(&view->txn, id, &job) == OK);
+    bool says = job.worker.size > 0 || job.stage.size > 0;
+    view_close(view);
+    return says;
+}
 
 static void test_lease_of_an_assigned_job_ends_in_the_queue_JOB_225_JOB_282_JOB_287_JOB_314_AMB_J_11(void)
 {
@@ -204,6 +238,13 @@ static void test_lease_of_an_assigned_job_ends_in_the_queue_JOB_225_JOB_282_JOB_
     jobs_open(&j);
     struct jobs_held held = jobs_in(&j, JOB_ASSIGNED);
     struct uuid behind = jobs_new(&j);
+    const struct job_heartbeat beat = {.id = held.id,
+                                       .fence = held.fence,
+                                       .steady_us = j.steady_us,
+                                       .lease_us = JOBS_LEASE_US,
+                                       .progress = 500,
+                                       .stage = span_text("halfway")};
+    TEST_CHECK(batch_one(j.fresh.store, &job_heartbeat_class, j.at_us, &beat, NULL) == OK);
     jobs_pass(&j, JOBS_LEASE_US - 1);
     TEST_CHECK(jobs_fire(&j, fired, 8) == 0);
     jobs_pass(&j, 1);
@@ -211,6 +252,7 @@ static void test_lease_of_an_assigned_job_ends_in_the_queue_JOB_225_JOB_282_JOB_
                fired[0].from == JOB_ASSIGNED);
     struct job job = jobs_look(&j, &held.id);
     TEST_CHECK(job.state == JOB_QUEUED && job.attempt == 1 && job.owner == 0 && job.lease_us == 0);
+    TEST_CHECK(job.progress == 0 && !says_who(&j, &held.id)); /* that was of the one that is gone */
     TEST_CHECK(strstr(jobs_payload(&j, &held.id, 4), "\"cause\":\"lease_expired\"") != NULL);
     JOBS_STORY_IS(&j, &held.id, "created queued assigned requeued");
     TEST_CHECK(jobs_claim_one(&j, &claimed) == OK && uuid_equal(&claimed.id, &held.id)); /* its place */
@@ -584,6 +626,43 @@ static void test_damaged_job_is_in_no_ones_way_when_its_time_comes(void)
     jobs_close(&j);
 }
 
+static uint64_t next_due(struct jobs *j, uint8_t queue, const struct uuid *id)
+{
+    struct view *view = view_open_outside(j->fresh.store, 0);
+    uint64_t next_us = 0;
+    TEST_ASSERT(view != NULL);
+    TEST_CHECK(due_next(&view->txn, queue, job_shard(queue, id), &next_us) == OK);
+    view_close(view);
+    return next_us;
+}
+
+/* What is set by waits on the clock that it is due by, however far the two are apart. */
+static void test_damaged_job_is_looked_at_again_by_its_own_clock(void)
+{
+    struct jobs j;
+    struct job_fired fired[JOB_FIRE_MAX];
+    uint32_t count;
+    jobs_open(&j);
+    j.at_us += 100 * JOBS_DAY_US; /* somebody has set it ahead */
+    struct uuid timed = deferred(&j, j.at_us + JOBS_SECOND_US);
+    struct jobs_held leased = jobs_in(&j, JOB_ASSIGNED);
+    flip_job(&j, &timed);
+    flip_job(&j, &leased.id);
+    jobs_pass(&j, JOBS_LEASE_US);
+    const uint16_t shards[] = {SHARD, job_shard(DUE_JOB_LEASE, &leased.id)};
+    for (size_t i = 0; i < 2; i++)
+        TEST_CHECK(fire(&j, shards[i], 1, fired, &count) == OK && count == 1 && fired[0].damaged);
+    TEST_CHECK(next_due(&j, DUE_JOB_TIME, &timed) == j.at_us + JOB_SET_BY_US);
+    TEST_CHECK(next_due(&j, DUE_JOB_LEASE, &leased.id) == j.steady_us + JOB_SET_BY_US);
+    flip_job(&j, &timed);
+    flip_job(&j, &leased.id);
+    jobs_pass(&j, JOBS_DAY_US);
+    TEST_CHECK(jobs_fire(&j, fired, 8) == 0); /* those timers aren't theirs, and go */
+    TEST_CHECK(jobs_cancel(&j, &j.client, &timed, NULL) == OK &&
+               jobs_cancel(&j, &j.client, &leased.id, NULL) == OK);
+    jobs_close(&j);
+}
+
 static void test_damaged_timer_is_read_by_its_key(void)
 {
     for (uint8_t state = JOB_CREATED; state <= JOB_RUNNING; state++) {
@@ -916,6 +995,7 @@ TEST_LIST
     {"deferred: waits when the queue is full (JOB-312, JOB-315, AMB-J-14)",
      test_deferred_waits_when_the_queue_is_full_JOB_312_JOB_315_AMB_J_14},
     {"fire: all wait when nobody can be told", test_all_wait_when_nobody_can_be_told},
+    {"fire: an end waits when nobody can be told (O1)", test_an_end_waits_when_nobody_can_be_told_O1},
     {"lease: of an assigned job, ends in the queue (JOB-225, JOB-282, JOB-287, JOB-314, AMB-J-11)",
      test_lease_of_an_assigned_job_ends_in_the_queue_JOB_225_JOB_282_JOB_287_JOB_314_AMB_J_11},
     {"lease: of a running job, ends in failure (JOB-236, JOB-316, AMB-J-38)",
@@ -937,6 +1017,8 @@ TEST_LIST
     {"fire: so many and no more", test_fire_does_so_many_and_no_more},
     {"damaged: a job is in no one's way when its time comes",
      test_damaged_job_is_in_no_ones_way_when_its_time_comes},
+    {"damaged: a job is looked at again by its own clock",
+     test_damaged_job_is_looked_at_again_by_its_own_clock},
     {"damaged: a timer is read by its key", test_damaged_timer_is_read_by_its_key},
     {"damaged: a timer of later is in no one's way", test_damaged_timer_of_later_is_in_no_ones_way},
     {"damaged: stray timers go", test_stray_timers_go},

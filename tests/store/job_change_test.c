@@ -144,6 +144,7 @@ test_retry_queues_it_as_the_next_attempt_JOB_085_JOB_086_JOB_246_JOB_270_JOB_271
         struct job job = jobs_look(&j, &held.id);
         TEST_CHECK(job.state == JOB_QUEUED && job.attempt == attempt && job.queued_us == j.at_us);
         TEST_CHECK(job.started_us == 0 && job.finished_us == 0 && job.failure == JOB_NO_FAILURE);
+        TEST_CHECK(job.retryable == 0 && job.progress == 0 && job.retire_us == 0);
         TEST_CHECK(jobs_report(&j, &held.id, &report) == ERR_NOT_FOUND); /* AMB-J-17 */
         jobs_pass(&j, 60 * JOBS_SECOND_US);
         TEST_CHECK(jobs_fire(&j, NULL, 0) == 1 && jobs_claim_one(&j, &claimed) == OK);

@@ -125,6 +125,27 @@ static enum error set_and_look(struct txn *txn, uint64_t at_us, void *context)
     return OK;
 }
 
+static enum error clear_twice(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct due_entry *entry = context;
+    (void)at_us;
+    due_set(txn, entry);
+    for (int i = 0; i < 2; i++)
+        TEST_CHECK(due_try_clear(txn, QUEUE, entry->shard, entry->due_us, &entry->id) ==
+                   (i ? ERR_NOT_FOUND : OK));
+    return OK;
+}
+
+/* Whoever goes by a row of his own is told when it isn't there, and it is counted down once. */
+static void test_due_one_that_has_gone_is_not_cleared(void)
+{
+    struct fresh fresh;
+    struct due_entry entry = entry_of(QUEUE, 1, 10, 1);
+    fresh_open(&fresh);
+    TEST_CHECK(fresh_do(&fresh, 1, clear_twice, &entry) == OK);
+    fresh_close(&fresh);
+}
+
 static void test_due_seen_in_the_transaction_that_sets_it_and_wakes(void)
 {
     struct fresh fresh;
@@ -366,6 +387,7 @@ TEST_LIST
     {"due: never early, never late, also after opening again", test_due_never_early_and_never_late},
     {"due: the last time and the last shard", test_due_until_the_last_time_there_is},
     {"due: seen where it is set, wakes who waits", test_due_seen_in_the_transaction_that_sets_it_and_wakes},
+    {"due: one that has gone is not cleared", test_due_one_that_has_gone_is_not_cleared},
     {"due: random entries against an array", test_due_random_against_an_array},
     {"due: the first shard that has something", test_due_the_first_shard_that_has_something},
     {"due: keys are read whatever their rows say", test_due_keys_are_read_whatever_their_rows_say},

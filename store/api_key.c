@@ -453,8 +453,8 @@ void api_key_check(struct check *check, struct txn *txn, struct span key, const 
     uuid_format(&row->id, id);
     if (!span_equal(key, id_span(&row->id)))
         check_complain(check, "api_keys: %s stands under another id", id);
-    if (txn_read(txn, TABLE_API_KEY_HASHES, hash_span(&row->hash), &hash) == ERR_NOT_FOUND ||
-        !uuid_equal(&hash.id, &row->id))
+    enum error e = txn_read(txn, TABLE_API_KEY_HASHES, hash_span(&row->hash), &hash);
+    if (e == ERR_NOT_FOUND || (e == OK && !uuid_equal(&hash.id, &row->id)))
         check_complain(check, "api_keys: %s can't be found by its hash", id);
     if (client_read(txn, &row->client, &client) == ERR_NOT_FOUND)
         check_complain(check, "api_keys: %s belongs to a client that isn't there", id);

@@ -16,11 +16,16 @@
 
 static const struct uuid nobody = {{0}};
 
+static struct uuid new_client_as(struct fresh *fresh, uint64_t at_us, struct uuid id)
+{
+    struct client_create c = {.id = id, .from = span_text("192.0.2.1")};
+    TEST_CHECK(batch_one(fresh->store, &client_create_class, at_us, &c, NULL) == OK);
+    return id;
+}
+
 static struct uuid new_client(struct fresh *fresh, uint64_t at_us)
 {
-    struct client_create c = {.id = fresh_uuid(), .from = span_text("192.0.2.1")};
-    TEST_CHECK(batch_one(fresh->store, &client_create_class, at_us, &c, NULL) == OK);
-    return c.id;
+    return new_client_as(fresh, at_us, fresh_uuid());
 }
 
 static struct api_key_issue ask(struct uuid client, enum api_key_verb verb, struct uuid caller)
@@ -303,6 +308,12 @@ static void test_same_key_is_answered_again_without_making_another_JOB_101_AMB_J
     rotate_again.key = span_text("r");
     TEST_CHECK(issue(&fresh, AT_US + 3, &rotate_again, &again) == OK && uuid_equal(&again.id, &rotate.id));
     TEST_CHECK(rows(&fresh, TABLE_API_KEYS) == 2);
+    struct uuid next = client; /* the id beside it is another client's, and so is its key */
+    next.bytes[15] ^= 1;
+    struct api_key_issue theirs = ask(new_client_as(&fresh, AT_US, next), API_KEY_CREATE, nobody);
+    theirs.key = c.key;
+    theirs.digest = c.digest;
+    TEST_CHECK(issue(&fresh, AT_US + 3, &theirs, &again) == OK && uuid_equal(&again.id, &theirs.id));
     fresh_close(&fresh);
 }
 
@@ -411,6 +422,22 @@ static void test_revoked_key_is_kept_90_days_JOB_402(void)
     fresh_close(&fresh);
 }
 
+static enum error expect_removal(struct txn *txn, uint64_t at_us, void *context)
+{
+    retention_set(txn, RETENTION_API_KEY, at_us, context, 0);
+    return OK;
+}
+
+static void test_an_entry_of_a_key_that_has_gone_goes(void)
+{
+    struct fresh fresh;
+    struct uuid gone = fresh_uuid();
+    fresh_open(&fresh);
+    TEST_CHECK(fresh_do(&fresh, AT_US, expect_removal, &gone) == OK && rows(&fresh, TABLE_DUE) == 1);
+    TEST_CHECK(sweep(&fresh, AT_US) == 0 && rows(&fresh, TABLE_DUE) == 0);
+    fresh_close(&fresh);
+}
+
 static void test_active_key_is_kept_and_an_expired_one_90_days_longer_JOB_401(void)
 {
     struct fresh fresh;
@@ -510,8 +537,31 @@ static void test_touch_moves_forward_only(void)
     TEST_CHECK(touched(&fresh, id, now_us, AT_US + 60 * S_US) == AT_US + 60 * S_US);
     TEST_CHECK(touched(&fresh, id, now_us, AT_US + 30 * S_US) == AT_US + 60 * S_US);
     TEST_CHECK(touched(&fresh, id, now_us, AT_US + 120 * S_US) == AT_US + 120 * S_US);
+    TEST_CHECK(touched(&fresh, id, now_us, now_us) == now_us); /* just now, and then what was before */
+    TEST_CHECK(touched(&fresh, id, now_us, AT_US + 120 * S_US) == now_us);
     struct api_key_touch odd = {.uses = span_of("12345678901234567890123", 23)};
     TEST_CHECK(batch_one(fresh.store, &api_key_touch_class, AT_US, &odd, NULL) == ERR_INVALID);
+    fresh_close(&fresh);
+}
+
+/* One that can't be read is told of when nothing else was written, wherever it stands among the others. */
+static void test_touch_tells_of_a_key_that_cannot_be_read(void)
+{
+    struct fresh fresh;
+    struct uuid client;
+    fresh_open(&fresh);
+    struct uuid id = first_key(&fresh, &client), unknown = fresh_uuid();
+    uint8_t uses[2 * API_KEY_TOUCH_SIZE] = {0};
+    struct api_key_touch c = {.uses = span_of(uses, sizeof(uses))};
+    fresh_flip(&fresh, TABLE_API_KEYS, key_of_uuid(&id));
+    for (uint32_t at = 0; at < sizeof(uses); at += API_KEY_TOUCH_SIZE) {
+        memcpy(uses, unknown.bytes, sizeof(unknown));
+        memcpy(uses + API_KEY_TOUCH_SIZE, unknown.bytes, sizeof(unknown));
+        memcpy(uses + at, id.bytes, sizeof(id));
+        TEST_CHECK(batch_one(fresh.store, &api_key_touch_class, AT_US, &c, NULL) == ERR_DAMAGED);
+    }
+    fresh_flip(&fresh, TABLE_API_KEYS, key_of_uuid(&id));
+    TEST_CHECK(batch_one(fresh.store, &api_key_touch_class, AT_US, &c, NULL) == OK);
     fresh_close(&fresh);
 }
 
@@ -590,9 +640,11 @@ static void test_damage_is_found(void)
     fresh_open(&fresh);
     struct uuid id = first_key(&fresh, &client);
     TEST_CHECK(read_key(&fresh, id, &key) == OK);
-    TEST_CHECK(fresh_would_find(&fresh, lose_hash, &key, "can't be found by its hash"));
-    TEST_CHECK(fresh_would_find(&fresh, lose_key, &key, "a hash leads to"));
-    TEST_CHECK(fresh_would_find(&fresh, lose_key, &key, "the active key of client"));
+    TEST_CHECK(fresh_would_find(&fresh, lose_hash, &key,
+                                fresh_about("api_keys: ", &id, " can't be found by its hash")));
+    TEST_CHECK(fresh_would_find(&fresh, lose_key, &key, fresh_about("a hash leads to ", &id, ", which")));
+    TEST_CHECK(fresh_would_find(&fresh, lose_key, &key,
+                                fresh_about("the active key of client ", &client, " isn't")));
     TEST_CHECK(fresh_would_find(&fresh, lose_due, &key, "will never be removed"));
     TEST_CHECK(fresh_would_find(&fresh, lose_client, &key, "belongs to a client that isn't there"));
     TEST_CHECK(fresh_would_find(&fresh, two_active, &key, "its client says otherwise"));
@@ -649,6 +701,7 @@ static void test_a_key_that_cannot_be_read_is_told_of_once(void)
 {
     struct fresh fresh;
     struct uuid client;
+    struct api_key key;
     char text[FRESH_TEXT];
     fresh_open(&fresh);
     struct uuid id = first_key(&fresh, &client);
@@ -659,6 +712,10 @@ static void test_a_key_that_cannot_be_read_is_told_of_once(void)
     fresh_flip(&fresh, TABLE_CLIENT_KEYS, key_of_uuid(&client));
     TEST_CHECK(fresh_findings(&fresh, text) > 0 && !fresh_tells(&fresh, "its client says otherwise"));
     fresh_flip(&fresh, TABLE_CLIENT_KEYS, key_of_uuid(&client));
+    TEST_CHECK(read_key(&fresh, id, &key) == OK);
+    fresh_flip(&fresh, TABLE_API_KEY_HASHES, key_of_bytes(key.hash.bytes, sizeof(key.hash.bytes)));
+    TEST_CHECK(fresh_findings(&fresh, text) > 0 && !fresh_tells(&fresh, "can't be found by its hash"));
+    fresh_flip(&fresh, TABLE_API_KEY_HASHES, key_of_bytes(key.hash.bytes, sizeof(key.hash.bytes)));
     fresh_close(&fresh);
 }
 
@@ -749,6 +806,7 @@ TEST_LIST
     {"api key: ids and hashes are unique", test_ids_and_hashes_are_unique},
     {"api key: revoke once and again (AMB-J-26)", test_revoke_once_and_again_AMB_J_26},
     {"api key: a revoked one is kept 90 days (JOB-402)", test_revoked_key_is_kept_90_days_JOB_402},
+    {"api key: an entry of one that has gone goes", test_an_entry_of_a_key_that_has_gone_goes},
     {"api key: an active one is kept (JOB-401)",
      test_active_key_is_kept_and_an_expired_one_90_days_longer_JOB_401},
     {"api key: a client can't fill the store", test_a_client_can_not_fill_the_store_with_keys},
@@ -756,6 +814,7 @@ TEST_LIST
      test_an_operator_helps_a_client_that_has_used_up_its_keys_AMB_J_26},
     {"api key: last use moves forward only", test_touch_moves_forward_only},
     {"api key: a touch of a clock that was ahead gives way", test_touch_of_a_clock_that_was_ahead_gives_way},
+    {"api key: a touch tells of one that can't be read", test_touch_tells_of_a_key_that_cannot_be_read},
     {"api key: damage is found", test_damage_is_found},
     {"api key: further damage is found", test_further_damage_is_found},
     {"api key: one that can't be read is told of once", test_a_key_that_cannot_be_read_is_told_of_once},

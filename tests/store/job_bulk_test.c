@@ -630,6 +630,8 @@ static void test_bulk_comes_through_very_many_that_do_not_match(void)
         TEST_CHECK(start(&fresh, &c) == OK && step(&fresh) == 0);
         TEST_CHECK(bulk_now(&fresh, &c.id).state == BULK_RUNNING);
         TEST_CHECK(step(&fresh) == 0 && bulk_now(&fresh, &c.id).state == BULK_DONE);
+        TEST_CHECK(fresh_counter(&fresh, COUNTER_STEADY, span_of(NULL, 0)) >
+                   (int64_t)AT_US); /* a start goes on there */
     }
     struct job_bulk c = bulk_of(&nobody, BULK_CANCEL, QUEUED_ONES); /* these all do */
     TEST_CHECK(start(&fresh, &c) == OK && step(&fresh) == BULK_CHANGE_MAX);
@@ -790,6 +792,32 @@ static void test_bulk_passes_a_job_that_can_not_be_read(void)
     }
 }
 
+/* It can be read, and is among those that were found; what it says of itself can't be, so it stays and is left. */
+static void test_bulk_leaves_a_job_that_contradicts_itself(void)
+{
+    for (int all = 0; all < 2; all++) {
+        struct fresh fresh;
+        fresh_open(&fresh);
+        struct uuid client = join(&fresh), first = submit(&fresh, &client), second = submit(&fresh, &client);
+        struct view *view = view_open_outside(fresh.store, 0);
+        struct job job;
+        TEST_ASSERT(view != NULL);
+        TEST_ASSERT(job_read(&view->txn, &first, &job) == OK);
+        view_close(view);
+        job.worker = job.stage = span_of(NULL, 0);
+        const struct job sound = job;
+        job.due_us = 1; /* of one that may be claimed */
+        fresh_put(&fresh, TABLE_JOBS, key_of_uuid(&first), &job);
+        struct job_bulk c = bulk_of(all ? &nobody : &client, BULK_CANCEL, QUEUED_ONES);
+        TEST_CHECK(start(&fresh, &c) == OK && step(&fresh) == 1);
+        struct bulk bulk = bulk_now(&fresh, &c.id);
+        TEST_CHECK(bulk.state == BULK_DONE && bulk.matched == 2 && bulk.changed == 1 && bulk.left == 1);
+        TEST_CHECK(state_of(&fresh, &first) == JOB_QUEUED && state_of(&fresh, &second) == JOB_CANCELED);
+        fresh_put(&fresh, TABLE_JOBS, key_of_uuid(&first), &sound);
+        fresh_close(&fresh);
+    }
+}
+
 TEST_LIST
 = {
     {"bulk cancels a client's own, page by page, across a restart",
@@ -814,6 +842,7 @@ TEST_LIST
     {"bulk: comes through very many that don't match", test_bulk_comes_through_very_many_that_do_not_match},
     {"bulk passes a job that can't be read, and changes those behind it",
      test_bulk_passes_a_job_that_can_not_be_read},
+    {"bulk leaves a job that contradicts itself", test_bulk_leaves_a_job_that_contradicts_itself},
     {"bulk: a look changes nothing and finds the same", test_bulk_look_changes_nothing_and_finds_the_same},
     {"bulk: retries don't come back together (JOB-272, AMB-J-35)",
      test_bulk_retries_dont_come_back_together_JOB_272_AMB_J_35},

@@ -261,6 +261,27 @@ static void test_lease_of_an_assigned_job_ends_in_the_queue_JOB_225_JOB_282_JOB_
     jobs_close(&j);
 }
 
+/* A server that starts while the wall clock is set back goes on where this was: nobody waits for the clock to come there. */
+static void test_leases_and_backoffs_note_the_time_that_they_wait_by_D9(void)
+{
+    struct jobs j;
+    const struct span none = {NULL, 0};
+    jobs_open(&j);
+    j.at_us -= 100 * JOBS_DAY_US; /* it is set back already */
+    struct jobs_held held = jobs_in(&j, JOB_ASSIGNED);
+    TEST_CHECK(fresh_counter(&j.fresh, COUNTER_STEADY, none) == (int64_t)j.steady_us);
+    jobs_pass(&j, 5 * JOBS_SECOND_US);
+    TEST_CHECK(jobs_begin(&j, &held.id, held.fence) == OK);
+    TEST_CHECK(fresh_counter(&j.fresh, COUNTER_STEADY, none) == (int64_t)j.steady_us);
+    jobs_pass(&j, JOBS_LEASE_US);
+    TEST_CHECK(jobs_fire(&j, NULL, 0) == 1 && jobs_look(&j, &held.id).state == JOB_FAILED);
+    TEST_CHECK(fresh_counter(&j.fresh, COUNTER_STEADY, none) == (int64_t)j.steady_us);
+    jobs_pass(&j, 5 * JOBS_SECOND_US);
+    TEST_CHECK(jobs_retry(&j, &j.client, &held.id, NULL) == OK);
+    TEST_CHECK(fresh_counter(&j.fresh, COUNTER_STEADY, none) == (int64_t)j.steady_us);
+    jobs_close(&j);
+}
+
 static void test_lease_of_a_running_job_ends_in_failure_JOB_236_JOB_316_AMB_J_38(void)
 {
     struct jobs j;
@@ -998,6 +1019,8 @@ TEST_LIST
     {"fire: an end waits when nobody can be told (O1)", test_an_end_waits_when_nobody_can_be_told_O1},
     {"lease: of an assigned job, ends in the queue (JOB-225, JOB-282, JOB-287, JOB-314, AMB-J-11)",
      test_lease_of_an_assigned_job_ends_in_the_queue_JOB_225_JOB_282_JOB_287_JOB_314_AMB_J_11},
+    {"lease: the time that it waits by is noted, and that of a backoff (D9)",
+     test_leases_and_backoffs_note_the_time_that_they_wait_by_D9},
     {"lease: of a running job, ends in failure (JOB-236, JOB-316, AMB-J-38)",
      test_lease_of_a_running_job_ends_in_failure_JOB_236_JOB_316_AMB_J_38},
     {"lease: of a lost job, which is retried by itself (AMB-J-35, AMB-J-38, JOB-316)",

@@ -633,7 +633,7 @@ static void test_delivery_a_backlog_fails_at_once_and_holds_no_job_up_JOB_326(vo
     TEST_CHECK(spread(&s, 1, "https://a.example/") == 1 && spread(&s, 2, "https://a.example/") == 1);
     TEST_CHECK(list(&s, DELIVERY_LIST_FAILED, &s.client, copies) == 1);
     TEST_CHECK(copies[0].d.event == 2 && copies[0].d.error == DELIVERY_BACKLOG && copies[0].d.attempts == 0);
-    TEST_CHECK(copies[0].d.gone_us == AT_US + KEPT_US);
+    TEST_CHECK(copies[0].d.finished_us == AT_US && copies[0].d.gone_us == AT_US + KEPT_US);
     TEST_CHECK(resend(&s, &copies[0].d.id) == ERR_LIMIT);
     s.now_us++;
     TEST_CHECK(fresh_do(&s.fresh, AT_US, count_more, &s) == OK);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/telemetry.h"
 #include "store/client.h"
 #include "store/outbox.h"
 #include "store/retention.h"
@@ -90,6 +91,57 @@ static enum error take_step(struct txn *txn, uint64_t at_us, void *context)
     TEST_CHECK(job.events == before.events + 1 && job.due_us == 0 && job.lane == LANE_NONE);
     txn->error = ERR_MEMORY; /* taken back: it isn't all that a command does */
     return OK;
+}
+
+/* ---- whoever asks for what is not in the table is told of ---- */
+
+struct heard {
+    struct telemetry_record last;
+    uint32_t count;
+};
+
+static void hear(void *context, const struct telemetry_record *record)
+{
+    struct heard *heard = context;
+    heard->last = *record;
+    heard->count++;
+}
+
+static uint64_t no_time(void *context)
+{
+    (void)context;
+    return 1;
+}
+
+static bool says(const struct heard *heard, enum telemetry_dimension dimension, const char *text)
+{
+    const char *value = telemetry_record_value(&heard->last, dimension);
+    return value && strcmp(value, text) == 0;
+}
+
+static void test_job_move_that_is_refused_is_told_of_with_both_states_JOB_324(void)
+{
+    const struct telemetry_options options = {.shards = 1, .now = no_time};
+    struct telemetry_filter filter = {{0}};
+    struct heard heard = {.count = 0};
+    struct jobs j;
+    char id[UUID_TEXT_SIZE];
+    struct telemetry *telemetry = telemetry_create(&options);
+    TEST_ASSERT(telemetry != NULL);
+    telemetry_filter_add(&filter, TELEMETRY_JOB_REFUSED);
+    TEST_ASSERT(telemetry_subscribe(telemetry, &filter, hear, &heard) >= 0);
+    jobs_open(&j);
+    struct step step = {jobs_new(&j), JOB_SUCCEED, ERR_TRANSITION};
+    uuid_format(&step.id, id);
+    telemetry_install(telemetry);
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, take_step, &step) == OK && heard.count == 1);
+    TEST_CHECK(says(&heard, DIM_EVENT, "job.succeeded") && says(&heard, DIM_JOB_ID, id));
+    TEST_CHECK(says(&heard, DIM_CURRENT_STATE, "QUEUED") && says(&heard, DIM_NEXT_STATE, "SUCCEEDED"));
+    step = (struct step){step.id, JOB_ASSIGN, OK};
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, take_step, &step) == ERR_MEMORY && heard.count == 1);
+    telemetry_install(NULL);
+    jobs_close(&j);
+    telemetry_destroy(telemetry);
 }
 
 static void test_job_move_refuses_what_is_not_in_the_table_and_writes_nothing_JOB_210_JOB_258(void)
@@ -782,6 +834,8 @@ TEST_LIST
      test_job_table_has_these_10_of_49_pairs_JOB_210_JOB_258_JOB_456},
     {"job: a move that isn't in the table writes nothing (JOB-210..JOB-258)",
      test_job_move_refuses_what_is_not_in_the_table_and_writes_nothing_JOB_210_JOB_258},
+    {"job: a move that is refused is told of with both states (JOB-324)",
+     test_job_move_that_is_refused_is_told_of_with_both_states_JOB_324},
     {"job: no command makes a move that isn't in the table (JOB-210..JOB-258, JOB-268, JOB-456)",
      test_job_commands_refuse_what_is_not_in_the_table_and_write_nothing_JOB_210_JOB_258},
     {"job: seven states (JOB-200..JOB-209, JOB-016)", test_job_states_are_these_seven_JOB_200_JOB_209},

@@ -51,7 +51,8 @@ struct jobs_settings jobs_settings(void);
 /* Of the retry that follows attempt `attempt`, from half to all of it by chance. From an actor. */
 uint64_t jobs_backoff_us(uint16_t attempt, const struct jobs_settings *settings);
 
-/* Until when, by steady time, no claim of a worker outside ends: it may have been told nothing while the server was down (J5). */
+/* Until when, by steady time, no claim ends that a worker outside has from an earlier start: it may have been told nothing while the
+ * server was down (J5). */
 uint64_t jobs_grace_us(void);
 
 /* Time has been moved (a clock that is tried out): whoever waits for wall or steady time looks again. */

@@ -12,7 +12,8 @@ struct shard {
     bool
         recovered; /* and no job that lacks an event, up to the one seen last: the first shard looks for all */
     struct uuid seen;
-    uint64_t grace_us; /* until when no claim of a worker outside ends: see job_fire */
+    uint64_t
+        grace_us; /* until when no claim ends that a worker outside has from an earlier start: see job_fire */
 };
 
 /* ---- what is due, and when the next is ---- */
@@ -116,7 +117,8 @@ static enum error fire(const struct shard *s)
                          .auto_retry = settings.retry_auto,
                          .base_us = settings.backoff_base_us,
                          .most_us = settings.backoff_most_us,
-                         .chance = (uint32_t)actor_random()};
+                         .chance = (uint32_t)actor_random(),
+                         .first_fence = store_here()->first_fence};
     size_t size = 0;
     return submit(&job_fire_class, &c, &size);
 }

@@ -946,11 +946,10 @@ static void judge_claims(struct patron *p, int status, const char *body)
     }
 }
 
-/* After a start no lease ends before the usual length of one has passed (store/job_fire.h). */
+/* One of this life, that is: of those of an earlier one none ends before the usual length of one has passed (store/job_fire.h). */
 static bool lease_was_over(const struct patron *p)
 {
-    uint64_t grace = saga->began + saga->knobs.lease_ms * NS_PER_MS;
-    return p->lease.life == saga->life && !p->lease.beaten && p->lease.at_most <= p->sent && grace < p->sent;
+    return p->lease.life == saga->life && !p->lease.beaten && p->lease.at_most <= p->sent;
 }
 
 static void judge_beat(struct patron *p, int status, const char *body)

@@ -475,6 +475,7 @@ static void serve_heartbeat(const struct request *q, struct response *r)
                               .lease_us = number_or(q, "lease_ms", jobs_settings().lease_us / 1000) * 1000,
                               .progress = UINT16_MAX,
                               .grace_us = jobs_grace_us(),
+                              .first_fence = store_here()->first_fence,
                               .stage =
                                   audits_cut(text_or(q, "stage", "", stage, sizeof(stage)), JOB_STAGE_MAX)};
     uint64_t until_us = 0;
@@ -511,6 +512,7 @@ static void finish(const struct request *q, struct response *r, struct job_finis
     c->retry_max = settings.retry_max;
     c->queue_max = settings.queue_max;
     c->grace_us = jobs_grace_us();
+    c->first_fence = store_here()->first_fence;
     if (!take_lease(q, r, &c->id, &c->fence))
         return;
     enum error e = submit(q, &job_finish_class, c, &done, sizeof(done), &size);

@@ -10,7 +10,7 @@
 #include "store/steady.h"
 
 #define job_fire_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_fire, name, TYPE, limit, since)
-RECORD_CLASS(job_fire, JOB_FIRE_FIELDS, 2);
+RECORD_CLASS(job_fire, JOB_FIRE_FIELDS, 3);
 #define job_reap_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_reap, name, TYPE, limit, since)
 RECORD_CLASS(job_reap, JOB_REAP_FIELDS, 2);
 
@@ -102,7 +102,7 @@ static enum error lost(struct txn *txn, struct job *job, uint64_t at_us, const s
 static enum error fire_lease(struct txn *txn, struct job *job, uint64_t at_us, const struct job_fire *c,
                              struct job_fired *fired)
 {
-    uint64_t until = job->owner == 0 && job->lease_us < c->grace_us ? c->grace_us : job->lease_us;
+    uint64_t until = job_lease_end(job, c->grace_us, c->first_fence);
     enum error e = OK;
     steady_note(txn, c->steady_us);
     if (c->steady_us < until) {

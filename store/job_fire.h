@@ -35,7 +35,9 @@
     X(auto_retry, U8, 0, 2) /* 1: one that is lost is retried at once, if it may be */          \
     X(base_us, U64, 0, 2)   /* of that retry, as of job.retry */                                \
     X(most_us, U64, 0, 2)                                                                       \
-    X(chance, U32, 0, 2) /* one for all jobs of the command, of which each makes its own */
+    X(chance, U32, 0, 2) /* one for all jobs of the command, of which each makes its own */     \
+    X(first_fence, U64, 0,                                                                      \
+      3) /* claims from this one on are of this start: grace_us isn't for them; 0: for all */
 RECORD_STRUCT(job_fire, JOB_FIRE_FIELDS);
 extern const struct command_class
     job_fire_class; /* code 207; answer: struct job_fired, one behind the other */

@@ -15,9 +15,9 @@ RECORD_CLASS(job_claim, JOB_CLAIM_FIELDS, 1);
 #define job_start_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_start, name, TYPE, limit, since)
 RECORD_CLASS(job_start, JOB_START_FIELDS, 1);
 #define job_heartbeat_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_heartbeat, name, TYPE, limit, since)
-RECORD_CLASS(job_heartbeat, JOB_HEARTBEAT_FIELDS, 2);
+RECORD_CLASS(job_heartbeat, JOB_HEARTBEAT_FIELDS, 3);
 #define job_finish_FIELD(name, TYPE, limit, since) RECORD_FIELD(job_finish, name, TYPE, limit, since)
-RECORD_CLASS(job_finish, JOB_FINISH_FIELDS, 2);
+RECORD_CLASS(job_finish, JOB_FINISH_FIELDS, 3);
 
 STATIC_ASSERT(sizeof(struct job_claimed) * JOB_CLAIM_MAX <= ANSWER_SIZE_MAX, "a claim's answer fits");
 
@@ -456,8 +456,14 @@ static bool of_client(const struct job *job, const struct uuid *client)
     return uuid_equal(client, &anybody) || uuid_equal(client, &job->client);
 }
 
-/* Whether this fence still counts. grace_us: no claim of a worker outside is over before. */
-static enum error held(const struct job *job, uint64_t fence, uint64_t steady_us, uint64_t grace_us)
+uint64_t job_lease_end(const struct job *job, uint64_t grace_us, uint64_t first_fence)
+{
+    bool graced = job->owner == 0 && (first_fence == 0 || job->fence < first_fence);
+    return graced && job->lease_us < grace_us ? grace_us : job->lease_us;
+}
+
+/* Whether this fence still counts, when its lease ends at end_us. */
+static enum error held(const struct job *job, uint64_t fence, uint64_t steady_us, uint64_t end_us)
 {
     if (job->fence != fence)
         return ERR_FENCED;
@@ -465,9 +471,7 @@ static enum error held(const struct job *job, uint64_t fence, uint64_t steady_us
         return ERR_CONFLICT;
     if (job->state != JOB_ASSIGNED && job->state != JOB_RUNNING)
         return ERR_FENCED;
-    if (job->owner == 0 && steady_us < grace_us)
-        return OK;
-    return steady_us < job->lease_us ? OK : ERR_EXPIRED;
+    return steady_us < end_us ? OK : ERR_EXPIRED;
 }
 
 /* The entry of the due index stays where it is; whoever comes to it finds that there is more time (store/job_fire.h). */
@@ -488,7 +492,7 @@ static enum error apply_start(struct txn *txn, uint64_t at_us, const void *comma
     struct job job;
     enum error e = job_open(txn, &c->id, &job, &texts);
     if (!e)
-        e = held(&job, c->fence, c->steady_us, 0);
+        e = held(&job, c->fence, c->steady_us, job.lease_us);
     if (!e && job.state == JOB_ASSIGNED)
         e = job_tellable(txn, &job);
     if (e)
@@ -525,10 +529,11 @@ static enum error apply_heartbeat(struct txn *txn, uint64_t at_us, const void *c
     if (!e && !of_client(&job, &c->client))
         e = ERR_NOT_FOUND;
     if (!e)
-        e = held(&job, c->fence, c->steady_us, c->grace_us);
+        e = held(&job, c->fence, c->steady_us, job_lease_end(&job, c->grace_us, c->first_fence));
     if (e)
         return e;
     extend(txn, &job, c->steady_us, c->lease_us);
+    job.lease_us = job_lease_end(&job, c->grace_us, c->first_fence); /* what it is told is true */
     if (c->progress <= 1000)
         job.progress = c->progress;
     if (c->stage.size > 0)
@@ -766,7 +771,7 @@ static enum error apply_finish(struct txn *txn, uint64_t at_us, const void *comm
         e = ERR_NOT_FOUND;
     if (e)
         return e;
-    e = held(&job, c->fence, c->steady_us, c->grace_us);
+    e = held(&job, c->fence, c->steady_us, job_lease_end(&job, c->grace_us, c->first_fence));
     if (!e && job.state != JOB_RUNNING)
         e = ERR_FENCED;
     if (e == ERR_FENCED || e == ERR_CONFLICT) {

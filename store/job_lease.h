@@ -4,8 +4,9 @@
  *
  * A claim gives a fence, a number that only grows. Whatever a worker says about a job carries it, and counts only while the job's
  * fence is the same, its lease isn't over (by steady time) and nobody has cancelled it: two may run at the same time, two can
- * never both count. What is said twice is answered twice and written once. Claims of workers outside aren't over before a usual length
- * of a lease after a start, whether or not their timers have been looked at since (grace_us, J5).
+ * never both count. What is said twice is answered twice and written once. Claims that workers outside have from
+ * an earlier start aren't over before a usual length of a lease after this one, whether or not their timers have been looked at since
+ * (grace_us, J5); those of this start (first_fence) end when their workers were told.
  *
  *     ERR_NOT_FOUND  no such job (or, of a claim: nothing to do)
  *     ERR_CONFLICT   it was canceled
@@ -68,7 +69,8 @@ extern const struct command_class job_start_class; /* code 202; answer: started_
     X(lease_us, U64, 0, 1)                             \
     X(progress, U16, 0, 1) /* above 1000: as it was */ \
     X(stage, TEXT, JOB_STAGE_MAX, 1)                   \
-    X(grace_us, TIME, 0, 2) /* as of job.fire */
+    X(grace_us, TIME, 0, 2)   /* as of job.fire */     \
+    X(first_fence, U64, 0, 3) /* the same */
 RECORD_STRUCT(job_heartbeat, JOB_HEARTBEAT_FIELDS);
 extern const struct command_class job_heartbeat_class; /* code 203; answer: lease_us until when, u64 */
 
@@ -93,7 +95,8 @@ extern const struct command_class job_heartbeat_class; /* code 203; answer: leas
     X(queue_max, U32, 0, 2) /* with so many QUEUED it stays FAILED (AMB-J-14) */                   \
     X(base_us, U64, 0, 2)   /* not 0: instead of backoff_us, by the attempt, as of job.retry */    \
     X(most_us, U64, 0, 2)                                                                          \
-    X(chance, U32, 0, 2)
+    X(chance, U32, 0, 2)                                                                           \
+    X(first_fence, U64, 0, 3) /* as of job.fire */
 RECORD_STRUCT(job_finish, JOB_FINISH_FIELDS);
 extern const struct command_class job_finish_class; /* code 204; answer: struct job_finished */
 struct job_finished {
@@ -106,6 +109,8 @@ struct job_finished {
     uint8_t unused;
 };
 
+/* Until when it is claimed, by steady time; grace_us and first_fence as of job.fire. */
+uint64_t job_lease_end(const struct job *job, uint64_t grace_us, uint64_t first_fence);
 /* A RUNNING job ends without its worker: RUNNER_LOST. Within a command. */
 enum error job_lose(struct txn *txn, struct job *job, uint64_t at_us, uint64_t kept_us, uint16_t retry_max);
 

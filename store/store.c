@@ -158,16 +158,19 @@ enum error store_load(struct store *store)
     return e ? e : load_ledger(store);
 }
 
-/* Steady time never begins before it ended. Without memory for a look it begins with the wall clock: to refuse now would be to
- * refuse a directory that was touched already. */
+/* Steady time never begins before it ended. Without memory for a look it begins with the wall clock, and nobody knows which claims are
+ * of an earlier start: to refuse now would be to refuse a directory that was touched already. */
 static void go_on(struct store *store)
 {
     struct view *view = actor_inside() ? view_open(store) : view_open_outside(store, 0);
     uint64_t noted = 0;
+    int64_t fence = 0;
     if (!view)
         return;
     if (steady_noted(&view->txn, &noted) == OK && noted > store->opened_us)
         store->opened_us = noted; /* one that can't be read is told of by whoever looks at all rows */
+    if (counter_read(&view->txn, COUNTER_JOB_FENCE, (struct span){NULL, 0}, &fence) == OK && fence >= 0)
+        store->first_fence = (uint64_t)fence + 1;
     view_close(view);
 }
 

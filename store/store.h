@@ -82,6 +82,8 @@ struct store {
     uint64_t view_age_ns;
     uint64_t opened_us, opened_elapsed_us; /* steady time (store/steady.h) and elapsed time of the opening */
     uint64_t start;                        /* names this opening: whose leases are whose; never 0 */
+    uint64_t
+        first_fence; /* of a claim in this opening (store/job_lease.h): less is of an earlier one; 0: not known */
     struct uuid identity;
     uint8_t secret[16];
     char failure[256]; /* why, when failed */

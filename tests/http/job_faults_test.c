@@ -560,32 +560,6 @@ static void test_a_claimed_job_waits_for_a_view(void)
     run(crowded_body);
 }
 
-/* The store was opened a moment ago: whoever had a job before has it for a usual lease at least. */
-static void grace_body(void)
-{
-    char body[256], id[UUID_TEXT_SIZE];
-    (void)stage_writer();
-    submit_outside("x.late");
-    EXPECT(work("/v1/work:claim", "{\"lease_ms\":1000}")->r.status == 200);
-    uuid_format(&the_job, id);
-    snprintf(body, sizeof(body), "{\"job_id\":\"%s\",\"lease_token\":\"1\"}", id);
-    (void)actor_sleep(actor_deadline_ms(10000));
-    EXPECT(work("/v1/work:heartbeat", body)->r.status == 200);
-    EXPECT(work("/v1/work:complete", body)->r.status == 200);
-    submit_outside("x.late");
-    uuid_format(&the_job, id);
-    (void)actor_sleep(actor_deadline_ms(30000));
-    EXPECT(work("/v1/work:claim", "{\"lease_ms\":1000}")->r.status == 200);
-    snprintf(body, sizeof(body), "{\"job_id\":\"%s\",\"lease_token\":\"2\"}", id);
-    (void)actor_sleep(actor_deadline_ms(1000));
-    EXPECT(work("/v1/work:heartbeat", body)->r.status == 409);
-}
-
-static void test_a_worker_outside_has_a_lease_from_the_start_on_J5(void)
-{
-    run(grace_body);
-}
-
 /* A lease goes by steady time, and is shown by the wall clock. */
 static bool shows_lease(const struct exchange *x)
 {
@@ -598,6 +572,57 @@ static bool shows_lease(const struct exchange *x)
     job_time_format(store_time_us() + job.lease_us - store_steady_us(stage_store), text);
     snprintf(member, sizeof(member), "\"lease_expires_at\":\"%s\"", text);
     return x->r.status == 200 && memmem(x->r.body, x->r.sink.length, member, strlen(member)) != NULL;
+}
+
+/* A job for a worker outside, claimed for a second under this token; the body of whatever it says of it. */
+static void claim_for_a_second(unsigned token, char body[256])
+{
+    char id[UUID_TEXT_SIZE];
+    submit_outside("x.late");
+    uuid_format(&the_job, id);
+    EXPECT(work("/v1/work:claim", "{\"lease_ms\":1000}")->r.status == 200);
+    snprintf(body, 256, "{\"job_id\":\"%s\",\"lease_token\":\"%u\",\"lease_ms\":1000}", id, token);
+}
+
+/* The store was opened a moment ago: whoever had a job before has it for a usual lease at least, and is told so. */
+static void grace_body(void)
+{
+    char body[256], other[256];
+    (void)stage_writer();
+    claim_for_a_second(1, body);
+    claim_for_a_second(2, other);
+    stage_store->first_fence = 3; /* they claimed before it was opened */
+    (void)actor_sleep(actor_deadline_ms(10000));
+    EXPECT(shows_lease(work("/v1/work:heartbeat", other)));
+    (void)actor_sleep(actor_deadline_ms(10000));
+    EXPECT(shows_lease(work("/v1/work:heartbeat", other)));
+    EXPECT(work("/v1/work:complete", body)->r.status == 200);
+    (void)actor_sleep(actor_deadline_ms(10000));
+    EXPECT(work("/v1/work:heartbeat", other)->r.status == 409);
+}
+
+static void test_a_worker_outside_has_a_lease_from_the_start_on_J5(void)
+{
+    run(grace_body);
+}
+
+/* Whoever claims after the start has what it was told, and not a moment more. */
+static void as_told_body(void)
+{
+    char body[256], late[256];
+    (void)stage_writer();
+    claim_for_a_second(1, late);
+    claim_for_a_second(2, body);
+    (void)actor_sleep(actor_deadline_ms(999));
+    EXPECT(shows_lease(work("/v1/work:heartbeat", body)));
+    (void)actor_sleep(actor_deadline_ms(1));
+    EXPECT(work("/v1/work:heartbeat", late)->r.status == 409);
+    EXPECT(work("/v1/work:heartbeat", body)->r.status == 200);
+}
+
+static void test_a_claim_of_this_start_lasts_as_long_as_it_was_told_J5(void)
+{
+    run(as_told_body);
 }
 
 static void wall_body(void)
@@ -635,6 +660,8 @@ TEST_LIST
     {"faults: a claimed job waits for a view", test_a_claimed_job_waits_for_a_view},
     {"faults: a worker outside has a lease from the start on (J5)",
      test_a_worker_outside_has_a_lease_from_the_start_on_J5},
+    {"faults: a claim of this start lasts as long as it was told (J5)",
+     test_a_claim_of_this_start_lasts_as_long_as_it_was_told_J5},
     {"faults: a lease is shown by the wall clock", test_a_lease_is_shown_by_the_wall_clock},
     {"faults: a refused change is told of (JOB-324)", test_a_refused_change_is_told_of_JOB_324},
     {NULL, NULL},

@@ -34,6 +34,7 @@ static enum error fire(struct jobs *j, uint16_t shard, uint16_t most, struct job
                                .wall_us = j->at_us,
                                .steady_us = j->steady_us,
                                .grace_us = j->grace_us,
+                               .first_fence = j->fresh.store->first_fence,
                                .start = j->start,
                                .queue_max = j->queue_max,
                                .retry_max = j->retry_max,
@@ -454,6 +455,32 @@ static void test_lease_of_a_worker_outside_counts_before_its_timer_is_looked_at_
     TEST_CHECK(jobs_finish(&j, &c, NULL) == OK && jobs_look(&j, &done.id).state == JOB_SUCCEEDED);
     jobs_fire(&j, NULL, 0);
     TEST_CHECK(jobs_look(&j, &beating.id).state == JOB_RUNNING); /* and it was made longer */
+    jobs_close(&j);
+}
+
+/* Only what was claimed before has it: whoever claims soon after the start is given up on when it was told. */
+static void test_lease_of_this_start_has_no_grace_J5(void)
+{
+    struct jobs j;
+    jobs_open(&j);
+    struct jobs_held before = outside(&j, true);
+    fresh_reopen(&j.fresh);
+    j.start++;
+    j.grace_us = j.steady_us + JOBS_LEASE_US;
+    j.lease_us = JOBS_SECOND_US;
+    TEST_CHECK(jobs_beat(&j, &before.id, before.fence) == OK);
+    struct jobs_held held = outside(&j, true), silent = outside(&j, false);
+    jobs_pass(&j, JOBS_SECOND_US - 1);
+    TEST_CHECK(jobs_beat(&j, &held.id, held.fence) == OK && jobs_fire(&j, NULL, 0) == 0);
+    jobs_pass(&j, 1);
+    TEST_CHECK(jobs_beat(&j, &silent.id, silent.fence) == ERR_EXPIRED);
+    TEST_CHECK(jobs_fire(&j, NULL, 0) == 2);
+    TEST_CHECK(jobs_look(&j, &silent.id).state == JOB_QUEUED);
+    jobs_pass(&j, JOBS_SECOND_US);
+    struct job_finish c = jobs_end_of(&j, &held.id, held.fence, JOB_SUCCEED);
+    TEST_CHECK(jobs_finish(&j, &c, NULL) == ERR_EXPIRED && jobs_fire(&j, NULL, 0) == 1);
+    TEST_CHECK(jobs_look(&j, &held.id).state == JOB_FAILED && jobs_look(&j, &before.id).state == JOB_RUNNING);
+    TEST_CHECK(jobs_look(&j, &before.id).lease_us == j.grace_us); /* and it was told so */
     jobs_close(&j);
 }
 
@@ -1034,6 +1061,7 @@ TEST_LIST
     {"lease: of a worker outside counts before its timer is looked at (J5)",
      test_lease_of_a_worker_outside_counts_before_its_timer_is_looked_at_J5},
     {"lease: of an own worker has no grace (J5)", test_lease_of_an_own_worker_has_no_grace_J5},
+    {"lease: of this start has no grace (J5)", test_lease_of_this_start_has_no_grace_J5},
     {"reap: what an earlier start had (JOB-225, JOB-316, AMB-J-11, AMB-J-38)",
      test_reap_takes_what_an_earlier_start_had_JOB_225_JOB_316_AMB_J_11_AMB_J_38},
     {"requeue: only when it is over (JOB-225, AMB-J-11)", test_requeue_only_when_it_is_over_JOB_225_AMB_J_11},

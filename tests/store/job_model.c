@@ -249,7 +249,14 @@ static void claim(struct model *m, const struct job_claim *c, uint64_t at_us, st
     }
 }
 
-static enum error held(const struct model_job *job, uint64_t fence, uint64_t steady_us, uint64_t grace_us)
+/* One that a worker outside has from an earlier start is not over soon after this one. */
+static uint64_t ends(const struct model_job *job, uint64_t grace_us, uint64_t first_fence)
+{
+    bool graced = job && job->owner == 0 && job->fence < first_fence;
+    return !job ? 0 : graced && job->lease_us < grace_us ? grace_us : job->lease_us;
+}
+
+static enum error held(const struct model_job *job, uint64_t fence, uint64_t steady_us, uint64_t end_us)
 {
     if (!job)
         return ERR_NOT_FOUND;
@@ -259,9 +266,7 @@ static enum error held(const struct model_job *job, uint64_t fence, uint64_t ste
         return ERR_CONFLICT;
     if (job->state != JOB_ASSIGNED && job->state != JOB_RUNNING)
         return ERR_FENCED;
-    if (job->owner == 0 && steady_us < grace_us) /* of a worker outside, soon after a start */
-        return OK;
-    return steady_us >= job->lease_us ? ERR_EXPIRED : OK;
+    return steady_us >= end_us ? ERR_EXPIRED : OK;
 }
 
 static void extend(struct model_job *job, uint64_t until_us)
@@ -272,7 +277,7 @@ static void extend(struct model_job *job, uint64_t until_us)
 static void start(struct model *m, const struct job_start *c, uint64_t at_us, struct model_answer *answer)
 {
     struct model_job *job = model_find(m, &c->id);
-    answer->error = held(job, c->fence, c->steady_us, 0);
+    answer->error = held(job, c->fence, c->steady_us, ends(job, 0, 0));
     if (answer->error)
         return;
     if (job->state == JOB_ASSIGNED) {
@@ -290,10 +295,11 @@ static void heartbeat(struct model *m, const struct job_heartbeat *c, struct mod
     struct model_job *job = model_find(m, &c->id);
     if (job && !is_nobody(&c->client) && !uuid_equal(&c->client, &job->client))
         job = NULL;
-    answer->error = held(job, c->fence, c->steady_us, c->grace_us);
+    answer->error = held(job, c->fence, c->steady_us, ends(job, c->grace_us, c->first_fence));
     if (answer->error)
         return;
     extend(job, plus(c->steady_us, c->lease_us));
+    job->lease_us = ends(job, c->grace_us, c->first_fence);
     job->progress = c->progress <= 1000 ? c->progress : job->progress;
     say(answer, &job->lease_us, sizeof(job->lease_us));
 }
@@ -361,7 +367,7 @@ static void finish(struct model *m, const struct job_finish *c, uint64_t at_us, 
     struct model_job *job = model_find(m, &c->id);
     if (job && !is_nobody(&c->client) && !uuid_equal(&c->client, &job->client))
         job = NULL;
-    enum error e = held(job, c->fence, c->steady_us, c->grace_us);
+    enum error e = held(job, c->fence, c->steady_us, ends(job, c->grace_us, c->first_fence));
     if (!e && job->state != JOB_RUNNING)
         e = ERR_FENCED;
     if (e == ERR_FENCED || e == ERR_CONFLICT)
@@ -515,7 +521,7 @@ static void requeue(struct model_job *job, uint64_t at_us)
 static void fire_one(struct model *m, struct model_job *job, const struct job_fire *c, uint64_t at_us,
                      struct job_fired *fired)
 {
-    uint64_t until = job->owner == 0 && job->lease_us < c->grace_us ? c->grace_us : job->lease_us;
+    uint64_t until = ends(job, c->grace_us, c->first_fence);
     switch (job->state) {
     case JOB_CREATED:
         if (model_count(m, JOB_QUEUED) >= c->queue_max) {

@@ -163,7 +163,8 @@ static void draw_claim(void)
                           .owner = outside ? 0 : p.start,
                           .running_max = chance(100) ? 1 + below(40) : 0,
                           .steady_us = p.steady_us,
-                          .lease_us = chance(50) ? 1 + below(1000000) : LEASE_US,
+                          .lease_us =
+                              chance(p.steady_us < p.grace_us ? 500 : 50) ? 1 + below(1000000) : LEASE_US,
                           .worker = span_text("w")};
     put(&job_claim_class, &c);
 }
@@ -185,7 +186,8 @@ static void draw_heartbeat(void)
                                     .lease_us = chance(100) ? SECOND_US : LEASE_US,
                                     .progress = (uint16_t)below(1200),
                                     .stage = span_text("on its way"),
-                                    .grace_us = p.grace_us};
+                                    .grace_us = p.grace_us,
+                                    .first_fence = p.fresh.store->first_fence};
     put(&job_heartbeat_class, &c);
 }
 
@@ -227,6 +229,7 @@ static void draw_finish(void)
     }
     c.steady_us = p.steady_us;
     c.grace_us = p.grace_us;
+    c.first_fence = p.fresh.store->first_fence;
     put(&job_finish_class, &c);
 }
 
@@ -257,6 +260,7 @@ static void fire_shard(uint16_t shard, uint16_t most, uint32_t queue_max)
                                .wall_us = p.wall_us + (chance(100) ? below(2000000) : 0),
                                .steady_us = p.steady_us,
                                .grace_us = p.grace_us,
+                               .first_fence = p.fresh.store->first_fence,
                                .start = p.start,
                                .queue_max = queue_max,
                                .retry_max = RETRY_MAX,

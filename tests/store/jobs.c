@@ -148,7 +148,8 @@ enum error jobs_beat(struct jobs *j, const struct uuid *id, uint64_t fence)
                                     .steady_us = j->steady_us,
                                     .lease_us = j->lease_us,
                                     .progress = UINT16_MAX,
-                                    .grace_us = j->grace_us};
+                                    .grace_us = j->grace_us,
+                                    .first_fence = j->fresh.store->first_fence};
     return run(j, &job_heartbeat_class, &c, NULL);
 }
 
@@ -169,6 +170,7 @@ struct job_finish jobs_end_of(struct jobs *j, const struct uuid *id, uint64_t fe
                                .retry_max = j->retry_max,
                                .queue_max = j->queue_max,
                                .grace_us = j->grace_us,
+                               .first_fence = j->fresh.store->first_fence,
                                .message = span_text(good ? "" : "it broke"),
                                .result = span_text(good ? "{\"ok\":true}" : "")};
 }
@@ -220,6 +222,7 @@ static uint32_t fire_shard(struct jobs *j, uint16_t shard, struct job_fired ret[
                                .wall_us = j->at_us,
                                .steady_us = j->steady_us,
                                .grace_us = j->grace_us,
+                               .first_fence = j->fresh.store->first_fence,
                                .start = j->start,
                                .queue_max = j->queue_max,
                                .retry_max = j->retry_max,

@@ -97,7 +97,8 @@ static void apply_all(struct run *run)
             decode(run);
         item->answer = (struct answer){.bytes = run->answers};
         if (!run->roomy && !item->class->cleanup) {
-            item->answer.error = ERR_NO_SPACE;
+            enum error e = run->decoded[run->applied % 2].error;
+            item->answer.error = e ? ERR_INVALID : ERR_NO_SPACE;
             continue;
         }
         item->answer.error = apply(txn, item, &run->decoded[run->applied % 2]);
@@ -274,10 +275,11 @@ static uint64_t bytes_of(const struct batch_item *items, size_t count)
     return bytes;
 }
 
-/* It came for something, and there was none: it stands for that, or whoever has sent it comes again. */
+/* It came for something, and there was none, or no room to take it: it stands for that, or whoever has sent it comes again. */
 static bool found_nothing(const struct batch_item *item)
 {
-    return item->class->topic && item->answer.error == ERR_NOT_FOUND;
+    enum error e = item->answer.error;
+    return item->class->topic && (e == ERR_NOT_FOUND || (item->stands && e == ERR_NO_SPACE));
 }
 
 static void note(const struct run *run, uint64_t began)

@@ -27,6 +27,7 @@ struct batch_item {
     uint64_t at_us;
     struct span bytes; /* the encoded command; borrowed */
     struct answer answer;
+    bool stands; /* it can wait in the writer: where there is no room for it, nobody is refused anything */
 };
 
 /* count <= BATCH_MAX. */

@@ -115,7 +115,7 @@ enum error store_submit(const struct command_class *class, const void *command, 
 enum error store_ask(const struct command_class *class, const void *command, uint64_t *ret_ref);
 enum error store_hear(uint64_t ref, void *ret_bytes, size_t room, size_t *ret_size, uint64_t deadline);
 /* A command that waits in the writer: refused with ERR_NOT_FOUND it stands there, and is applied again in the very batch that has
- * something for it (txn_wake_one), so one commit has both. What becomes of it at last is a message, STORE_GIVEN; `number` is
+ * something for it (txn_wake_one), so one commit has both; and so does one for which a tight store has no room, until it has. What becomes of it at last is a message, STORE_GIVEN; `number` is
  * the submitter's name for it, which he doesn't use twice. With `again` it is another version of one that stands: that is applied now,
  * and if none stands by this name it was given already: then STORE_GIVEN says ERR_NOT_FOUND, behind what was given if that has arrived,
  * and alone if it met a full mailbox. A class with a topic; at most one of an actor.

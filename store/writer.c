@@ -42,6 +42,7 @@ struct writer {
     struct turn turn;
     struct standing standing;
     uint32_t owed; /* things that nobody has been taken up for */
+    bool tight;    /* so the store was behind the last turn */
 };
 
 /* ---- whom a commit wakes ---- */
@@ -177,7 +178,8 @@ static bool too_late(const struct writer_command *head)
 static void add(struct turn *turn, const struct command_class *class, uint64_t at_us, struct span bytes,
                 struct message *m, struct stand *stand)
 {
-    turn->items[turn->count] = (struct batch_item){.class = class, .at_us = at_us, .bytes = bytes};
+    turn->items[turn->count] =
+        (struct batch_item){.class = class, .at_us = at_us, .bytes = bytes, .stands = stand != NULL};
     turn->messages[turn->count] = m;
     turn->stands[turn->count++] = stand;
     turn->bytes += bytes.size;
@@ -329,13 +331,15 @@ static bool wait(struct writer *w, uint64_t room)
 
 /* ---- those that stand ---- */
 
-/* Of commands that were applied, the standing ones that found nothing stand again. */
+/* Of commands that were applied, the standing ones that found nothing stand again; and those for which a tight store has no room, whose
+ * actors would only come again and again. */
 static void settle(struct writer *w)
 {
     struct turn *turn = &w->turn;
     for (; turn->settled < turn->count; turn->settled++) {
         struct stand **stand = &turn->stands[turn->settled];
-        if (!*stand || turn->items[turn->settled].answer.error != ERR_NOT_FOUND)
+        enum error e = turn->items[turn->settled].answer.error;
+        if (!*stand || (e != ERR_NOT_FOUND && e != ERR_NO_SPACE))
             continue;
         standing_put(&w->standing, *stand);
         *stand = NULL;
@@ -352,7 +356,7 @@ static void renew(const struct store *store, struct stand *stand)
     uint8_t bytes[STANDING_BYTES_MAX];
     const struct record_class *record = stand->class->record;
     enum error e = record_decode(record, record->version, span_of(stand->bytes, stand->size), &command);
-    ASSERT(!e); /* it found nothing: so it was applied already */
+    ASSERT(!e); /* it found nothing, or no room: so it was read already */
     stand->class->renew(&command, store_steady_us(store));
     size_t size = record_encode(record, &command, bytes, sizeof(bytes));
     ASSERT(size == stand->size);
@@ -397,6 +401,17 @@ static void load(struct writer *w)
     enum error e = store_load(w->store);
     if (e)
         runtime_abandon(environment_exit_status(e), w->store->failure);
+}
+
+/* What was there for those who stand while the store was tight is theirs when it is open again. */
+static void look_for_room(struct writer *w)
+{
+    bool tight = store_state(w->store) == STORE_TIGHT;
+    if (w->tight && !tight && w->standing.count > 0) {
+        w->owed = w->standing.count;
+        (void)actor_cast(actor_self(), WRITER_SERVE, NULL, 0);
+    }
+    w->tight = tight;
 }
 
 /* A store that has failed ends the process: nobody may go on with what it remembers. */
@@ -485,6 +500,7 @@ static enum actor_step run(struct writer *w)
     if (store_state(w->store) == STORE_FAILED) /* these commands have their commit, the next ones won't */
         return abandon(w);
     store_tell_state(w->store);
+    look_for_room(w);
     return ACTOR_CONTINUE;
 }
 

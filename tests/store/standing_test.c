@@ -596,6 +596,65 @@ static void test_bad(void)
     run(bad_body);
 }
 
+/* ---- without room ---- */
+
+enum { FILLING = 1000, LOST = 100 }; /* parcels: the first of them, and how many are lost then */
+
+static uint64_t refused(void)
+{
+    return atomic_load(&stage_store->refused);
+}
+
+static void fill(void)
+{
+    uint64_t number = FILLING;
+    for (; number < FILLING + LOST; number++) {
+        struct parcel_move lose = {.id = stage_id(number), .event = PARCEL_LOSE};
+        EXPECT(stage_send(number, 2000) == OK);
+        EXPECT(store_submit(&parcel_move_class, &lose, NULL, 0, NULL, DEADLINE_NONE) == OK);
+    }
+    for (uint32_t size = 2000; size; size = size > 1 ? 1 : 0) /* until there isn't room for a claim either */
+        while (stage_send(number, size) == OK)
+            number++;
+    EXPECT(store_state(stage_store) == STORE_TIGHT);
+}
+
+static void drop(uint64_t number)
+{
+    struct parcel_drop c = {.id = stage_id(number)};
+    EXPECT(store_submit(&parcel_drop_class, &c, NULL, 0, NULL, DEADLINE_NONE) == OK);
+}
+
+/* Whoever stands is refused nothing by a store that is tight, and doesn't come again and again. He has his job when he says that he
+ * stands where something was cleaned up, and without a word when the file may be larger. */
+static void tight_body(void)
+{
+    writer = stage_writer();
+    submit(1);
+    submit(2);
+    fill();
+    uint64_t before = refused();
+    for (uint64_t number = 1; number <= 3; number++)
+        stand(number);
+    EXPECT(stand_as("worker:0", 3, true, 0) == OK && standing() == 3);
+    EXPECT(gives_nothing() && refused() == before);
+    for (uint64_t number = FILLING + 1; number < FILLING + LOST; number++)
+        drop(number);
+    EXPECT(stand_as("worker:0", 1, true, 0) == OK && gives(1, 1));
+    EXPECT(gives_nothing() && refused() == before && store_state(stage_store) == STORE_TIGHT);
+    stage_store->environment.options.map_max *= 2;
+    drop(FILLING);
+    EXPECT(gives(3, 2) && gives_nothing() && standing() == 1 && refused() == before);
+}
+
+static void test_a_store_without_room_refuses_nobody_who_stands(void)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        TEST_CHECK(
+            stage_run(&(struct stage){.seed = seed, .map = 1 << 20, .map_max = 4 << 20, .reserve = 512 << 10},
+                      tight_body) == 0);
+}
+
 TEST_LIST
 = {
     {"JOB-278: a job and the claim that stood for one are one commit", test_same_commit},
@@ -614,5 +673,6 @@ TEST_LIST
     {"who isn't told what he was given asks again", test_untold},
     {"a batch that can't begin is the standing command's error", test_no_batch},
     {"what isn't a standing command", test_bad},
+    {"a store without room refuses nobody who stands", test_a_store_without_room_refuses_nobody_who_stands},
     {NULL, NULL},
 };

@@ -127,7 +127,8 @@ bool actor_listen(uint64_t deadline);
 /* How full the running actor's own mailbox is, as its enum pressure_level (runtime/pressure.h). */
 uint32_t actor_pressure(void);
 
-/* For a handler's default branch: a message of a type nobody knows is logged, counted and dropped. */
+/* For a handler's default branch: a message of a type nobody knows is logged, counted and dropped. The log is told of one a second for
+ * each class and scheduler, with how many it wasn't told of since. */
 void actor_unknown(const struct message *m);
 
 /* ---- calls ---- */

@@ -566,8 +566,22 @@ size_t runtime_classes(struct runtime *rt, struct runtime_class *classes, size_t
     return used;
 }
 
+/* Whether the log is told of it: of one in UNKNOWN_EVERY_NS, and then how many it wasn't told of. */
+static bool unknown_is_due(struct scheduler *s, struct class_stats *class)
+{
+    if (s->now < class->unknown_next) {
+        class->unknown_left_out += class->unknown_left_out < UINT32_MAX;
+        return false;
+    }
+    class->unknown_next = s->now + UNKNOWN_EVERY_NS;
+    return true;
+}
+
 void runtime_unknown_message(struct scheduler *s, const struct message *m)
 {
+    struct class_stats *class = s->current->stats;
+    if (!unknown_is_due(s, class))
+        return;
     char line[256];
     struct json_sink sink;
     struct json json;
@@ -580,7 +594,10 @@ void runtime_unknown_message(struct scheduler *s, const struct message *m)
     JSON_MEMBER(&json, "class", string, s->current->class->name);
     JSON_MEMBER(&json, "type", uint, m->type);
     JSON_MEMBER(&json, "from", hex_string, m->from);
+    if (class->unknown_left_out)
+        JSON_MEMBER(&json, "left_out", uint, class->unknown_left_out);
     json_object_end(&json);
     json_end(&json);
+    class->unknown_left_out = 0;
     runtime_log(s->rt, line, sink.length);
 }

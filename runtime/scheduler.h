@@ -192,8 +192,12 @@ struct class_stats {
     const struct actor_class *class;
     uint64_t spawned, ended, crashed, handled, stack_high_water, preempted, overrun;
     uint32_t pressure_span; /* of an empty mailbox */
+    uint32_t
+        unknown_left_out; /* messages of no known type that the log wasn't told of, since it was told of one */
+    uint64_t unknown_next; /* when it may be told of the next */
 };
-#define CLASSES_MAX 256u /* classes a process has; the rest share the last entry */
+#define UNKNOWN_EVERY_NS NS_PER_S /* of one class on one scheduler: a flood of them is no flood of lines */
+#define CLASSES_MAX      256u     /* classes a process has; the rest share the last entry */
 
 /* ---- workers ---- */
 

@@ -612,6 +612,55 @@ static void test_suspension(void)
     node_sim(suspension);
 }
 
+/* ---- what nobody knows ---- */
+
+static enum actor_step puzzled_handle(void *state, struct message *m)
+{
+    (void)state;
+    actor_unknown(m);
+    return ACTOR_CONTINUE;
+}
+
+static const struct actor_class puzzled = {
+    .name = "puzzled", .handle = puzzled_handle, .mailbox_capacity = 1024};
+static const struct actor_class lost = {.name = "lost", .handle = puzzled_handle, .mailbox_capacity = 1024};
+
+static void flood(actor_pid pid, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        TEST_CHECK(actor_cast(pid, 999, NULL, 0) == OK);
+    settle();
+}
+
+#define UNKNOWN "\"msg\":\"unknown message dropped\""
+
+static void tell_of_unknown(void)
+{
+    size_t lines = node_logged(UNKNOWN), counted = node_logged("\"left_out\":");
+    size_t with_600 = node_logged("\"left_out\":600}"), of_lost = node_logged("\"class\":\"lost\"");
+    actor_pid one = spawn(&puzzled, 0), other = spawn(&lost, 0);
+    flood(one, 500);
+    TEST_CHECK(node_logged(UNKNOWN) == lines + 1 && node_logged("\"left_out\":") == counted);
+    actor_sleep(actor_now() + NS_PER_S / 2);
+    flood(one, 101);
+    TEST_CHECK(node_logged(UNKNOWN) == lines + 1);
+    flood(other, 1); /* another class has its own line */
+    TEST_CHECK(node_logged(UNKNOWN) == lines + 2 && node_logged("\"class\":\"lost\"") == of_lost + 1);
+    actor_sleep(actor_now() + NS_PER_S);
+    flood(one, 1);
+    TEST_CHECK(node_logged(UNKNOWN) == lines + 3 && node_logged("\"left_out\":600}") == with_600 + 1);
+    actor_sleep(actor_now() + NS_PER_S);
+    flood(one, 1);
+    TEST_CHECK(node_logged(UNKNOWN) == lines + 4 && node_logged("\"left_out\":") == counted + 1);
+    gone(one);
+    gone(other);
+}
+
+static void test_a_flood_of_unknown_messages_is_a_line_a_second(void)
+{
+    node_sim(tell_of_unknown);
+}
+
 TEST_LIST
 = {
     {"a full mailbox refuses, here and there", test_refuse},
@@ -625,5 +674,7 @@ TEST_LIST
     {"a stop is not received by a handler", test_stop_is_not_received},
     {"suspended: by itself, before init, killed", test_suspension},
     {"receiving at once, and listening", test_at_once},
+    {"a flood of unknown messages is a line a second, with how many were left out",
+     test_a_flood_of_unknown_messages_is_a_line_a_second},
     {NULL, NULL},
 };

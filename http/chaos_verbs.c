@@ -670,7 +670,7 @@ static bool body_read(struct experiment *x, struct response *r)
         dry_run = json_member(json, root, "dry_run");
     }
     if (dry_run && dry_run->kind != JSON_TRUE && dry_run->kind != JSON_FALSE) {
-        response_error(r, ERROR_OPS_400_INVALID, "dry_run must be true or false");
+        response_error_field(r, ERROR_OPS_400_INVALID, "dry_run", "must be true or false");
         return false;
     }
     x->dry_run = dry_run && dry_run->kind == JSON_TRUE;
@@ -679,14 +679,14 @@ static bool body_read(struct experiment *x, struct response *r)
         if (reason->kind != JSON_STRING ||
             !json_string_of(json, reason, room, AUDITS_REASON_MAX, &x->reason) ||
             x->reason.size > AUDITS_REASON_MAX) {
-            response_error(r, ERROR_OPS_400_INVALID, "reason must be a text of at most %u bytes",
-                           AUDITS_REASON_MAX);
+            response_error_about(r, ERROR_OPS_400_INVALID, "reason", "must be a text of at most %u bytes",
+                                 AUDITS_REASON_MAX);
             return false;
         }
     }
     if (!x->dry_run && x->reason.size == 0) {
-        response_error(r, ERROR_OPS_400_MISSING_FIELD,
-                       "reason is missing; say why you do this, or ask for a dry_run");
+        response_error_field(r, ERROR_OPS_400_MISSING_FIELD, "reason",
+                             "is missing; say why you do this, or ask for a dry_run");
         return false;
     }
     return true;
@@ -709,10 +709,11 @@ static bool variant_read(struct experiment *x, struct response *r)
     x->messages = 1;
     if (messages &&
         (!json_uint64_of(json, messages, &x->messages) || x->messages < 1 || x->messages > CHAOS_FLOOD_MAX))
-        response_error(r, ERROR_OPS_400_INVALID, "messages must be a number from 1 to %u", CHAOS_FLOOD_MAX);
+        response_error_about(r, ERROR_OPS_400_INVALID, "messages", "must be a number from 1 to %u",
+                             CHAOS_FLOOD_MAX);
     else if (!x->fault)
-        response_error(r, ERROR_OPS_400_INVALID,
-                       "how must be one of trap, abort, divide, loop, stack and memory");
+        response_error_field(r, ERROR_OPS_400_INVALID, "how",
+                             "must be one of trap, abort, divide, loop, stack and memory");
     else
         return true;
     return false;

@@ -39,8 +39,8 @@ static bool wanted_read(const struct request *q, struct response *r, struct want
     for (enum telemetry_event event = 0; event < TELEMETRY_EVENT_COUNT; event++)
         if (wants(ret, event))
             return true;
-    response_error(r, ERROR_OPS_400_INVALID, "event is '%s%s'; there is none of that name", ret->name,
-                   ret->family ? "*" : "");
+    response_error_about(r, ERROR_OPS_400_INVALID, "event", "is '%s%s'; there is none of that name",
+                         ret->name, ret->family ? "*" : "");
     return false;
 }
 
@@ -67,8 +67,8 @@ static bool place_read(const struct request *q, struct response *r, uint64_t *re
     *ret_given = text[0] != 0;
     enum error e = text[0] ? telemetry_sequence_read(telemetry, text, ret) : OK;
     if (e == ERR_INVALID && !again) {
-        response_error(r, ERROR_OPS_400_INVALID,
-                       "since is '%s'; it must be the next or the sequence of an earlier answer", text);
+        response_error_about(r, ERROR_OPS_400_INVALID, "since",
+                             "is '%s'; it must be the next or the sequence of an earlier answer", text);
         return false;
     }
     if (e || !text[0] || *ret > telemetry_kept(telemetry))
@@ -232,7 +232,7 @@ static void serve_stream(const struct request *q, struct response *r, const stru
     if (!place_read(q, r, &s.place, &given) || !parameter_number(q, r, "limit", 0, EVENTS_MAX, &limit))
         return;
     if (limit) {
-        response_error(r, ERROR_OPS_400_INVALID, "limit is of a list; a stream has no end");
+        response_error_field(r, ERROR_OPS_400_INVALID, "limit", "is of a list; a stream has no end");
         return;
     }
     uint32_t most = atomic_load(&front->limits)->streams_max;

@@ -11,9 +11,9 @@ bool parameter_text(const struct request *q, struct response *r, const char *nam
         return true;
     room[0] = 0;
     if (bad)
-        response_error(r, ERROR_OPS_400_INVALID,
-                       "%s is longer than %zu bytes, there twice, or holds an escape that can't be meant",
-                       name, size - 1);
+        response_error_about(r, ERROR_OPS_400_INVALID, name,
+                             "is longer than %zu bytes, there twice, or holds an escape that can't be meant",
+                             size - 1);
     return !bad;
 }
 
@@ -29,8 +29,8 @@ bool parameter_number(const struct request *q, struct response *r, const char *n
     }
     unsigned long long value = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end || value < 1 || value > most) {
-        response_error(r, ERROR_OPS_400_INVALID, "%s is '%s'; it must be a number from 1 to %llu", name, text,
-                       (unsigned long long)most);
+        response_error_about(r, ERROR_OPS_400_INVALID, name, "is '%s'; it must be a number from 1 to %llu",
+                             text, (unsigned long long)most);
         return false;
     }
     *ret_number = value;
@@ -54,6 +54,6 @@ bool parameter_word(const struct request *q, struct response *r, const char *nam
     size_t length = 0;
     for (size_t i = 0; i < count && length < sizeof(list); i++)
         length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s", i ? ", " : "", words[i]);
-    response_error(r, ERROR_OPS_400_INVALID, "%s is '%s'; it must be one of: %s", name, text, list);
+    response_error_about(r, ERROR_OPS_400_INVALID, name, "is '%s'; it must be one of: %s", text, list);
     return false;
 }

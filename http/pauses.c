@@ -35,8 +35,14 @@ static bool take_kind(struct span name, struct uuid *ret_work)
     return true;
 }
 
-/* NULL, or what is wrong with it. */
-static const char *take_what(const struct request *q, struct what *w)
+static bool wrong(struct response *r, const char *field, const char *what)
+{
+    response_error_field(r, ERROR_OPS_400_INVALID, field, what);
+    return false;
+}
+
+/* False: answered. */
+static bool take_what(const struct request *q, struct response *r, struct what *w)
 {
     struct span scope = request_text(q, "scope"), kind = request_text(q, "kind"),
                 client = request_text(q, "client");
@@ -45,16 +51,25 @@ static const char *take_what(const struct request *q, struct what *w)
         if (span_equal(scope, span_text(pause_scope_name(w->scope))))
             break;
     if (w->scope == PAUSE_SCOPE_COUNT)
-        return "scope must be all, kind or client";
-    if ((kind.bytes != NULL) != (w->scope == PAUSE_WORK) ||
-        (client.bytes != NULL) != (w->scope == PAUSE_CLIENT))
-        return "kind goes with the scope kind, client with the scope client, and neither with all";
+        return wrong(r, "scope", "must be all, kind or client");
+    if ((kind.bytes != NULL) != (w->scope == PAUSE_WORK))
+        return wrong(r, "kind", "goes with the scope kind, and only with that");
+    if ((client.bytes != NULL) != (w->scope == PAUSE_CLIENT))
+        return wrong(r, "client", "goes with the scope client, and only with that");
     w->label = w->scope == PAUSE_WORK ? kind : client;
     if (w->scope == PAUSE_WORK && !take_kind(kind, &w->name))
-        return "kind must be one of the catalogue, or one that begins with x.";
+        return wrong(r, "kind", "must be one of the catalogue, or one that begins with x.");
     if (w->scope == PAUSE_CLIENT && !uuid_parse(client.bytes, client.size, &w->name))
-        return "client must be a UUID";
-    return NULL;
+        return wrong(r, "client", "must be a UUID");
+    return true;
+}
+
+/* False: answered. 0 when nothing is said. */
+static bool take_until(const struct request *q, struct response *r, uint64_t *ret_us)
+{
+    struct span until = request_text(q, "until");
+    return !until.bytes || timestamp_parse(until, ret_us) ||
+           wrong(r, "until", "must be a time in UTC, such as 2026-11-18T13:00:00Z");
 }
 
 static void refuse(struct response *r, enum error e)
@@ -64,7 +79,7 @@ static void refuse(struct response *r, enum error e)
         response_error(r, ERROR_OPS_404_NOT_FOUND, "there is none of this id");
         break;
     case ERR_INVALID:
-        response_error(r, ERROR_OPS_400_INVALID, "until must be a time to come");
+        (void)wrong(r, "until", "must be a time to come");
         break;
     case ERR_CONFLICT:
         response_error(r, ERROR_OPS_409_CONFLICT, "the job is not QUEUED");
@@ -142,14 +157,11 @@ static void serve_pause(const struct request *q, struct response *r)
     struct what w;
     struct json json;
     uint64_t since_us = 0, until_us = 0;
-    struct span until = request_text(q, "until"), reason = request_text(q, "reason");
-    const char *why = take_what(q, &w);
-    if (!why && until.bytes && !timestamp_parse(until, &until_us))
-        why = "until must be a time in UTC, such as 2026-11-18T13:00:00Z";
-    if (!why && reason.size > PAUSE_REASON)
-        why = "reason must have at most 512 bytes";
-    if (why) {
-        response_error(r, ERROR_OPS_400_INVALID, "%s", why);
+    struct span reason = request_text(q, "reason");
+    if (!take_what(q, r, &w) || !take_until(q, r, &until_us))
+        return;
+    if (reason.size > PAUSE_REASON) {
+        (void)wrong(r, "reason", "must have at most 512 bytes");
         return;
     }
     struct job_pause c = {.scope = w.scope,
@@ -179,11 +191,8 @@ static void serve_resume(const struct request *q, struct response *r)
     struct what w;
     struct json json;
     int64_t aside = 0;
-    const char *why = take_what(q, &w);
-    if (why) {
-        response_error(r, ERROR_OPS_400_INVALID, "%s", why);
+    if (!take_what(q, r, &w))
         return;
-    }
     struct job_resume c = {.scope = w.scope, .name = w.name};
     enum error e = submit(q, &job_resume_class, &c, &aside, sizeof(aside));
     note(q, "jobs.resume", &w, e);

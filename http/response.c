@@ -626,6 +626,17 @@ void response_error_field(struct response *r, enum error_code code, const char *
     response_error_with(r, code, detail, write_field, &of);
 }
 
+void response_error_about(struct response *r, enum error_code code, const char *field, const char *format,
+                          ...)
+{
+    char what[300];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(what, sizeof(what), format, list);
+    va_end(list);
+    response_error_field(r, code, field, what);
+}
+
 /* ---- the last words ---- */
 
 /* 600 bytes of a head with ids, 1024 of a body, RESPONSE_LAST_OURS, and the policy for scripts. `ours`: lines of the front. */

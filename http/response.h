@@ -80,8 +80,10 @@ void response_error_with(struct response *r, enum error_code code, const char *d
  * as anything that fails is told (catalogue_failure); else the connection ends in the middle of it. */
 void response_fail(struct response *r, enum error e);
 
-/* About one member of the body, by its name: "<field> <what>", and the entry of "errors" that a schema's refusal would have. */
+/* About one member of the body, or one parameter, by its name: "<field> <what>", and the entry of "errors" that a schema's refusal would have. */
 void response_error_field(struct response *r, enum error_code code, const char *field, const char *what);
+__attribute__((format(printf, 4, 5))) void response_error_about(struct response *r, enum error_code code,
+                                                                const char *field, const char *format, ...);
 
 /* Sends the head now and everything in the sink with each response_flush: for answers of unknown length that trickle.
  * Events: 200, RESPONSE_EVENTS, no-store, X-Accel-Buffering: no. */

@@ -135,12 +135,10 @@ static bool take_cron(const struct request *q, struct response *r, struct span *
     if (!ret->bytes || ret->size > CRON_TEXT_MAX)
         return invalid(r, "cron", "must be an expression of five fields");
     bool good = cron_parse(*ret, &cron, why, sizeof(why));
-    if (good && cron_next_us(&cron, store_time_us()) == 0) {
-        snprintf(why, sizeof(why), "none of its months has such a day, so it would never come");
-        good = false;
-    }
+    if (good && cron_next_us(&cron, store_time_us()) == 0)
+        return invalid(r, "cron", "would never come: none of its months has such a day");
     if (!good)
-        response_error(r, ERROR_RFA_JOB_VALIDATION_FAILED, "cron: %s", why);
+        response_error_about(r, ERROR_RFA_JOB_VALIDATION_FAILED, "cron", "can't be read: %s", why);
     return good;
 }
 

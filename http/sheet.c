@@ -25,8 +25,8 @@ bool sheet_take(const struct request *q, struct response *r, const struct sheet_
     }
     struct key from = {.size = 0};
     if (after[0] && token_open(store_here(), list->number, 0, after, strlen(after), &from) != OK) {
-        response_error(r, ERROR_OPS_400_INVALID,
-                       "after is no token of this list; it must be the next of an earlier answer");
+        response_error_field(r, ERROR_OPS_400_INVALID, "after",
+                             "is no token of this list; it must be the next of an earlier answer");
         return false;
     }
     sheet_init(s, limit);

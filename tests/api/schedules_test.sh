@@ -84,8 +84,14 @@ check "it is gone" ask 404 GET "$one" "$mine"
 
 check "an expression that can't be" ask 400 POST /v1/schedules "$mine" '{"cron":"0 25 * * *"}'
 check "says where" answer "the hour is '25'; it must be made of 0 to 23"
+# which MEMBER: the refusal names it, by itself and in its list
+which() {
+    is "$(member field "$(cat "$tmp/body")")" "$1" && answer '"errors":[{"field":"'"$1"'","message":"'
+}
+check "and of which member" which cron
 check "one that never comes" ask 400 POST /v1/schedules "$mine" '{"cron":"0 0 30 2 *"}'
 check "says why" answer "none of its months has such a day"
+check "and of which member" which cron
 check "a day that comes in some years" ask 201 POST /v1/schedules "$mine" '{"cron":"0 0 29 2 *"}'
 check "a name of 64 characters" ask 201 POST /v1/schedules "$mine" '{"cron":"5 5 5 5 *","name":"'"$(printf %064d 0 | sed 's/0/ä/g')"'"}'
 check "is told whole" answer '"name":"'"$(printf %064d 0 | sed 's/0/ä/g')"'"'
@@ -94,6 +100,7 @@ check "and is told whole again" answer '"name":"'"$(printf %064d 0 | sed 's/0/ä
 check "a name of 65" ask 400 POST /v1/schedules "$mine" '{"cron":"5 5 5 5 *","name":"'"$(printf %065d 0 | sed 's/0/ä/g')"'"}'
 check "says so" answer '"field":"name"'
 check "too few fields" ask 400 POST /v1/schedules "$mine" '{"cron":"* * *"}'
+check "are named so" which cron
 check "no expression" ask 400 POST /v1/schedules "$mine" '{}'
 # refuses FIELD TEXT MEMBERS: what is wrong is named, and what it is
 refuses() {

@@ -11,21 +11,23 @@
 /* The relations are those of RFC 8631, and "related". */
 struct link {
     const char *rel, *href, *what;
-    bool operators; /* not told to clients */
+    const char *
+        command; /* what shows it to operators, since no browser has their token; NULL: it is for everybody */
 };
 
 static const struct link links[] = {
-    {"service-desc", "openapi/jobs.json", "the job API, for clients with API keys", false},
-    {"service-desc", "openapi/work.json", "what the same clients are offered beside it", false},
-    {"service-desc", "openapi/control.json", "the control API, for people and agents with tokens", false},
-    {"service-desc", "asyncapi/events.json", "its events", false},
-    {"service-desc", "openapi/ops.json", "probes, documents, tokens, and what operators ask", false},
-    {"service-desc", "openapi.json", "all of these APIs in one document", false},
-    {"status", "healthz", "whether the process responds", false},
-    {"status", "readyz", "whether requests can be served", false},
-    {"related", "stats", "the state of the product in figures; needs the operator's token", true},
-    {"related", "stats/tree", "the tree of actors; needs the operator's token", true},
-    {"related", "metrics", "every metric, for Prometheus; needs the operator's token", true},
+    {"service-desc", "openapi/jobs.json", "the job API, for clients with API keys", NULL},
+    {"service-desc", "openapi/work.json", "what the same clients are offered beside it", NULL},
+    {"service-desc", "openapi/control.json", "the control API, for people and agents with tokens", NULL},
+    {"service-desc", "asyncapi/events.json", "its events", NULL},
+    {"service-desc", "openapi/ops.json", "probes, documents, tokens, and what operators ask", NULL},
+    {"service-desc", "openapi.json", "all of these APIs in one document", NULL},
+    {"status", "healthz", "whether the process responds", NULL},
+    {"status", "readyz", "whether requests can be served", NULL},
+    {"related", "stats", "the state of the product in figures; needs the operator's token", "coppice stats"},
+    {"related", "stats/tree", "the tree of actors; needs the operator's token", "coppice tree"},
+    {"related", "metrics", "every metric, for Prometheus; needs the operator's token",
+     "curl -H \"Authorization: Bearer $TOKEN\" ADDRESS/metrics"},
 };
 
 static const struct {
@@ -60,7 +62,7 @@ static void write_json(const struct request *q, struct response *r)
     json_key(&json, "links");
     json_array_begin(&json);
     for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
-        if (links[i].operators && !is_operators(q))
+        if (links[i].command && !is_operators(q))
             continue;
         json_object_begin(&json);
         JSON_MEMBER(&json, "rel", string, links[i].rel);
@@ -95,9 +97,12 @@ static void write_page(const struct request *q, struct response *r)
                       version, "</title>\n</head>\n<body>\n<h1>Coppice ", version,
                       "</h1>\n<p>" SUMMARY "</p>\n<p>", listeners[is_operators(q)].first, "</p>\n<ul>\n"));
     for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
-        if (!links[i].operators || is_operators(q))
+        if (!links[i].command)
             write_texts(sink, TEXTS("<li><a href=\"", links[i].href, "\">", links[i].href,
                                     "</a>: ", links[i].what, "</li>\n"));
+        else if (is_operators(q))
+            write_texts(sink, TEXTS("<li><code>", links[i].href, "</code>: ", links[i].what, "; <code>",
+                                    links[i].command, "</code></li>\n"));
     json_sink_text(sink, "</ul>\n</body>\n</html>\n");
 }
 

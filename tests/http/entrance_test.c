@@ -43,7 +43,8 @@ static void test_operators_are_told_of_what_is_theirs(void)
     operated_start(NULL);
     TEST_CHECK(operated_get("/") == 200 && operated_has("\"listener\":\"operator\"") &&
                operated_has("\"href\":\"stats/tree\""));
-    TEST_CHECK(operated_ask("GET", "/", BROWSER, NULL) == 200 && operated_has("<a href=\"metrics\">"));
+    TEST_CHECK(operated_ask("GET", "/", BROWSER, NULL) == 200 && operated_has("<code>coppice tree</code>"));
+    TEST_CHECK(operated_has("<code>metrics</code>") && !strstr(operated_body, "<a href=\"metrics\">"));
     operated_stop();
 }
 

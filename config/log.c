@@ -405,6 +405,18 @@ bool log_wants(const char *level)
     return !log_level_of(level, &value) || wanted(value);
 }
 
+/* Of a line that begins with its level: the bytes of that member and of the comma behind it, which come before the logger. */
+static size_t leading_level(const char *line, size_t size)
+{
+    static const char first[] = "{\"level\":";
+    struct member m;
+    if (size < sizeof(first) || memcmp(line, first, sizeof(first) - 1) != 0 ||
+        !member_of(line, size, "level", &m))
+        return 0;
+    size_t end = (size_t)(m.value + m.value_size - line);
+    return end < size && line[end] == ',' ? end : 0;
+}
+
 void log_line(const char *line, size_t size)
 {
     char whole[LOG_LINE_MAX], ts[32];
@@ -419,10 +431,12 @@ void log_line(const char *line, size_t size)
     json_sink_text(&sink, "{\"ts\":\"");
     json_sink_text(&sink, ts);
     json_sink_text(&sink, "\",");
+    size_t level_size = object ? leading_level(line, size) : 0;
+    json_sink_bytes(&sink, line + 1, level_size);
     if (object && !member_of(line, size, "logger", &m))
         json_sink_text(&sink, "\"logger\":\"runtime\",");
     if (object)
-        json_sink_bytes(&sink, line + 1, size - 1);
+        json_sink_bytes(&sink, line + 1 + level_size, size - 1 - level_size);
     if (object && sink.status == JSON_OK)
         deliver(level, whole, sink.length);
     else

@@ -93,10 +93,14 @@ static void test_the_runtimes_lines_get_the_time(void)
 {
     catch_lines();
     log_line("{\"msg\":\"actor crashed\"}", 23);
+    log_line("{\"level\":\"error\",\"msg\":\"gave up\"}", 33);
+    log_line("{\"level\":\"error\"}", 17);
     log_line("no object", 9);
     caught();
     let_go();
     HAS("Z\",\"logger\":\"runtime\",\"msg\":\"actor crashed\"}\n");
+    HAS("Z\",\"level\":\"error\",\"logger\":\"runtime\",\"msg\":\"gave up\"}\n"); /* in the order of all lines */
+    HAS("Z\",\"logger\":\"runtime\",\"level\":\"error\"}\n");
     HAS("\nno object\n");
 }
 

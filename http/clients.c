@@ -89,7 +89,9 @@ static const char *what_of(enum error e)
     case ERR_CONFLICT:
         return "the key was changed by another request, or there is none to renew";
     case ERR_TOKEN:
-        return "a valid key of this client is needed";
+        return "a valid key of this client is needed; the first one, or one instead of those that are lost, "
+               "an "
+               "operator issues: coppice keys issue --client ID";
     case ERR_KEY_REUSED:
         return "this Idempotency-Key came with another body before";
     case ERR_LIMIT:

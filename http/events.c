@@ -239,7 +239,9 @@ static void serve_stream(const struct request *q, struct response *r, const stru
     if (atomic_fetch_add(&front->streams, 1) >= most) {
         atomic_fetch_sub(&front->streams, 1);
         response_error(r, ERROR_OPS_503_OVERLOADED,
-                       "%u event streams are open, and there are no more than that", most);
+                       most == 1 ? "%u event stream is open, and there may be no more than that"
+                                 : "%u event streams are open, and there may be no more than that",
+                       most);
         return;
     }
     uint64_t own = actor_own(leave, &front->streams);

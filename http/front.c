@@ -912,7 +912,7 @@ void front_refuse(struct front *front, struct request *q, const struct front_pla
     observe(front, q, r);
 }
 
-size_t front_turn_away(struct front *front, struct span address, char text[RESPONSE_LAST_MAX])
+size_t front_turn_away(struct front *front, struct span address, bool own, char text[RESPONSE_LAST_MAX])
 {
     const struct span nothing = {NULL, 0};
     struct request q;
@@ -926,7 +926,7 @@ size_t front_turn_away(struct front *front, struct span address, char text[RESPO
     r.request = &q;
     r.surface = routes_surface(front->routes);
     r.error = catalogue_code(r.surface, ERROR_KIND_OVERLOADED);
-    size_t size = response_turn_away(&r, front, text);
+    size_t size = response_turn_away(&r, front, own, text);
     if (front->log)
         front->log(&q, &r, 0);
     return size;

@@ -104,8 +104,8 @@ void front_refuse(struct front *front, struct request *q, const struct front_pla
 void front_crashed(struct front *front, struct request *q, struct response *r);
 
 /* The answer to a connection that there is no room for, of which nothing is read: its bytes, and their size; logged. From an actor.
- * `address`: as of a request. */
-size_t front_turn_away(struct front *front, struct span address, char text[RESPONSE_LAST_MAX]);
+ * `address`: as of a request; `own`: there is no room for more of this address, and may be for others. */
+size_t front_turn_away(struct front *front, struct span address, bool own, char text[RESPONSE_LAST_MAX]);
 
 /* By a handler whose route takes credentials in its body: the refusal counts against the address, as those do that the
  * front finds. */

@@ -239,7 +239,7 @@ static void say_final(struct sentence *s, const struct explained *x)
 {
     const struct job *job = &x->job;
     uint32_t used = job->attempt - 1u, most = x->settings.retry_max;
-    say(s, "It is %s", job_state_name(job->state));
+    say(s, "It has been %s", job_state_name(job->state));
     say_time(s, " since ", job->finished_us);
     if (job->state == JOB_FAILED)
         say(s, " (%s); of %u retries %u are left", job_failure_reason(job->failure), most,

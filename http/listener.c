@@ -121,7 +121,7 @@ static void turned_keep(struct listener *l, int fd)
         turned_end((void *)(intptr_t)fd);
 }
 
-static void say_full(const struct listener *l, int fd)
+static void say_full(const struct listener *l, int fd, bool own)
 {
     char text[RESPONSE_LAST_MAX];
     uint8_t address[8];
@@ -129,14 +129,14 @@ static void say_full(const struct listener *l, int fd)
     socklen_t size = sizeof(from);
     (void)getpeername(fd, (struct sockaddr *)&from, &size);
     struct span key = span_of(address, peers_key(&from, address));
-    (void)!send(fd, text, front_turn_away(l->args.front, key, text), MSG_NOSIGNAL);
+    (void)!send(fd, text, front_turn_away(l->args.front, key, own, text), MSG_NOSIGNAL);
 }
 
-/* Over TLS it would take a handshake to say so. */
-static void see_off(struct listener *l, int fd)
+/* own: there is no room for more of its address. Over TLS it would take a handshake to say so. */
+static void see_off(struct listener *l, int fd, bool own)
 {
     if (!l->args.tls)
-        say_full(l, fd);
+        say_full(l, fd, own);
     shutdown(fd, SHUT_WR);
     turned_keep(l, fd);
     take_spares(l);
@@ -159,7 +159,7 @@ static bool turn_away(struct listener *l, int fd, const char *reason)
     }
     connection_shed();
     observe_crowded(l, reason);
-    see_off(l, fd);
+    see_off(l, fd, false);
     return true;
 }
 
@@ -217,7 +217,7 @@ static bool accept_one(struct listener *l)
         if (code == CONNECTION_PEER_FULL || code == CONNECTION_NO_TLS) {
             observe(l, "turned_away");
             if (fd >= 0)
-                see_off(l, fd);
+                see_off(l, fd, code == CONNECTION_PEER_FULL);
             return true;
         }
         if (code == CONNECTION_NO_DESCRIPTORS || code == EMFILE || code == ENFILE)

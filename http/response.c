@@ -684,11 +684,14 @@ size_t response_last_words(struct response *r, char text[RESPONSE_LAST_MAX])
     return write_last(r, connection_front(r->connection), &d, ours, text);
 }
 
-size_t response_turn_away(struct response *r, const struct front *front, char text[RESPONSE_LAST_MAX])
+size_t response_turn_away(struct response *r, const struct front *front, bool own,
+                          char text[RESPONSE_LAST_MAX])
 {
     const struct catalogue_row *row = catalogue_row(r->error);
-    const struct detail d = {.row = row,
-                             .text = "there is no room for this connection; nothing of it was read"};
+    const struct detail d = {
+        .row = row,
+        .text = own ? "this address has as many connections as one address may; nothing of this one was read"
+                    : "there is no room for this connection; nothing of it was read"};
     r->status = row->status;
     return write_last(r, front, &d, span_text("Retry-After: 1\r\n"), text);
 }

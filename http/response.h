@@ -108,6 +108,7 @@ size_t response_last_words(struct response *r, char text[RESPONSE_LAST_MAX]);
 
 /* By the front, for a connection that there is no room for: with the surface, the code and the ids that are in the response already,
  * the bytes that tell it so. Their size. */
-size_t response_turn_away(struct response *r, const struct front *front, char text[RESPONSE_LAST_MAX]);
+size_t response_turn_away(struct response *r, const struct front *front, bool own,
+                          char text[RESPONSE_LAST_MAX]);
 
 #endif

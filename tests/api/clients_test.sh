@@ -110,6 +110,7 @@ check "JOB-110 not a UUID" refused 400 RFA_REQUEST_MALFORMED POST /v1/clients/no
 check "JOB-110 rotate is a boolean" is "$(post_json "/v1/clients/$one/keys" '{"rotate":"yes"}' -H "$(bearer "$key")")" 400
 check "JOB-110 in its code" code RFA_REQUEST_MALFORMED
 check "JOB-111 without a key" refused 401 RFA_AUTH_INVALID_CREDENTIALS POST "/v1/clients/$one/keys"
+check "is told who gives one" has "$(body)" 'coppice keys issue --client'
 check "JOB-375 WWW-Authenticate" header 'www-authenticate: Bearer'
 check "JOB-376 problem details" header 'content-type: application/problem+json'
 check "JOB-111 an empty key" refused 401 RFA_AUTH_INVALID_CREDENTIALS POST "/v1/clients/$one/keys" -H 'Authorization: Bearer '

@@ -453,6 +453,8 @@ static void test_CTL_150_CTL_246_CTL_251_who_is_turned_away_is_told_as_everybody
             is_refused(&a, 503, "OPS_503_OVERLOADED");
             field_is(&a, "Content-Type", "application/problem+json");
             field_is(&a, "Retry-After", "1");
+            TEST_CHECK(heard_has(&a, full[i].connections ? "there is no room for this connection"
+                                                         : "this address has as many connections"));
             TEST_CHECK(a.close && talk_ended(&out));
             snprintf(ids[k], sizeof ids[k], "%s", heard_field(&a, "X-Request-Id"));
             TEST_CHECK(heard_has(&a, ids[k]));

@@ -96,7 +96,7 @@ int client_open(struct client *ret, const struct options *o, char *why, size_t w
 int client_open_url(struct client *ret, const struct options *o, const char *named, char *why,
                     size_t why_size)
 {
-    struct client c = {.host = "localhost"};
+    struct client c = {.host = "localhost", .command = o->command};
     char text[256], path[1100];
     bool local = strncmp(o->url, "unix:", 5) == 0;
     const char *where = *o->url ? o->url : o->operator_listen;
@@ -295,6 +295,23 @@ static bool write_request(struct json_sink *s, const struct client *c, const str
     return s->status == JSON_OK;
 }
 
+/* "/until must be ..." is said of a body that nobody who uses the command line has seen: there it was --until. */
+static void name_option(enum command command, char *why, size_t why_size)
+{
+    char flag[OPTION_NAME_SIZE], rest[1024];
+    size_t length = strcspn(why, " ");
+    for (size_t i = 0; why[0] == '/' && i < OPTION_COUNT; i++) {
+        const struct option *o = &option_table[i];
+        if (!(o->commands >> command & 1) || strlen(o->key) != length - 1 ||
+            memcmp(o->key, why + 1, length - 1) != 0)
+            continue;
+        option_flag(o, flag);
+        snprintf(rest, sizeof(rest), "%s", why + length);
+        snprintf(why, why_size, "%s%s", flag, rest);
+        return;
+    }
+}
+
 int client_call(const struct client *c, const struct client_request *q, struct json_sink *sink, char *why,
                 size_t why_size)
 {
@@ -320,6 +337,8 @@ int client_call(const struct client *c, const struct client_request *q, struct j
     else
         snprintf(why, why_size, "the server did not listen: %s", strerror(errno));
     close(fd);
+    if (status == 400)
+        name_option(c->command, why, why_size);
     if (status != 401 || !c->unread[0])
         return status;
     snprintf(why, why_size, "the server asks for a token, and %s", c->unread);

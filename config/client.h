@@ -19,12 +19,13 @@
 
 struct client {
     struct address address;
-    char host[280];   /* Host: */
-    char prefix[256]; /* in front of every path */
-    char token[512];  /* empty: none */
-    char unread[256]; /* why the file of one can't be read; empty: it can, or isn't there */
-    char named[512];  /* where, for people */
-    int timeout_s;    /* for its next bytes, or to be heard; 0: CLIENT_TIMEOUT_S */
+    char host[280];       /* Host: */
+    char prefix[256];     /* in front of every path */
+    char token[512];      /* empty: none */
+    char unread[256];     /* why the file of one can't be read; empty: it can, or isn't there */
+    char named[512];      /* where, for people */
+    enum command command; /* whose options a refusal may be about */
+    int timeout_s;        /* for its next bytes, or to be heard; 0: CLIENT_TIMEOUT_S */
 };
 
 /* 0, or the exit status and a sentence that says what can't be meant or read. No connection is made. */

@@ -230,8 +230,10 @@ static bool sure(const struct options *o, const char *question, int *ret_status)
             output_complain(EXIT_USAGE, command_name(o->command), "needs --yes where nobody can be asked");
         return false;
     }
-    *ret_status = EXIT_FAILURE;
-    return output_ask(question);
+    if (output_ask(question))
+        return true;
+    *ret_status = output_complain(EXIT_FAILURE, "", "nothing was done");
+    return false;
 }
 
 /* ---- what there is ---- */
@@ -474,6 +476,12 @@ static int page_ask(struct pages *p, struct json_text *ret_json)
     }
 }
 
+/* An object, or null: a table has no room for it either way, whatever the rows are that it happens to have. */
+static bool object_or_null(struct span name)
+{
+    return span_equal(name, span_text("\"details\""));
+}
+
 /* Lists and objects in it only say that they are: what people are shown is a table, which has no room for them. */
 static void add_row(struct json_sink *rows, const struct json_text *json, const struct json_node *entry)
 {
@@ -484,7 +492,7 @@ static void add_row(struct json_sink *rows, const struct json_text *json, const 
         json_sink_bytes(rows, &separator, 1);
         json_sink_bytes(rows, (const char *)name.bytes, name.size);
         json_sink_text(rows, ":");
-        if (people_cell(json, value))
+        if (people_cell(json, value) && !object_or_null(name))
             json_sink_bytes(rows, (const char *)raw.bytes, raw.size);
         else
             json_sink_text(rows, "{}");
@@ -534,6 +542,10 @@ static int print_rows(struct pages *p)
     struct json_error error;
     const struct json_limits limits = {.elements = 65535, .members = 65535};
     json_sink_text(&p->rows, "]");
+    if (!p->some) {
+        json_sink_text(p->out, strcmp(p->member, "pauses") == 0 ? "nothing is paused\n" : "there are none\n");
+        return EXIT_SUCCESS;
+    }
     if (p->rows.status != JSON_OK ||
         !json_text_read(&json, span_of(p->rows.buffer, p->rows.length), &limits, &error))
         return output_complain(

@@ -358,6 +358,12 @@ static void choice_text(const char *words, char *text, size_t size)
     text[used] = 0;
 }
 
+/* Of a duration: what it is by itself, unless that is none, which shows nobody how one is written. */
+static const char *example_of(const struct option *o)
+{
+    return strcmp(o->preset, "0s") == 0 && o->max >= 2 * S ? "2s" : o->preset;
+}
+
 void option_right(const struct option *o, char *text, size_t size)
 {
     char min[64], max[64];
@@ -374,7 +380,7 @@ void option_right(const struct option *o, char *text, size_t size)
     case KIND_DURATION:
         duration_text(o->min, min, sizeof(min));
         duration_text(o->max, max, sizeof(max));
-        snprintf(text, size, "a duration from %s to %s, such as %s", min, max, o->preset);
+        snprintf(text, size, "a duration from %s to %s, such as %s", min, max, example_of(o));
         break;
     case KIND_SIZE:
         size_text(o->min, min, sizeof(min));

@@ -474,7 +474,8 @@ enum option_mark {
       "how the answer is printed: for people, with long cells cut or whole; as JSON; as JSON with a line "   \
       "for each entry")                                                                                      \
     X(watch, "watch", DURATION, FOR_SHOWN | FOR(TREE), 0, 3600 * S, MARK_CALL, "0s", "time",                 \
-      "print it again and again, this much later each time, 100 ms at least, until interrupted; 0: once")    \
+      "print it again and again, this much later each time (less than 100 ms is 100 ms), until "             \
+      "interrupted; 0: once")                                                                                \
     X(once, "once", FLAG, FOR(TOP), 0, 0, MARK_CALL, "false", "", "print one picture and end")               \
     X(follow, "follow", FLAG, FOR(EVENTS), 0, 0, MARK_CALL, "false", "",                                     \
       "and then those that come, until interrupted (-f)")                                                    \

@@ -33,6 +33,8 @@ check "a wrong option" runs 64 serve --operator-lisen x
 check "a wrong option has a neighbour" err "did you mean --operator-listen?"
 check "a bad value" runs 78 serve --slice 7
 check "a bad value is named" err "--slice is '7'; it must be a duration from 100us to 1s, such as 1ms"
+check "a bad time of none" runs 78 tree --watch 1
+check "is shown how one is written" err "--watch is '1'; it must be a duration from 0s to 1h, such as 2s"
 check "a public address" runs 78 serve --operator-listen 0.0.0.0:7070
 check "a public address is refused with the reason" err "for this machine only"
 echo '{"operator": {"listen": "0.0.0.0:7070"}}' >"$tmp/public.json"
@@ -212,6 +214,7 @@ END
     check "kill asks" has "$(cat "$tmp/screen")" "End deduper? [y/N]"
     check "after it has shown what would be hit" has "$(cat "$tmp/screen")" "predicted"
     check "no is no" has "$(cat "$tmp/screen")" "kept"
+    check "and said to be" has "$(cat "$tmp/screen")" "coppice: nothing was done"
 fi
 check "a dry run" ask 0 kill deduper --dry-run
 check "a dry run predicts" out "outcome   predicted"
@@ -262,11 +265,13 @@ check "is a list of actors" out '{"actors":[{"name":"'
 check "a list a line each" ask 0 audit list --output jsonl
 check "is one entry a line" sh -c '! grep -v "^{\"id\":" "$1"' sh "$tmp/stdout"
 check "a list with whole cells" ask 0 audit list --output wide
+columns=$(sed 's/  */ /g; q' "$tmp/stdout")
 check "stats as JSON by another name" ask 0 stats --output json
 check "is JSON" out '{"version":'
 check "an output that isn't there" ask 78 audit list --output xml
 check "is no setting that is wrong" err "coppice: --output is 'xml'; it must be table"
 check "less, quietly" ask 0 audit list --limit 1 -q
+check "a table has the same columns, whatever its rows hold" is "$(sed 's/  */ /g; q' "$tmp/stdout")" "$columns"
 check "says nothing of more" is "$(cat "$tmp/stderr")" ''
 check "nobody is asked" ask 64 kill deduper --reason x --no-input
 watches() { # until the reader has gone

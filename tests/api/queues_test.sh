@@ -29,6 +29,14 @@ none_listed() {
 check "a server" start --schedulers 2
 
 check "nothing is paused" none_listed
+check "people ask" runs 0 pauses
+check "and are told" is "$(cat "$tmp/stdout")" 'nothing is paused'
+check "programs ask" runs 0 pauses --json
+check "and have an empty list" is "$(cat "$tmp/stdout")" '{"pauses":[],"more":false}'
+check "no time to pause until" runs 1 pause all --until soon
+check "the option is named" has "$(cat "$tmp/stderr")" '--until must be'
+check "a reason that is too long" runs 1 pause all --reason "$(head -c 600 /dev/zero | tr '\0' a)"
+check "is named as it was given" has "$(cat "$tmp/stderr")" '--reason must have at most 512'
 check "everything is paused" runs 0 pause all --reason "a drill" --json
 check "what, and since when" has "$(cat "$tmp/stdout")" '"scope":"all","kind":null,"client":null,"state":"paused","since":"'
 check "it is listed with its reason" listed '"reason":"a drill"'
@@ -66,11 +74,13 @@ check "no such scope" post 400 /jobs:pause '{"scope":"queue"}'
 check "no such kind" post 400 /jobs:pause '{"scope":"kind","kind":"NOPE"}'
 check "says which are" body_has 'kind must be one of the catalogue'
 check "a kind without its scope" post 400 /jobs:pause '{"scope":"all","kind":"x.mail"}'
+check "names the member" body_has '"errors":[{"field":"kind"'
 check "a scope without its kind" post 400 /jobs:pause '{"scope":"kind"}'
 check "no such client" post 404 /jobs:pause '{"scope":"client","client":"00000000-0000-4000-8000-000000000000"}'
 check "no client's id" post 400 /jobs:pause '{"scope":"client","client":"me"}'
 check "a time that has passed" post 400 /jobs:pause '{"scope":"all","until":"2001-01-01T00:00:00Z"}'
 check "no time" post 400 /jobs:pause '{"scope":"all","until":"soon"}'
+check "names the member" body_has '"errors":[{"field":"until"'
 check "an unknown member" post 400 /jobs:pause '{"scope":"all","untill":"2999-01-01T00:00:00Z"}'
 check "no such job" post 404 /jobs/00000000-0000-4000-8000-000000000000:run '{}'
 check "none of that paused anything" none_listed

@@ -22,20 +22,23 @@ static size_t keep(char *bytes, size_t one, size_t count, void *to)
     return one * count;
 }
 
-/* POST /v1/work:VERB; the status, or 0. */
+/* POST /v1/work:VERB; the status, or 0 and why there is none. */
 static long ask(CURL *curl, const char *verb, const char *body, struct answer *a)
 {
     char url[512];
     long status = 0;
     const char *base = getenv("COPPICE_CLIENT_URL");
     snprintf(url, sizeof(url), "%s/v1/work:%s", base ? base : "http://127.0.0.1:8080", verb);
-    a->size = 0;
+    a->text[a->size = 0] = 0;
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, keep);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, a);
-    if (curl_easy_perform(curl) == CURLE_OK)
+    CURLcode e = curl_easy_perform(curl);
+    if (e == CURLE_OK)
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    else
+        snprintf(a->text, sizeof(a->text), "%s: %s", url, curl_easy_strerror(e));
     return status;
 }
 
@@ -52,9 +55,12 @@ int main(int argc, char **argv)
 {
     static struct answer a, done;
     char header[256], id[64], token[32], body[sizeof(a.text) + 256];
+    const char *key = getenv("COPPICE_KEY");
+    if (!key || !*key)
+        return fprintf(stderr, "COPPICE_KEY must be an API key, such as cop_...\n"), 64;
     CURL *curl = curl_easy_init();
     struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
-    snprintf(header, sizeof(header), "Authorization: Bearer %s", getenv("COPPICE_KEY"));
+    snprintf(header, sizeof(header), "Authorization: Bearer %s", key);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, curl_slist_append(headers, header));
     for (int left = argc > 1 ? atoi(argv[1]) : 0;;) {
         if (ask(curl, "claim", "{\"kinds\":[\"x.echo\"],\"wait_ms\":20000,\"worker\":\"c\"}", &a) != 200)

@@ -2,7 +2,11 @@
 //
 //     npx -p typescript tsc --outDir out --module nodenext --target es2022 ../contract/generated/client.ts
 //     COPPICE_CLIENT_URL=http://127.0.0.1:8080 COPPICE_KEY=cop_... COPPICE_CLIENT=./out/client.js node worker.mjs [how many jobs]
-const { workClient } = await import(process.env.COPPICE_CLIENT ?? "./client.js");
+const end = (status, why) => (console.error(why), process.exit(status));
+const client = process.env.COPPICE_CLIENT ?? "./client.js";
+const { workClient } = await import(client).catch((error) =>
+    end(64, error.code === "ERR_MODULE_NOT_FOUND" ? `${client} isn't there: the line with tsc at the top makes it` : String(error)));
+if (!process.env.COPPICE_KEY) end(64, "COPPICE_KEY must be an API key, such as cop_...");
 
 const work = workClient({ baseUrl: process.env.COPPICE_CLIENT_URL ?? "http://127.0.0.1:8080", token: process.env.COPPICE_KEY });
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -33,6 +37,7 @@ for (;;) {
         for (const done of await Promise.all(jobs.map(run))) console.log(JSON.stringify(done));
         if (left > 0 && (left -= jobs.length) <= 0) break;
     } catch (error) {
+        if (error.status === 401 || error.status === 403) end(1, String(error)); // no time makes the key a valid one
         console.error(String(error));
         await pause(1000);
     }

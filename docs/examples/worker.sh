@@ -15,7 +15,12 @@ field() { # field NAME: the first one of a claim with one job, because what come
 }
 
 while :; do
-    claimed=$(ask claim '{"kinds":["x.echo"],"wait_ms":20000,"worker":"shell"}') || { printf '%s\n' "$claimed" >&2; sleep 1; continue; }
+    claimed=$(ask claim '{"kinds":["x.echo"],"wait_ms":20000,"worker":"shell"}') || {
+        printf '%s\n' "$claimed" >&2
+        case $claimed in *'"status":401'* | *'"status":403'*) exit 1 ;; esac # no time makes the key a valid one
+        sleep 1
+        continue
+    }
     [ "$claimed" != '{"jobs":[]}' ] || continue
     lease="\"job_id\":\"$(field job_id)\",\"lease_token\":\"$(field lease_token)\""
     payload=${claimed#*\"payload\":} payload=${payload%\}]\}}

@@ -299,12 +299,30 @@ refused_is_not_done() {
 check 'the shell gives back whatever it was given' all_echo sh docs/examples/worker.sh
 check 'what the shell could not complete is not done' refused_is_not_done sh docs/examples/worker.sh
 check 'without a key the shell ends at once' sh -c 'COPPICE_KEY="" timeout 60 sh docs/examples/worker.sh 1; case $? in 0 | 124) exit 1 ;; esac'
+# ends STATUS TEXT KEY COMMAND...: by itself, with that status and one line that has the text
+ends() {
+    wanted=$1 text=$2 one=$3
+    shift 3
+    COPPICE_CLIENT_URL=http://$client COPPICE_KEY=$one timeout 60 "$@" 1 >"$tmp/said" 2>&1
+    is $? "$wanted" && is "$(grep -c . "$tmp/said")" 1 && grep -qF -e "$text" "$tmp/said" || { cat "$tmp/said"; return 1; }
+}
+with_wrong_key() {
+    COPPICE_CLIENT_URL=http://$client COPPICE_KEY=cop_x timeout 60 "$@" 1 >"$tmp/said" 2>&1
+    is $? 1 && is "$(grep -c RFA_AUTH "$tmp/said")" 1 || { cat "$tmp/said"; return 1; }
+}
+check 'with a key that is none it ends, too' with_wrong_key sh docs/examples/worker.sh
 check 'for C' offer '{"to":"c"}'
 check 'the example is compiled' ${CC:-cc} -Wall -Wextra -Werror docs/examples/worker.c -o "$tmp/worker" -lcurl
 check 'the program has done it' sh -c 'COPPICE_CLIENT_URL=http://$1 COPPICE_KEY=$2 "$3" 1 | grep -q SUCCEEDED' - "$client" "$key" "$tmp/worker"
 
 check 'the program gives back whatever it was given' all_echo "$tmp/worker"
 check 'what the program could not complete is not done' refused_is_not_done "$tmp/worker"
+check 'without a key the program says what it needs' ends 64 'COPPICE_KEY must be' '' "$tmp/worker"
+check 'with a key that is none it ends, too' with_wrong_key "$tmp/worker"
+check 'without a server it says so' ends 1 'work:claim: ' "$key" env COPPICE_CLIENT_URL=http://127.0.0.1:9 "$tmp/worker"
+if command -v node >/dev/null; then
+    check 'without its client the one for Node says how to make it' ends 64 'tsc' "$key" env COPPICE_CLIENT=./nowhere.js node docs/examples/worker.mjs
+fi
 
 kill "$server"
 check 'the server ends' wait "$server"

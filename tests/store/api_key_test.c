@@ -205,6 +205,17 @@ static void test_create_again_tells_of_the_key_that_is_there_JOB_097(void)
     TEST_CHECK(uuid_equal(&issued.id, &id) && issued.made == 0 && issued.created_us == AT_US &&
                issued.expires_us == AT_US + TTL_US);
     TEST_CHECK(rows(&fresh, TABLE_API_KEYS) == 1);
+    /* Its key of idempotency is used up by that answer, whatever becomes of the key that it tells of (AMB-J-24). */
+    c = ask(client, API_KEY_CREATE, id);
+    c.key = span_text("k");
+    TEST_CHECK(issue(&fresh, AT_US + 5, &c, &issued) == OK && issued.made == 0);
+    TEST_CHECK(take_away(&fresh, AT_US + 6, client, id, id, nobody) == OK);
+    c.id = fresh_uuid();
+    TEST_CHECK(issue(&fresh, AT_US + 7, &c, &issued) == OK && uuid_equal(&issued.id, &id) &&
+               issued.made == 0);
+    c.digest.bytes[0] ^= 1;
+    TEST_CHECK(issue(&fresh, AT_US + 7, &c, &issued) == ERR_KEY_REUSED);
+    TEST_CHECK(rows(&fresh, TABLE_API_KEYS) == 1);
     fresh_close(&fresh);
 }
 
@@ -380,6 +391,26 @@ static void test_ids_and_hashes_are_unique(void)
 
 /* ---- revoking ---- */
 
+/* The only audit entry there is says what was done with which key of whom. */
+static void is_noted(struct fresh *fresh, const char *verb, const struct uuid *client, const struct uuid *key)
+{
+    struct view *view = view_open_outside(fresh->store, 0);
+    const struct key first = {.size = 0};
+    char target[UUID_TEXT_SIZE], of[UUID_TEXT_SIZE], details[80];
+    struct audit audit;
+    TEST_ASSERT(view != NULL);
+    uuid_format(key, target);
+    uuid_format(client, of);
+    snprintf(details, sizeof(details), "{\"client_id\":\"%s\"}", of);
+    struct scan scan = txn_scan(&view->txn, TABLE_AUDITS, key_span(&first), 0, SCAN_UP);
+    TEST_ASSERT(scan_next(&scan) && scan_read(&scan, &audit) == OK);
+    TEST_CHECK(span_equal(audit.verb, span_text(verb)) && span_equal(audit.target, span_text(target)));
+    TEST_CHECK(span_equal(audit.details, span_text(details)) && span_equal(audit.who, span_text("tests")));
+    TEST_CHECK(span_equal(audit.request_id, span_text("r-1")));
+    TEST_CHECK(!scan_next(&scan) && scan_end(&scan) == OK);
+    view_close(view);
+}
+
 static void test_revoke_once_and_again_AMB_J_26(void)
 {
     struct fresh fresh;
@@ -395,7 +426,7 @@ static void test_revoke_once_and_again_AMB_J_26(void)
     TEST_CHECK(rows(&fresh, TABLE_AUDITS) == 0);
     TEST_CHECK(take_away(&fresh, AT_US + 3, client, c.id, c.id, fresh_uuid()) == OK);
     TEST_CHECK(read_key(&fresh, c.id, &key) == OK && key.ended_us == AT_US + 3 && key.end == API_KEY_REVOKED);
-    TEST_CHECK(rows(&fresh, TABLE_AUDITS) == 1);
+    is_noted(&fresh, "api_key.revoke", &client, &c.id);
     TEST_CHECK(take_away(&fresh, AT_US + 4, client, c.id, nobody, fresh_uuid()) == OK); /* an operator's */
     TEST_CHECK(rows(&fresh, TABLE_AUDITS) == 1);
     TEST_CHECK(take_away(&fresh, AT_US + 4, client, fresh_uuid(), nobody, nobody) == ERR_NOT_FOUND);
@@ -689,7 +720,8 @@ static void test_further_damage_is_found(void)
     TEST_CHECK(fresh_finds(&fresh, TABLE_API_KEYS, key_of_uuid(&id), &other, "isn't there, or not active"));
     TEST_CHECK(fresh_finds(&fresh, TABLE_API_KEY_HASHES, key_of_bytes(key.hash.bytes, 32),
                            &(struct api_key_hash){.id = stranger}, "can't be found by its hash"));
-    TEST_CHECK(fresh_finds(&fresh, TABLE_CLIENT_KEYS, key_of_uuid(&client), &keys, "never had a key"));
+    TEST_CHECK(fresh_finds(&fresh, TABLE_CLIENT_KEYS, key_of_uuid(&client), &keys,
+                           fresh_about("client_keys: client ", &client, " never had a key")));
     TEST_CHECK(fresh_finds(&fresh, TABLE_CLIENT_KEYS, key_of_bytes("short", 5), &keys, "a key of 5 bytes"));
     TEST_CHECK(strcmp(api_key_end_name(API_KEY_REVOKED), "revoked") == 0 &&
                !*api_key_end_name(API_KEY_END_COUNT));

@@ -171,6 +171,7 @@ static void test_schedule_submits_at_each_time_and_never_early(void)
     TEST_CHECK(!fire(&fresh, AT_US + MINUTE_US - 1, &fired));
     TEST_CHECK(fire(&fresh, AT_US + MINUTE_US, &fired) && fired.outcome == OUTCOME_SUBMITTED);
     TEST_CHECK(state_of(&fresh, &fired.job) == JOB_QUEUED && fired.kind == WORK_KIND_SUCCESS_FAST);
+    TEST_CHECK(uuid_equal(&fired.schedule, &c.id) && uuid_equal(&fired.client, &client));
     TEST_CHECK(!fire(&fresh, AT_US + MINUTE_US, &fired)); /* not twice */
     fresh_reopen(&fresh);
     for (uint32_t i = 2; i <= 20; i++)
@@ -423,8 +424,9 @@ static void test_schedule_overlap_policies(void)
     TEST_CHECK(put(&fresh, &c) == OK && fire(&fresh, AT_US + MINUTE_US, &first));
     TEST_CHECK(fire(&fresh, AT_US + 2 * MINUTE_US, &second) && second.outcome == OUTCOME_OVERLAP);
     TEST_CHECK(uuid_equal(&second.job, &nobody) && state_of(&fresh, &first.job) == JOB_QUEUED);
-    look(&fresh, &c.id, entries, NULL);
+    struct schedule s = look(&fresh, &c.id, entries, NULL);
     TEST_CHECK(entries[0].outcome == OUTCOME_OVERLAP && entries[1].outcome == OUTCOME_SUBMITTED);
+    TEST_CHECK(s.submitted == 1 && s.skipped == 1);
     struct job_cancel cancel = {.id = first.job, .kept_us = MINUTE_US};
     TEST_CHECK(batch_one(fresh.store, &job_cancel_class, AT_US + 2 * MINUTE_US, &cancel, NULL) == OK);
     TEST_CHECK(fire(&fresh, AT_US + 3 * MINUTE_US, &second) && second.outcome == OUTCOME_SUBMITTED);

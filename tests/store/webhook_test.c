@@ -285,6 +285,12 @@ static void test_webhook_secrets_are_each_ones_own_and_come_back(void)
     fresh_reopen(&fresh);
     webhook_secret(fresh.store, &c.id, 1, again);
     TEST_CHECK(memcmp(first, again, sizeof(first)) == 0);
+    webhook.url = c.url; /* numbers end some time: none comes a second time */
+    webhook.secret = UINT32_MAX;
+    fresh_put(&fresh, TABLE_WEBHOOKS, row_key(&c), &webhook);
+    struct webhook_rotate last = {.client = client, .id = c.id};
+    TEST_CHECK(batch_one(fresh.store, &webhook_rotate_class, AT_US, &last, NULL) == ERR_LIMIT);
+    TEST_CHECK(look_for(&fresh, &client, &c.id, &webhook) == OK && webhook.secret == UINT32_MAX);
     struct webhook_rotate foreign = {.client = other, .id = c.id};
     TEST_CHECK(batch_one(fresh.store, &webhook_rotate_class, AT_US, &foreign, NULL) == ERR_FORBIDDEN);
     fresh_close(&fresh);

@@ -782,6 +782,43 @@ static void pass_damage(bool all, int damage, uint32_t which)
     fresh_close(&fresh);
 }
 
+enum { VERY_MANY = BULK_LOOK_MAX + 8 };
+
+static enum error flip_all(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct uuid *jobs = context;
+    (void)at_us;
+    for (uint32_t i = 0; i < VERY_MANY; i++) {
+        struct key key = key_of_uuid(&jobs[i]);
+        spoil_value(txn, TABLE_JOBS, key_span(&key));
+    }
+    txn->writes++;
+    return OK;
+}
+
+/* What is passed is looked at as well: a step has its end, however many there are. */
+static void test_bulk_looks_at_so_many_that_can_not_be_read(void)
+{
+    static struct uuid jobs[VERY_MANY];
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    for (uint32_t i = 0; i < VERY_MANY; i++)
+        jobs[i] = submit(&fresh, &client);
+    TEST_CHECK(fresh_do(&fresh, AT_US, flip_all, jobs) == OK);
+    for (int all = 0; all < 2; all++) {
+        struct job_bulk c = bulk_of(all ? &nobody : &client, BULK_CANCEL, QUEUED_ONES);
+        TEST_CHECK(start(&fresh, &c) == OK && step(&fresh) == 0);
+        struct bulk bulk = bulk_now(&fresh, &c.id);
+        TEST_CHECK(bulk.state == BULK_RUNNING && bulk.left == BULK_LOOK_MAX);
+        TEST_CHECK(step(&fresh) == 0);
+        bulk = bulk_now(&fresh, &c.id);
+        TEST_CHECK(bulk.state == BULK_DONE && bulk.matched == VERY_MANY && bulk.left == VERY_MANY);
+    }
+    TEST_CHECK(fresh_do(&fresh, AT_US, flip_all, jobs) == OK);
+    fresh_close(&fresh);
+}
+
 /* First, in the middle or last: those on both sides of it are changed, and it is told of as left. */
 static void test_bulk_passes_a_job_that_can_not_be_read(void)
 {
@@ -842,6 +879,7 @@ TEST_LIST
     {"bulk: comes through very many that don't match", test_bulk_comes_through_very_many_that_do_not_match},
     {"bulk passes a job that can't be read, and changes those behind it",
      test_bulk_passes_a_job_that_can_not_be_read},
+    {"bulk looks at so many that can't be read", test_bulk_looks_at_so_many_that_can_not_be_read},
     {"bulk leaves a job that contradicts itself", test_bulk_leaves_a_job_that_contradicts_itself},
     {"bulk: a look changes nothing and finds the same", test_bulk_look_changes_nothing_and_finds_the_same},
     {"bulk: retries don't come back together (JOB-272, AMB-J-35)",

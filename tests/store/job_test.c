@@ -245,6 +245,19 @@ static void test_job_commands_refuse_what_is_not_in_the_table_and_write_nothing_
 
 /* ---- states, types and their names ---- */
 
+/* Rows of an earlier version have them: those of the catalogue tell which kind it is, and no name has such a one. */
+static void test_job_kinds_have_the_ids_that_they_always_had(void)
+{
+    struct jobs j;
+    jobs_open(&j);
+    struct uuid wanted = {.bytes = {[0] = 1, [15] = WORK_KIND_SUCCESS_FAST}};
+    struct uuid work = job_work_id(j.fresh.store, WORK_KIND_SUCCESS_FAST, span_of(NULL, 0));
+    TEST_CHECK(uuid_equal(&work, &wanted) && WORK_KIND_SUCCESS_FAST == 1);
+    work = job_work_id(j.fresh.store, WORK_KIND_USER, span_text("x.mine"));
+    TEST_CHECK(uuid_version(&work) == 8 && uuid_version(&wanted) != 8);
+    jobs_close(&j);
+}
+
 static void test_job_states_are_these_seven_JOB_200_JOB_209(void)
 {
     static const struct {
@@ -839,6 +852,7 @@ TEST_LIST
     {"job: no command makes a move that isn't in the table (JOB-210..JOB-258, JOB-268, JOB-456)",
      test_job_commands_refuse_what_is_not_in_the_table_and_write_nothing_JOB_210_JOB_258},
     {"job: seven states (JOB-200..JOB-209, JOB-016)", test_job_states_are_these_seven_JOB_200_JOB_209},
+    {"job: kinds have the ids that they always had", test_job_kinds_have_the_ids_that_they_always_had},
     {"job: names of events (AMB-J-42)", test_job_events_have_these_names_AMB_J_42},
     {"job: which failures are retryable (AMB-J-66)", test_job_failures_say_whether_a_retry_may_help_AMB_J_66},
     {"job: events tell the whole of it (JOB-014, JOB-015, JOB-208, JOB-291, JOB-390, JOB-393)",

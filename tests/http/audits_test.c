@@ -143,6 +143,41 @@ static void test_written(void)
     store_end();
 }
 
+/* The verb may have ended the writer, or the store's whole domain: the entry waits for the next one. */
+static enum actor_step late_proceed(void *state)
+{
+    struct start_result writer;
+    (void)state;
+    (void)actor_sleep(actor_deadline_ms(700));
+    TEST_ASSERT(actor_start(&(struct spawn_options){.class = &writer_class, .name = WRITER_NAME}, &writer,
+                            DEADLINE_NONE) == OK);
+    return ACTOR_STOP;
+}
+
+static const struct actor_class late_class = {
+    .name = "late", .init = body_init, .proceed = late_proceed, .handle = body_handle, .stack_size = 1 << 20};
+
+static void late_body(void)
+{
+    struct start_result late;
+    TEST_ASSERT(actor_start(&(struct spawn_options){.class = &late_class}, &late, DEADLINE_NONE) == OK);
+    TEST_CHECK(actor_whereis(WRITER_NAME) == 0);
+    TEST_CHECK(note("writer", "200") && actor_whereis(WRITER_NAME) != 0);
+    struct view *view = view_open(store);
+    TEST_ASSERT(view != NULL);
+    TEST_CHECK(txn_rows(&view->txn, TABLE_AUDITS) == 1);
+    view_close(view);
+    actor_kill(actor_whereis(WRITER_NAME));
+}
+
+static void test_late(void)
+{
+    store_make();
+    run(late_body);
+    TEST_CHECK_(strstr(log_text, "audit entry") == NULL, "%s", log_text);
+    store_end();
+}
+
 /* ---- not written ---- */
 
 static void unwritten_body(void)
@@ -263,6 +298,7 @@ static void test_cut(void)
 TEST_LIST
 = {
     {"an entry is committed, and nothing is said", test_written},
+    {"an entry waits for the next writer", test_late},
     {"without a store the log has the entry", test_no_store},
     {"without a writer, too", test_no_writer},
     {"whatever its target is", test_long},

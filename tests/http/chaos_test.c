@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "http/chaos_verbs.h"
+#include "http/actor_view.h"
 #include "tests/support/operated.h"
 #include "tests/support/sanitized.h"
 
@@ -21,7 +22,7 @@ static const char *pid_of(const char *name)
 
 static int chaos(const char *target, const char *verb, const char *body)
 {
-    char path[128];
+    char path[ACTOR_VIEW_NAME_MAX + 128];
     snprintf(path, sizeof(path), "/chaos/actors/%s:%s", target, verb);
     return operated_post(path, body);
 }
@@ -302,6 +303,17 @@ static void test_refusals(void)
     TEST_CHECK(operated_get("/stats/actors/nobody") == 404);
     TEST_CHECK(operated_get("/stats/actors/instance:7") == 404 &&
                operated_has("there is no actor 'instance:7'"));
+    static const size_t sizes[] = {ACTOR_VIEW_NAME_MAX - 1, ACTOR_VIEW_NAME_MAX, ACTOR_VIEW_NAME_MAX + 63};
+    char name[ACTOR_VIEW_NAME_MAX + 64], path[sizeof(name) + 32];
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        size_t size = sizes[i];
+        memset(name, 'n', size); /* as long as a name may be, and longer */
+        name[size] = 0;
+        snprintf(path, sizeof(path), "/stats/actors/%s", name);
+        int wanted = size < ACTOR_VIEW_NAME_MAX ? 404 : 400;
+        TEST_CHECK(chaos(name, "kill", WHY) == wanted && operated_get(path) == wanted);
+        TEST_CHECK(wanted == 404 || operated_has("an actor's name has at most 255 bytes"));
+    }
     TEST_CHECK(operated_get("/stats/actors/one") == 200); /* after all of that */
     operated_stop();
 }

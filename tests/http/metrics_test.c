@@ -44,6 +44,38 @@ static void check_families(void)
     TEST_CHECK(families > 60);
 }
 
+/* How many series there are of this name whose labels end so. */
+static size_t series(const char *name, const char *suffix, const char *labels)
+{
+    char begin[160];
+    size_t count = 0;
+    int length = snprintf(begin, sizeof(begin), "\n%s%s", name, suffix);
+    for (const char *at = operated_body; (at = strstr(at, begin)) != NULL; at += length) {
+        const char *end = at + length, *space = strpbrk(end, " \n");
+        count += (*end == '{' || *end == ' ') && space && (size_t)(space - end) >= strlen(labels) &&
+                 memcmp(space - strlen(labels), labels, strlen(labels)) == 0;
+    }
+    return count;
+}
+
+/* Each histogram has all that the format asks for: as many counts, sums and buckets without a bound. */
+static void check_histograms(void)
+{
+    char name[128];
+    size_t found = 0;
+    for (const char *at = operated_body; (at = strstr(at, "\n# TYPE ")) != NULL; at++) {
+        const char *line_end = strchr(at + 1, '\n');
+        if (!line_end || strncmp(line_end - 10, " histogram", 10) != 0)
+            continue;
+        TEST_ASSERT(sscanf(at, "\n# TYPE %127s", name) == 1);
+        size_t counts = series(name, "_count", "");
+        TEST_CHECK_(counts > 0 && series(name, "_sum", "") == counts, "%s", name);
+        TEST_CHECK_(series(name, "_bucket", "le=\"+Inf\"}") == counts, "%s", name);
+        found++;
+    }
+    TEST_CHECK_(found > 3, "%zu", found);
+}
+
 static void test_what_there_is(void)
 {
     operated_start(NULL);
@@ -74,6 +106,7 @@ static void test_what_there_is(void)
     TEST_CHECK(value("coppice_supervisor_restart_budget_used_ratio{supervisor=\"rest\"}") == -1);
     TEST_CHECK(value("coppice_actor_crashes_total{class=\"idle\"}") == 0);
     TEST_CHECK(value("coppice_store_damaged_total{reason=\"jobs\"}") == 0);
+    check_histograms();
     check_families();
     openmetrics = true;
     scrape();

@@ -1275,6 +1275,12 @@ static bool why(const char *id, const char *reason, const char *sentence)
     return good;
 }
 
+static bool nobody_is_before(const char *id)
+{
+    struct exchange *x = get(JOB ":explain", id);
+    return is(x, "ahead", "null") && is(x, "ahead_more", "false");
+}
+
 static void pause_jobs(uint8_t scope, const char *kind)
 {
     struct job_pause c = {.scope = scope, .who = span_text("operator"), .reason = span_text("a drill")};
@@ -1336,7 +1342,9 @@ static void explain_body(void)
     pause_jobs(PAUSE_WORK, "IO_HEAVY");
     EXPECT(why(second, "paused", "Jobs of its kind are paused since") && why(second, "paused", ": a drill."));
     EXPECT(is(get(JOB ":explain", second), "pause.scope", "kind") &&
+           is(get(JOB ":explain", second), "pause.reason", "a drill") &&
            is(get(JOB ":explain", second), "pause.who", ""));
+    EXPECT(nobody_is_before(second)); /* who is paused has no place in the queue */
     EXPECT(why(first, "queued", "next one"));
     pause_jobs(PAUSE_ALL, NULL);
     EXPECT(why(first, "paused", "All jobs are paused"));
@@ -1354,8 +1362,10 @@ static void explain_body(void)
     size_t size = 0;
     EXPECT(store_submit(&job_claim_class, &command, &c, sizeof(c), &size, DEADLINE_NONE) == OK);
     EXPECT(why(first, "assigned", "worker:1 has claimed it and hasn't begun; its lease is good until "));
+    EXPECT(nobody_is_before(first));
     char *third = submitted(FAST);
-    EXPECT(why(third, "queued", "1 job is before it"));
+    EXPECT(why(third, "queued", "1 job is before it") &&
+           is(get(JOB ":explain", third), "ahead_more", "false"));
     settings.active_queues = true;
     settings.active_max = 1;
     configure();
@@ -1372,7 +1382,7 @@ static void explain_body(void)
     configure();
     struct exchange *x = get(JOB ":explain", first);
     EXPECT(is(x, "lease.owner", "worker:1") && is(x, "worker.name", "worker:1") &&
-           is(x, "worker.status", "RUNNING"));
+           is(x, "worker.status", "RUNNING") && is(x, "worker.restarts", "null")); /* no supervisor has it */
     struct job_start start = {
         .id = c.id, .fence = c.fence, .steady_us = store_steady_us(stage_store), .lease_us = 30000000};
     EXPECT(store_submit(&job_start_class, &start, NULL, 0, NULL, DEADLINE_NONE) == OK);
@@ -1385,7 +1395,7 @@ static void explain_body(void)
            why(first, "final", "(SIMULATED_FAILURE); of 3 retries 3 are left."));
     EXPECT(post(JOB "/retry", first)->r.status == 200);
     EXPECT(why(first, "backoff", "It was retried, and may be claimed from "));
-    EXPECT(!is(get(JOB ":explain", first), "until", "null"));
+    EXPECT(!is(get(JOB ":explain", first), "until", "null") && nobody_is_before(first));
     /* not somebody else's, nor one that isn't there */
     EXPECT(refused(ask(METHOD_GET, JOB ":explain", first, (struct given){.client = 2}), 403,
                    "RFA_AUTH_FORBIDDEN"));

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "http/json_text.h"
 #include "http/metrics.h"
 #include "tests/support/operated.h"
 
@@ -149,6 +150,52 @@ static void test_requests(void)
     operated_stop();
 }
 
+static struct json_node stats_nodes[8192];
+static struct json_text stats;
+
+/* The member that this path of names leads to, or NULL. */
+static const struct json_node *figure(const char *path)
+{
+    const struct json_node *node = json_root(&stats);
+    char name[64];
+    while (node && *path) {
+        size_t length = strcspn(path, "/");
+        snprintf(name, sizeof(name), "%.*s", (int)length, path);
+        node = node->kind == JSON_OBJECT ? json_member(&stats, node, name) : NULL;
+        path += length + (path[length] == '/');
+    }
+    return node;
+}
+
+/* All of it is JSON, each part where it belongs, and of the kind that it says. */
+static void check_stats(void)
+{
+    static const char *const numbers[] = {"process/max_fds",          "process/threads",
+                                          "fronts/operator/requests", "fronts/operator/connections",
+                                          "domains/bus/published",    "domains/bus/missed"};
+    struct json_error error = {.what = ""};
+    stats = (struct json_text){.nodes = stats_nodes, .nodes_max = sizeof(stats_nodes) / sizeof(*stats_nodes)};
+    TEST_ASSERT_(json_text_read(&stats, span_text(operated_body), NULL, &error), "%s at %u", error.what,
+                 error.at);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+        TEST_CHECK_(figure(numbers[i]) && figure(numbers[i])->kind == JSON_NUMBER, "%s", numbers[i]);
+    TEST_CHECK(figure("domains/deduper") &&
+               figure("domains/deduper")->kind == JSON_NULL); /* there is none here */
+    TEST_CHECK(figure("fronts/client") == NULL && figure("fronts")->count == 1);
+    TEST_CHECK(figure("pressure/other") == NULL && figure("pressure/idle")->kind == JSON_STRING);
+    TEST_CHECK(figure("queues/complete")->kind == JSON_TRUE);
+    TEST_CHECK(strstr(operated_body, ":184467440") == NULL); /* nothing has gone below zero */
+    for (const struct json_node *slo = json_first(&stats, figure("slos")); slo;
+         slo = json_after(&stats, figure("slos"), slo)) {
+        struct span name = json_raw_of(&stats, json_member(&stats, slo, "name")),
+                    critical = json_raw_of(&stats, json_member(&stats, slo, "critical"));
+        const char *text = name.bytes;
+        bool ratio = name.size > 8 && memcmp(text + name.size - 7, "_ratio\"", 7) == 0;
+        TEST_CHECK_(!ratio || memcmp(critical.bytes, "0.", 2) == 0 || memcmp(critical.bytes, "1", 1) == 0,
+                    "%.*s", (int)name.size, text);
+    }
+}
+
 /* What waits, counted where it waits; and what restarts cost. */
 static void test_mailboxes_and_budgets(void)
 {
@@ -177,6 +224,7 @@ static void test_mailboxes_and_budgets(void)
     TEST_CHECK(operated_has("\"store\":{\"identity\":\"") && operated_has("\"rows\":{\"meta\":3,"));
     TEST_CHECK(operated_has("\"domains\":{\"rooms\":null,")); /* nobody to ask here */
     TEST_CHECK(operated_has("\"bus\":{\"published\":0,"));
+    check_stats();
     operated_stop();
 }
 

@@ -68,6 +68,53 @@ static void test_the_date_is_that_of_now_in_each_month(void)
     TEST_CHECK(stage_run(&stage, date_body) == 0);
 }
 
+/* ---- values of headers ---- */
+
+static const char *value;
+static size_t value_size;
+
+static void write_value(void *arg)
+{
+    (void)arg;
+    begin(SURFACE_JOBS, NULL);
+    response_header_text(&r, "X-Value", value, value_size);
+}
+
+static bool is_taken(const char *text, size_t size)
+{
+    value = text;
+    value_size = size;
+    return stage_ended(stage_doll(0, write_value, NULL)).kind == REASON_NORMAL;
+}
+
+/* A line that ends early would begin another one, or the body: wherever it stands in a value of any length, and beside what may stand
+ * there. The handler ends, and nothing of it goes out. */
+static void split_body(void)
+{
+    static const char wrong[] = {'\r', '\n', 0, 1, 0x0b, 0x1f},
+                      right[] = {' ', '\t', '!', '~', (char)0x80, (char)0xff};
+    char text[24];
+    for (size_t size = 1; size < sizeof(text); size++) {
+        memset(text, 'a', sizeof(text));
+        for (size_t at = 0; at < size; at++) {
+            text[at] = right[(size + at) % sizeof(right)];
+            EXPECT(is_taken(text, size));
+        }
+        for (size_t at = 0; at < size; at++) {
+            char was = text[at];
+            text[at] = wrong[(size + at) % sizeof(wrong)];
+            EXPECT(!is_taken(text, size));
+            text[at] = was;
+        }
+    }
+}
+
+static void test_a_value_cannot_end_its_line(void)
+{
+    struct stage stage = {.real = false};
+    TEST_CHECK(stage_run(&stage, split_body) == 0);
+}
+
 /* ---- by the status ---- */
 
 static bool has_line(const char *line)
@@ -137,6 +184,7 @@ static void test_which_credentials_are_wanted(void)
 TEST_LIST
 = {
     {"the date is that of now, in each month", test_the_date_is_that_of_now_in_each_month},
+    {"a value can't end its line", test_a_value_cannot_end_its_line},
     {"who is to come back is told when", test_who_is_to_come_back_is_told_when},
     {"which credentials are wanted", test_which_credentials_are_wanted},
     {NULL, NULL},

@@ -408,13 +408,15 @@ static void test_a_refused_change_is_told_of_JOB_324(void)
 
 static uint64_t asked_ago_ns; /* how long such a request has been there */
 
+static const struct uuid *worker_of = &client;
+
 static struct exchange *work(const char *path, const char *body)
 {
     static struct exchange x;
     struct arena_mark mark = actor_arena_mark();
     exchange_begin(&x, exchange_route(work_routes, work_routes_count, METHOD_POST, path), NULL, body);
     x.q.identity.kind = IDENTITY_CLIENT;
-    x.q.identity.client = client;
+    x.q.identity.client = *worker_of;
     x.q.front = &front;
     x.q.began_ns = actor_now() - asked_ago_ns;
     atomic_store(&front.limits, &limits);
@@ -560,6 +562,47 @@ static void test_a_claimed_job_waits_for_a_view(void)
     run(crowded_body);
 }
 
+/* Whose job it is he alone reports on, with the token that he was given: nothing longer, and nothing beside it. */
+static void lease_body(void)
+{
+    static const char *const tokens[] = {
+        "",
+        "0x",
+        "1x",
+        "1 ",
+        "g",
+        "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9",
+        "1111111111111111111111111",
+        "11111111111111111111111111111111",
+        "111111111111111111111111111111111111111"};
+    static const char *const words[] = {"/v1/work:heartbeat", "/v1/work:complete", "/v1/work:fail"};
+    char body[256], id[UUID_TEXT_SIZE];
+    static const struct uuid other = {{0xc0, [15] = 2}};
+    (void)stage_writer();
+    submit_outside("x.mine");
+    EXPECT(work("/v1/work:claim", "{\"lease_ms\":60000}")->r.status == 200);
+    uuid_format(&the_job, id);
+    for (size_t w = 0; w < sizeof(words) / sizeof(*words); w++) {
+        for (size_t i = 0; i < sizeof(tokens) / sizeof(*tokens); i++) {
+            snprintf(body, sizeof(body), "{\"job_id\":\"%s\",\"lease_token\":\"%s\"}", id, tokens[i]);
+            EXPECT(work(words[w], body)->r.status == 400);
+        }
+        snprintf(body, sizeof(body), "{\"job_id\":\"%s\",\"lease_token\":\"1\"}", id);
+        worker_of = &other;
+        EXPECT(work(words[w], body)->r.status >= 400);
+        worker_of = &client;
+        snprintf(body, sizeof(body), "{\"job_id\":\"%s\",\"lease_token\":\"2\"}", id);
+        EXPECT(work(words[w], body)->r.status == 409);
+    }
+    snprintf(body, sizeof(body), "{\"job_id\":\"%s\",\"lease_token\":\"1\"}", id);
+    EXPECT(work(words[0], body)->r.status == 200 && work(words[1], body)->r.status == 200);
+}
+
+static void test_a_lease_is_its_clients_JOB_292(void)
+{
+    run(lease_body);
+}
+
 /* A lease goes by steady time, and is shown by the wall clock. */
 static bool shows_lease(const struct exchange *x)
 {
@@ -662,6 +705,7 @@ TEST_LIST
      test_a_worker_outside_has_a_lease_from_the_start_on_J5},
     {"faults: a claim of this start lasts as long as it was told (J5)",
      test_a_claim_of_this_start_lasts_as_long_as_it_was_told_J5},
+    {"faults: a lease is its client's (JOB-292)", test_a_lease_is_its_clients_JOB_292},
     {"faults: a lease is shown by the wall clock", test_a_lease_is_shown_by_the_wall_clock},
     {"faults: a refused change is told of (JOB-324)", test_a_refused_change_is_told_of_JOB_324},
     {NULL, NULL},

@@ -551,6 +551,33 @@ static void test_CTL_056_CTL_251_what_is_wrong_with_a_body_is_said_in_the_shape_
     stop();
 }
 
+/* Head and chunks in one piece, and no end of them: what is too long already is told at once, and not when the rest has come. */
+static void test_CTL_251_chunks_behind_their_head_that_are_too_long(void)
+{
+    static const struct {
+        const char *path, *code;
+        int status;
+    } rows[] = {{"/control", "REQ_400_INVALID_SCHEMA", 400}, {"/jobs", "RFA_REQUEST_PAYLOAD_TOO_LARGE", 413}};
+    start(plain);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct talk t;
+        talk_begin(&t, &server);
+        int head =
+            snprintf(sent, sizeof sent,
+                     "POST %s HTTP/1.1\r\nHost: a\r\nX-Request-Id: mine\r\nContent-Type: application/json\r\n"
+                     "Transfer-Encoding: chunked\r\n\r\n1770\r\n",
+                     rows[i].path);
+        memset(sent + head, ' ', 6000);
+        TEST_CHECK(talk_say(&t, sent, (size_t)head + 6000));
+        struct heard a = talk_hear(&t);
+        TEST_CHECK_(a.status == rows[i].status && a.close && heard_has(&a, rows[i].code), "%s: %d",
+                    rows[i].path, a.status);
+        TEST_CHECK(strcmp(heard_field(&a, "X-Request-Id"), "mine") == 0 && talk_ended(&t));
+        talk_end(&t);
+    }
+    stop();
+}
+
 static void test_CTL_251_a_slow_body_is_told_with_its_ids(void)
 {
     struct testserver_options o = {.limits = {.body_grace_ns = 20 * NS_PER_MS, .body_rate = 1u << 30}};
@@ -1317,6 +1344,8 @@ TEST_LIST
      test_H3_an_answer_that_waited_for_the_servers_end_is_the_last_one},
     {"CTL-056 CTL-251 what is wrong with a body is said in the shape of its path",
      test_CTL_056_CTL_251_what_is_wrong_with_a_body_is_said_in_the_shape_of_its_path},
+    {"CTL-251 chunks behind their head that are too long",
+     test_CTL_251_chunks_behind_their_head_that_are_too_long},
     {"CTL-251 a slow body is told with its ids", test_CTL_251_a_slow_body_is_told_with_its_ids},
     {"H1 an empty line between requests is passed over",
      test_H1_an_empty_line_between_requests_is_passed_over},

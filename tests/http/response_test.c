@@ -38,7 +38,7 @@ static void check_date(const struct front *front)
     struct tm parts;
     begin(SURFACE_PUBLIC, NULL);
     r.error = ERROR_OPS_503_OVERLOADED;
-    size_t size = response_turn_away(&r, front, text);
+    size_t size = response_turn_away(&r, front, false, text);
     EXPECT(gmtime_r(&now, &parts) &&
            strftime(line, sizeof(line), "\r\nDate: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts) > 0);
     EXPECT(says(text, size, line));

@@ -1391,7 +1391,7 @@ static void explain_body(void)
     EXPECT(is(get(JOB ":explain", first), "worker", "null"));
     stage_store->start -= 2;
     finish(&c, JOB_FAIL, JOB_SIMULATED_FAILURE);
-    EXPECT(why(first, "final", "It is FAILED since ") &&
+    EXPECT(why(first, "final", "It has been FAILED since ") &&
            why(first, "final", "(SIMULATED_FAILURE); of 3 retries 3 are left."));
     EXPECT(post(JOB "/retry", first)->r.status == 200);
     EXPECT(why(first, "backoff", "It was retried, and may be claimed from "));

@@ -811,6 +811,20 @@ static void test_delivery_finished_ones_go_after_their_time(void)
     fresh_close(&s.fresh);
 }
 
+static void test_delivery_of_a_backlog_goes_after_its_time(void)
+{
+    struct scene s;
+    struct copy copies[MANY];
+    open_scene(&s);
+    TEST_CHECK(fresh_do(&s.fresh, AT_US, count_more, &s) == OK);
+    TEST_CHECK(spread(&s, 1, "https://a.example/") == 1 && spread(&s, 2, "https://a.example/") == 1);
+    s.now_us++;
+    TEST_CHECK(fresh_do(&s.fresh, AT_US, count_more, &s) == OK);
+    TEST_CHECK(sweep(&s, AT_US + KEPT_US - 1) == 1 && of_job(&s, copies) == 2); /* the client has gone */
+    TEST_CHECK(sweep(&s, AT_US + KEPT_US) == 1 && of_job(&s, copies) == 1 && copies[0].d.event == 1);
+    fresh_close(&s.fresh);
+}
+
 /* ---- a long way, by chance, looked at after each part ---- */
 
 struct walked {
@@ -927,6 +941,14 @@ static void test_delivery_damage_is_found(void)
     key_add_uuid(&x.key, &s.client);
     key_add_uuid(&x.key, &first);
     TEST_CHECK(fresh_would_find(&s.fresh, lose, &x, "missing in its client's list"));
+    x.key.size = 0;
+    key_add_u8(&x.key, DELIVERY_LIST_JOB);
+    key_add_uuid(&x.key, &s.job);
+    key_add_uuid(&x.key, &head.d.webhook);
+    key_add_u64(&x.key, 1);
+    key_add_u16(&x.key, TOPIC);
+    TEST_CHECK(fresh_would_find(&s.fresh, lose, &x,
+                                fresh_about("deliveries: ", &first, " is missing in its chain")));
     x = spoil_of(&head);
     x.d.state = 9;
     TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "unknown state 9"));
@@ -1000,6 +1022,7 @@ static void test_delivery_rows_of_lists_are_known(void)
     x = index_row_of(DELIVERY_LIST_ALL, &s.client, &first);
     x.key.size--;
     TEST_CHECK(fresh_would_find(&s.fresh, put_index, &x, "a key of 32 bytes and kind 2"));
+    TEST_CHECK(!fresh_would_find(&s.fresh, put_index, &x, "by another way"));
     x = index_row_of(DELIVERY_LIST_JOB, &s.job, &first);
     TEST_CHECK(fresh_would_find(&s.fresh, put_index, &x, "a key of 33 bytes and kind 1"));
     fresh_close(&s.fresh);
@@ -1606,6 +1629,7 @@ TEST_LIST
      test_delivery_is_sent_whatever_its_due_entry_says_O2},
     {"delivery: host of a URL", test_delivery_host_of_a_url},
     {"delivery: finished ones go after their time", test_delivery_finished_ones_go_after_their_time},
+    {"delivery: one of a backlog goes after its time", test_delivery_of_a_backlog_goes_after_its_time},
     {"delivery: whatever happens, nothing is stuck or overtaken (O2, O3, O6)",
      test_delivery_whatever_happens_nothing_is_stuck_or_overtaken_O2_O3_O6},
     {"delivery: lifecycle", test_delivery_lifecycle},

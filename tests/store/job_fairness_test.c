@@ -509,6 +509,27 @@ static void test_without_its_row_nobody_waits_and_it_is_made_anew(void)
     jobs_close(&j);
 }
 
+/* Off while jobs still stand where they had turns: the row says so from here on, whatever it said. */
+static void test_a_row_that_cannot_be_read_is_switched_off_as_well(void)
+{
+    struct jobs j;
+    struct uuid one = client_of(1);
+    struct fairness f = {.on = 9};
+    begin(&j);
+    settle(&j, true);
+    struct uuid id = submit(&j, &one);
+    flip(&j, TABLE_FAIRNESS, fairness_key());
+    TEST_CHECK(set(&j, 0, 1, NULL) == OK);
+    struct view *view = view_open_outside(j.fresh.store, 0);
+    TEST_ASSERT(view != NULL);
+    TEST_CHECK(fairness_read(&view->txn, &f) == OK && f.on == 0);
+    view_close(view);
+    TEST_CHECK(claims(&j, &id));
+    settle(&j, false);
+    TEST_CHECK(jobs_rows(&j, TABLE_FAIRNESS) == 0);
+    jobs_close(&j);
+}
+
 static void test_damaged_jobs_are_in_nobodys_way(void)
 {
     struct jobs j;
@@ -629,6 +650,8 @@ TEST_LIST
     {"fairness: ahead is how many are claimed before", test_ahead_is_how_many_are_claimed_before},
     {"fairness without its row: nobody waits, and it is made anew",
      test_without_its_row_nobody_waits_and_it_is_made_anew},
+    {"fairness: a row that can't be read is switched off as well",
+     test_a_row_that_cannot_be_read_is_switched_off_as_well},
     {"fairness: damaged jobs are in nobody's way", test_damaged_jobs_are_in_nobodys_way},
     {"fairness: check knows both rows", test_check_knows_both_rows},
     {NULL, NULL},

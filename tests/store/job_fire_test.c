@@ -251,6 +251,8 @@ static void test_lease_of_an_assigned_job_ends_in_the_queue_JOB_225_JOB_282_JOB_
     jobs_pass(&j, 1);
     TEST_CHECK(jobs_fire(&j, fired, 8) == 1 && fired[0].event == JOB_REQUEUE &&
                fired[0].from == JOB_ASSIGNED);
+    TEST_CHECK(uuid_equal(&fired[0].id, &held.id) && uuid_equal(&fired[0].client, &j.client) &&
+               fired[0].kind == WORK_KIND_SUCCESS_FAST && fired[0].attempt == 1);
     struct job job = jobs_look(&j, &held.id);
     TEST_CHECK(job.state == JOB_QUEUED && job.attempt == 1 && job.owner == 0 && job.lease_us == 0);
     TEST_CHECK(job.progress == 0 && !says_who(&j, &held.id)); /* that was of the one that is gone */
@@ -424,7 +426,8 @@ static void test_lease_of_a_worker_outside_outlives_a_restart_by_a_lease_J5(void
     TEST_CHECK(jobs_sum(&j) == sum);
     TEST_CHECK(jobs_fire(&j, NULL, 0) == 2);
     TEST_CHECK(jobs_look(&j, &held.id).state == JOB_RUNNING);
-    TEST_CHECK(jobs_look(&j, &silent.id).state == JOB_ASSIGNED);
+    TEST_CHECK(jobs_look(&j, &silent.id).state == JOB_ASSIGNED &&
+               jobs_look(&j, &silent.id).lease_us == j.grace_us);
     TEST_CHECK(jobs_beat(&j, &held.id, held.fence) == OK);
     jobs_pass(&j, JOBS_LEASE_US - 1);
     TEST_CHECK(jobs_beat(&j, &held.id, held.fence) == OK && jobs_fire(&j, NULL, 0) == 0);
@@ -514,6 +517,8 @@ static void test_reap_takes_what_an_earlier_start_had_JOB_225_JOB_316_AMB_J_11_A
     TEST_CHECK(jobs_sum(&j) == sum);
     TEST_CHECK(jobs_reap(&j, &running.id, &fired) == OK && fired.event == JOB_FAIL &&
                fired.from == JOB_RUNNING);
+    TEST_CHECK(uuid_equal(&fired.id, &running.id) && uuid_equal(&fired.client, &j.client) &&
+               fired.kind == WORK_KIND_SUCCESS_FAST && fired.attempt == 1 && fired.ran_us > 0);
     TEST_CHECK(jobs_reap(&j, &assigned.id, &fired) == OK && fired.event == JOB_REQUEUE);
     TEST_CHECK(jobs_look(&j, &running.id).failure == JOB_RUNNER_LOST);
     JOBS_STORY_IS(&j, &assigned.id, "created queued assigned requeued");
@@ -897,7 +902,8 @@ static void test_log_that_knows_more_stops_its_own_job_only(void)
     j.start++;
     TEST_CHECK(jobs_reap(&j, &running.id, &fired[0]) == OK && fired[0].damaged &&
                fired[0].event == JOB_EVENT_COUNT);
-    TEST_CHECK(jobs_look(&j, &running.id).state == JOB_RUNNING);
+    TEST_CHECK(jobs_look(&j, &running.id).state == JOB_RUNNING &&
+               jobs_look(&j, &running.id).owner == 0); /* so it isn't found among these again */
     for (size_t i = 0; i < 3; i++)
         TEST_CHECK(fresh_do(&j.fresh, j.at_us, event_gone, &jobs[i]) == OK);
     fresh_sound(&j.fresh);

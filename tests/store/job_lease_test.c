@@ -428,6 +428,13 @@ static void test_finish_refuses_what_is_no_end(void)
     struct job_finish c = jobs_end_of(&j, &held.id, held.fence, JOB_SUCCEED);
     c.client = j.other;
     refused(&j, jobs_finish(&j, &c, NULL), ERR_NOT_FOUND, sum);
+    struct jobs_held assigned =
+        jobs_in(&j, JOB_ASSIGNED); /* its worker hasn't started it (JOB-228, JOB-229) */
+    sum = jobs_sum(&j);
+    c = jobs_end_of(&j, &assigned.id, assigned.fence, JOB_SUCCEED);
+    refused(&j, jobs_finish(&j, &c, NULL), ERR_FENCED, sum);
+    c = jobs_end_of(&j, &assigned.id, assigned.fence, JOB_FAIL);
+    refused(&j, jobs_finish(&j, &c, NULL), ERR_FENCED, sum);
     jobs_close(&j);
 }
 

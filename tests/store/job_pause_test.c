@@ -138,6 +138,24 @@ static struct uuid work_of(struct fresh *fresh, uint8_t kind)
     return job_work_id(fresh->store, kind, span_text(""));
 }
 
+/* Who pauses again what is paused changes its end, and not since when it is. */
+static void test_pause_says_since_when(void)
+{
+    struct fresh fresh;
+    struct answer answer;
+    struct job_pause c = {.scope = PAUSE_ALL, .label = span_text("all"), .who = span_text("operator")};
+    fresh_open(&fresh);
+    for (uint64_t i = 0; i < 2; i++) {
+        uint64_t since_us = 0;
+        TEST_CHECK(batch_one(fresh.store, &job_pause_class, AT_US + i, &c, &answer) == OK);
+        TEST_ASSERT(answer.size == sizeof(since_us));
+        memcpy(&since_us, answer.bytes, sizeof(since_us));
+        TEST_CHECK(since_us == AT_US);
+    }
+    TEST_CHECK(resume(&fresh, PAUSE_ALL, &nobody, NULL) == OK);
+    fresh_close(&fresh);
+}
+
 static void test_pause_of_everything_touches_no_row(void)
 {
     struct fresh fresh;
@@ -575,6 +593,7 @@ static void test_pause_refusals(void)
 TEST_LIST
 = {
     {"pause of everything touches no row", test_pause_of_everything_touches_no_row},
+    {"pause says since when", test_pause_says_since_when},
     {"the end of a pause of everything wakes everybody",
      test_the_end_of_a_pause_of_everything_wakes_everybody},
     {"pause of a kind lets others by, and gives the place back",

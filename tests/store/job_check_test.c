@@ -180,6 +180,8 @@ static void test_check_knows_what_belongs_to_a_job(void)
     finds(&j, TABLE_REPORTS, report_key(&stranger, 1), &report,
           fresh_about("reports: job ", &stranger, " isn't there"));
     finds(&j, TABLE_JOB_DEFINITIONS, bytes_key("short", 5), &definition, "job_definitions: a key of 5 bytes");
+    TEST_CHECK(
+        !fresh_finds(&j.fresh, TABLE_JOB_DEFINITIONS, bytes_key("short", 5), &definition, "isn't there"));
     tells_of_damage_alone(&j, TABLE_JOBS, key_of_uuid(&id), "another client's");
     jobs_close(&j);
 }
@@ -280,6 +282,7 @@ static void test_check_knows_what_a_bulk_action_must_be(void)
     finds_in_bulk(&j, &bulk, "is done and has a wrong timer");
     bulk.state = 9;
     finds_in_bulk(&j, &bulk, "is in the unknown state 9");
+    TEST_CHECK(!fresh_finds(&j.fresh, TABLE_BULKS, key_of_uuid(&bulk.id), &bulk, "wrong timer"));
     bulk = sound;
     bulk.changed = 1;
     finds_in_bulk(&j, &bulk, "has done more than it found");

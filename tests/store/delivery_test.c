@@ -1015,6 +1015,7 @@ static void test_delivery_rows_of_lists_are_known(void)
     TEST_CHECK(fresh_would_find(&s.fresh, put_index, &x, "by another way"));
     x.row.id = stranger;
     TEST_CHECK(fresh_would_find(&s.fresh, put_index, &x, "which isn't there"));
+    TEST_CHECK(!fresh_would_find(&s.fresh, put_index, &x, "by another way"));
     x = index_row_of(0, &s.client, &first);
     TEST_CHECK(fresh_would_find(&s.fresh, put_index, &x, "a key of 33 bytes and kind 0"));
     x = index_row_of(DELIVERY_LIST_FAILED + 1, &s.client, &first);

@@ -530,6 +530,24 @@ static void test_a_row_that_cannot_be_read_is_switched_off_as_well(void)
     jobs_close(&j);
 }
 
+/* All that it has is damaged: its turn is the next one's. */
+static void test_a_client_with_nothing_but_damage_is_passed_by(void)
+{
+    struct jobs j;
+    struct uuid one = client_of(1), two = client_of(2);
+    begin(&j);
+    settle(&j, true);
+    struct uuid torn[] = {submit(&j, &one), submit(&j, &one)}, good = submit(&j, &two);
+    for (int i = 0; i < 2; i++)
+        flip(&j, TABLE_JOBS, key_of_uuid(&torn[i]));
+    TEST_CHECK(claims(&j, &good) && jobs_claim_one(&j, NULL) == ERR_DAMAGED);
+    for (int i = 0; i < 2; i++)
+        flip(&j, TABLE_JOBS, key_of_uuid(&torn[i]));
+    TEST_CHECK(claims(&j, &torn[0]) && claims(&j, &torn[1]));
+    settle(&j, false);
+    jobs_close(&j);
+}
+
 static void test_damaged_jobs_are_in_nobodys_way(void)
 {
     struct jobs j;
@@ -652,6 +670,8 @@ TEST_LIST
      test_without_its_row_nobody_waits_and_it_is_made_anew},
     {"fairness: a row that can't be read is switched off as well",
      test_a_row_that_cannot_be_read_is_switched_off_as_well},
+    {"fairness: a client with nothing but damage is passed by",
+     test_a_client_with_nothing_but_damage_is_passed_by},
     {"fairness: damaged jobs are in nobody's way", test_damaged_jobs_are_in_nobodys_way},
     {"fairness: check knows both rows", test_check_knows_both_rows},
     {NULL, NULL},

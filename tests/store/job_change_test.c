@@ -150,6 +150,7 @@ test_retry_queues_it_as_the_next_attempt_JOB_085_JOB_086_JOB_246_JOB_270_JOB_271
         TEST_CHECK(jobs_fire(&j, NULL, 0) == 1 && jobs_claim_one(&j, &claimed) == OK);
         TEST_CHECK(claimed.attempt == attempt && jobs_begin(&j, &held.id, claimed.fence) == OK);
         struct job_finish c = jobs_end_of(&j, &held.id, claimed.fence, JOB_FAIL);
+        c.progress = 500;
         TEST_CHECK(jobs_finish(&j, &c, NULL) == OK);
     }
     TEST_CHECK(strcmp(jobs_payload(&j, &held.id, 6), "{\"scenario\":\"SUCCESS_FAST\",\"attempt\":2}") == 0);

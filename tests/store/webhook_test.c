@@ -557,6 +557,8 @@ static void test_webhook_further_damage_is_found(void)
     key_add(&key, "short", 5);
     TEST_CHECK(fresh_finds(&fresh, TABLE_WEBHOOK_IDS, key, &(struct webhook_id){.client = client},
                            "webhook_ids: a key of 5 bytes"));
+    TEST_CHECK(
+        !fresh_finds(&fresh, TABLE_WEBHOOK_IDS, key, &(struct webhook_id){.client = client}, "leads to"));
     fresh_close(&fresh);
 }
 

@@ -233,6 +233,8 @@ static void test_a_second_step_that_the_log_contradicts_is_left_out(void)
     end.auto_retry = 1;
     TEST_CHECK(jobs_finish(&j, &end, &finished) == OK && !finished.retried);
     TEST_CHECK(jobs_look(&j, &failing.id).state == JOB_FAILED);
+    finished.retried = 1; /* and its report says the same to who asks again */
+    TEST_CHECK(jobs_finish(&j, &end, &finished) == OK && !finished.made && !finished.retried);
     j.auto_retry = true;
     j.start++;
     TEST_CHECK(jobs_reap(&j, &lost.id, fired) == OK && fired[0].event == JOB_FAIL);

@@ -615,6 +615,28 @@ static enum error put_and_look(struct txn *txn, uint64_t at_us, void *context)
     return OK;
 }
 
+static enum error revive_and_look(struct txn *txn, uint64_t at_us, void *context)
+{
+    const uint16_t *partition = context;
+    const uint32_t topic = STORE_TOPIC(TOPIC_OUTBOX, *partition);
+    (void)at_us;
+    TEST_CHECK(outbox_revive(txn, *partition, 1) == OK);
+    TEST_CHECK((txn->wakes[topic / 64] >> topic % 64 & 1) == 1);
+    return OK;
+}
+
+static void test_outbox_revive_wakes_who_relays(void)
+{
+    struct fresh fresh;
+    struct uuid id;
+    uint16_t partition = 3;
+    fresh_open(&fresh);
+    id = uuid_in(&fresh, partition);
+    TEST_CHECK(send(&fresh, &id) == OK && bury(&fresh, partition, 1, claim(&fresh, partition, 1)) == OK);
+    TEST_CHECK(fresh_do(&fresh, AT_US, revive_and_look, &partition) == OK);
+    fresh_close(&fresh);
+}
+
 static void test_outbox_put_wakes_who_relays(void)
 {
     struct fresh fresh;
@@ -1056,6 +1078,7 @@ TEST_LIST
     {"outbox: forgetting takes a row wherever it is", test_outbox_forget_takes_a_row_wherever_it_is},
     {"outbox: keys that are none are found", test_outbox_keys_that_are_none_are_found},
     {"outbox: putting wakes who relays", test_outbox_put_wakes_who_relays},
+    {"outbox: reviving wakes who relays", test_outbox_revive_wakes_who_relays},
     {"outbox: partitions are used evenly and for ever", test_outbox_partitions_are_used_evenly_and_for_ever},
     {"outbox: levels", test_outbox_levels},
     {"outbox: full refuses, and goes on when there is room",

@@ -760,6 +760,26 @@ static void test_a_look_that_ended_nowhere(void)
     end();
 }
 
+static void flip_passed(struct txn *txn)
+{
+    struct key key = passed_key();
+    spoil_value(txn, TABLE_COUNTERS, key_span(&key));
+}
+
+/* Where it ended nobody knows: what is over goes all the same, and when nothing is the damage is told. */
+static void test_a_look_that_ended_nobody_knows_where(void)
+{
+    struct outcome out;
+    uint32_t removed = 99;
+    begin(0);
+    TEST_CHECK(with(pass_no_row) == OK && with(flip_passed) == OK);
+    TEST_CHECK(ask_for(LEDGER_DAY, "over", T0, &out) == OK);
+    TEST_CHECK(expire(T0, 100, &removed) == ERR_DAMAGED && removed == 99);
+    TEST_CHECK(expire(T0 + DAY, 100, &removed) == OK && removed == 1);
+    TEST_CHECK(expire(T0 + DAY, 100, &removed) == ERR_DAMAGED);
+    end();
+}
+
 static void flip_week_behind_a_look(struct txn *txn)
 {
     flip(txn, LEDGER_WEEK, LEDGER_PASS_MAX + 5);
@@ -1315,6 +1335,7 @@ TEST_LIST
     {"damage on the way holds up nobody", test_damage_on_the_way_holds_up_nobody},
     {"a row of no lifetime is damage", test_a_row_of_no_lifetime_is_damage},
     {"a look that ended nowhere", test_a_look_that_ended_nowhere},
+    {"a look that ended nobody knows where", test_a_look_that_ended_nobody_knows_where},
     {"equal hashes", test_equal_hashes},
     {"equal hashes of scopes", test_equal_hashes_of_scopes},
     {"a row that is gone is damage", test_a_row_that_is_gone_is_damage},

@@ -70,6 +70,7 @@ static void test_check_knows_what_a_job_in_the_queue_must_be(void)
     job = sound;
     job.lane = LANE_NONE;
     finds_in_job(&j, &job, "stands in lane 0 of the queue");
+    TEST_CHECK(!fresh_finds(&j.fresh, TABLE_JOBS, key_of_uuid(&id), &job, "no row in the queue"));
     job.lane = LANE_COUNT;
     finds_in_job(&j, &job, "stands in lane 7 of the queue");
     job = sound;

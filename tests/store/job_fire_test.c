@@ -49,6 +49,57 @@ static enum error fire(struct jobs *j, uint16_t shard, uint16_t most, struct job
     return OK;
 }
 
+/* ---- whom a timer wakes ---- */
+
+static bool is_woken(const struct txn *txn, uint32_t topic)
+{
+    return txn->wakes[topic / 64] >> topic % 64 & 1;
+}
+
+struct waking {
+    struct jobs *j;
+    struct job_submit submit;
+    struct uuid failed;
+};
+
+static enum error submit_and_look(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct waking *w = context;
+    const uint32_t topic = JOB_TOPIC_SHARD(job_shard(DUE_JOB_TIME, &w->submit.id));
+    uint8_t bytes[256];
+    struct answer answer = {.bytes = bytes};
+    TEST_CHECK(job_submit_class.apply(txn, at_us, &w->submit, &answer) == OK);
+    TEST_CHECK(is_woken(txn, topic) == (w->submit.execution_us > at_us));
+    return OK;
+}
+
+static enum error retry_and_look(struct txn *txn, uint64_t at_us, void *context)
+{
+    const struct waking *w = context;
+    const uint32_t topic = JOB_TOPIC_SHARD(job_shard(DUE_JOB_BACKOFF, &w->failed));
+    struct job_texts texts;
+    struct job job;
+    TEST_CHECK(job_open(txn, &w->failed, &job, &texts) == OK);
+    TEST_CHECK(job_retry_now(txn, &job, at_us, w->j->steady_us, JOBS_SECOND_US) == OK &&
+               is_woken(txn, topic));
+    job_write(txn, &job);
+    return OK;
+}
+
+/* Whoever looks after its shard sleeps until the next one that it knows of, which may be far later. */
+static void test_a_timer_wakes_its_shard_JOB_266(void)
+{
+    struct jobs j;
+    jobs_open(&j);
+    struct waking w = {
+        .j = &j, .submit = jobs_wish_at(&j, j.at_us + JOBS_SECOND_US), .failed = jobs_in(&j, JOB_FAILED).id};
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, submit_and_look, &w) == OK);
+    w.submit = jobs_wish(&j, 1);
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, submit_and_look, &w) == OK);
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, retry_and_look, &w) == OK);
+    jobs_close(&j);
+}
+
 /* ---- deferred jobs ---- */
 
 static void test_deferred_is_never_early_and_never_forgotten_JOB_211_JOB_259_JOB_261_JOB_262_JOB_266(void)
@@ -874,6 +925,22 @@ static enum error event_gone(struct txn *txn, uint64_t at_us, void *context)
     return OK;
 }
 
+/* What would have come of it is nobody's to count: it is told of as damaged, and as nothing else. */
+static void test_damaged_job_whose_lease_is_over_is_told_of_as_that(void)
+{
+    struct jobs j;
+    struct job_fired fired[8];
+    jobs_open(&j);
+    struct jobs_held held = jobs_in(&j, JOB_RUNNING);
+    struct job job = jobs_look(&j, &held.id);
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, event_beyond, &job) == OK);
+    jobs_pass(&j, JOBS_LEASE_US);
+    TEST_CHECK(jobs_fire(&j, fired, 8) == 1 && fired[0].damaged && fired[0].event == JOB_EVENT_COUNT);
+    TEST_CHECK(jobs_look(&j, &held.id).state == JOB_RUNNING);
+    TEST_CHECK(fresh_do(&j.fresh, j.at_us, event_gone, &job) == OK);
+    jobs_close(&j);
+}
+
 /* A log that says more than the job's row: that job can't be changed, and others in the same command, or the same commit, can. */
 static void test_log_that_knows_more_stops_its_own_job_only(void)
 {
@@ -1038,6 +1105,7 @@ static void test_job_that_contradicts_itself_is_damaged(void)
 
 TEST_LIST
 = {
+    {"a timer wakes its shard (JOB-266)", test_a_timer_wakes_its_shard_JOB_266},
     {"deferred: never early, never forgotten (JOB-072, JOB-211, JOB-259, JOB-261, JOB-262, JOB-266)",
      test_deferred_is_never_early_and_never_forgotten_JOB_211_JOB_259_JOB_261_JOB_262_JOB_266},
     {"deferred: its event isn't before its time (JOB-261)",
@@ -1074,6 +1142,8 @@ TEST_LIST
     {"fire: so many and no more", test_fire_does_so_many_and_no_more},
     {"damaged: a job is in no one's way when its time comes",
      test_damaged_job_is_in_no_ones_way_when_its_time_comes},
+    {"damaged: a job whose lease is over is told of as that",
+     test_damaged_job_whose_lease_is_over_is_told_of_as_that},
     {"damaged: a job is looked at again by its own clock",
      test_damaged_job_is_looked_at_again_by_its_own_clock},
     {"damaged: a timer is read by its key", test_damaged_timer_is_read_by_its_key},

@@ -127,6 +127,8 @@ static void test_flood(void)
     TEST_CHECK(chaos("one", "flood", "{\"reason\":\"game day\",\"messages\":3}") == 200);
     TEST_CHECK(operated_has("\"outcome\":\"flooded\"") &&
                operated_has("\"flood\":{\"sent\":3,\"refused\":0}"));
+    TEST_CHECK(chaos("one", "flood", "{\"reason\":\"game day\",\"messages\":1}") == 200);
+    TEST_CHECK(operated_has("\"flood\":{\"sent\":1,\"refused\":0}"));
     TEST_CHECK(chaos("one", "suspend", WHY) == 200);
     TEST_CHECK(chaos("one", "flood", "{\"reason\":\"game day\",\"messages\":100000}") == 200);
     TEST_CHECK(!operated_has("\"refused\":0}"));

@@ -355,13 +355,16 @@ REAL(spans_arrive)
 {
     start(&live);
     EXPECT(trace_exporting());
-    struct trace trace = begun(PARENT), alone = begun(NULL);
+    struct trace trace, alone = begun(NULL);
+    trace_begin(&trace, span_text(PARENT), span_text("k=v,\tx=\"y\""), span_of(NULL, 0));
     record(&trace);
     trace_record(&(struct trace_span){
         .trace = &alone, .kind = TRACE_INTERNAL, .status = TRACE_ERROR, .name = "alone"});
     until_posted(1);
     JSON_Array *spans = spans_of(0);
     EXPECT(json_array_get_count(spans) == 2);
+    EXPECT(strcmp(member(json_array_get_object(spans, 0), "traceState"), "k=v,\tx=\"y\"") == 0);
+    EXPECT(!json_object_has_value(json_array_get_object(spans, 1), "traceState"));
     check_span(json_array_get_object(spans, 0), &trace);
     JSON_Object *second = json_array_get_object(spans, 1);
     EXPECT(!json_object_has_value(second, "parentSpanId") && json_object_get_number(second, "kind") == 1);

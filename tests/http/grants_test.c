@@ -582,6 +582,8 @@ STAGED(test_AMB_21_principals_that_can_not_be_meant, "dev")
         "{\"name\":\"\",\"role\":\"agent\",\"projects\":[\"p\"]}",
         "{\"name\":\"x\",\"role\":\"agent\",\"projects\":[]}",
         "{\"name\":\"x\",\"role\":\"agent\",\"projects\":[\"p q\"]}",
+        "{\"name\":\"x\",\"role\":\"agent\",\"projects\":[\"\"]}",
+        "{\"name\":\"x\",\"role\":\"agent\",\"projects\":[\"p\",\"\"]}",
         "{\"name\":\"x\",\"role\":\"agent\",\"projects\":[\"p\",\"*\"]}",
         "{\"name\":\"x\",\"role\":\"agent\",\"projects\":[1]}",
         "{\"name\":\"x\",\"role\":\"agent\",\"projects\":\"p\"}",

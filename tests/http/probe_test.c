@@ -90,6 +90,17 @@ static void test_state_of_the_store(void)
     operated_stop();
 }
 
+/* One partition is enough, whichever it is; nobody is slowed down by it, so the server is ready. */
+static void test_full_outbox(void)
+{
+    operated_start(&(struct operated_options){.front = "client"});
+    operated_grow();
+    TEST_CHECK(operated_get("/readyz") == 200 && checks("ready", "ok", "ok", "ok"));
+    TEST_CHECK(operated_post("/test/store/outbox", NULL) == 204);
+    TEST_CHECK(operated_get("/readyz") == 200 && checks("ready", "ok", "ok", "degraded"));
+    operated_stop();
+}
+
 static void test_full_ledger(void)
 {
     operated_start(&(struct operated_options){.front = "client"});
@@ -219,6 +230,7 @@ TEST_LIST
     {"CTL-530 L5 a store that has failed is not ready, a full one is", test_state_of_the_store},
     {"CTL-530 a full ledger is degraded", test_full_ledger},
     {"CTL-530 an audit log is degraded while an eighth is left", test_audit_log_that_fills},
+    {"CTL-530 an outbox that nobody empties is degraded", test_full_outbox},
     {"our own checks, for operators", test_verbose},
     {"JOB-313, JOB-356, AMB-J-39: nobody works", test_nobody_works},
     {"CTL-539 draining is not ready", test_draining},

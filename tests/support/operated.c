@@ -15,8 +15,11 @@
 #include "http/probe.h"
 #include "runtime/supervisor.h"
 #include "runtime/telemetry.h"
+#include "store/counter.h"
+#include "store/outbox.h"
 #include "store/store.h"
 #include "tests/support/sanitized.h"
+#include "tests/support/spoil.h"
 
 int operated_status;
 char operated_head[16384];
@@ -236,8 +239,17 @@ static void serve_drain(const struct request *q, struct response *r)
     response_begin(r, 204, NULL);
 }
 
-/* As the store is after a commit that failed, with a full disk, without its file, or as usual; and with a ledger for no key at all, or room for
- * eight entries of the audit log. */
+/* Its last partition has as many rows as it should have, by what is counted. */
+static enum error fill_outbox(struct txn *txn)
+{
+    struct key label = {.size = 0};
+    key_add_u16(&label, OUTBOX_PARTITIONS - 1);
+    counter_add(txn, COUNTER_OUTBOX, key_span(&label), OUTBOX_SOFT);
+    return OK;
+}
+
+/* As the store is after a commit that failed, with a full disk, without its file, or as usual; with a ledger for no key at all, room
+ * for eight entries of the audit log, or an outbox that nobody empties. */
 static void serve_store(const struct request *q, struct response *r)
 {
     static const enum store_state states[] = {STORE_OPEN, STORE_TIGHT, STORE_LOST, STORE_FAILED};
@@ -248,6 +260,8 @@ static void serve_store(const struct request *q, struct response *r)
         store_here()->ledger_max = 0;
     if (span_equal(q->params[0], span_text("audited")))
         store_here()->audits_max = 8;
+    if (span_equal(q->params[0], span_text("outbox")))
+        ASSERT(spoil(fill_outbox) == OK);
     response_begin(r, 204, NULL);
 }
 
@@ -286,7 +300,8 @@ static struct store *prepare(struct routes *routes)
     front->name = options.front ? options.front : "operator";
     if (options.no_store)
         return NULL;
-    if (store_open(&(struct store_options){.environment = {.dir = dir, .map = 64 << 20, .step = 1 << 20}},
+    if (store_open(&(struct store_options){.environment = {.dir = dir, .map = 64 << 20, .step = 1 << 20},
+                                           .schema = spoil_schema()},
                    &store, text, sizeof(text)) != OK)
         die(text);
     return store;

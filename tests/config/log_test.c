@@ -89,6 +89,29 @@ static void test_a_line_that_is_too_long_keeps_its_form(void)
     HAS("\"msg\":\"big\",\"cut\":true}\n");
 }
 
+/* What is masked may be longer than the secret was: many of them make a line longer than one may be, and it is cut. */
+static void test_a_line_that_becomes_too_long_is_cut(void)
+{
+    static char line[LOG_LINE_MAX];
+    size_t used = (size_t)snprintf(line, sizeof(line), "{\"msg\":\"m\"");
+    while (used + 32 < sizeof(line) - 64)
+        used += (size_t)snprintf(line + used, sizeof(line) - used, ",\"token\":7");
+    used += (size_t)snprintf(line + used, sizeof(line) - used, ",\"end\":\"here\"}");
+    catch_lines();
+    log_open(LOG_INFO);
+    log_line(line, used);
+    LOG(LOG_WARN, "boot", "the next one", {"number", NULL, 7});
+    caught();
+    let_go();
+    const char *end = strchr(lines, '\n');
+    TEST_ASSERT(end != NULL);
+    TEST_CHECK_((size_t)(end - lines) < LOG_LINE_MAX && end - lines > LOG_LINE_MAX / 2, "%td bytes",
+                end - lines);
+    HAS("\"msg\":\"m\",\"token\":\"***\",\"token\":\"***\"");
+    TEST_CHECK(strstr(lines, "\"token\":7") == NULL && strstr(lines, "\"end\"") == NULL);
+    TEST_CHECK_(strstr(end, "\"msg\":\"the next one\",\"number\":7}\n") != NULL, "%.200s", end);
+}
+
 static void test_the_runtimes_lines_get_the_time(void)
 {
     catch_lines();
@@ -352,6 +375,7 @@ TEST_LIST
     {"a line is one object", test_a_line_is_one_object},
     {"lines below the level are left out", test_lines_below_the_level_are_left_out},
     {"a line that is too long keeps its form", test_a_line_that_is_too_long_keeps_its_form},
+    {"a line that becomes too long is cut", test_a_line_that_becomes_too_long_is_cut},
     {"the runtime's lines get the time", test_the_runtimes_lines_get_the_time},
     {"a store's states are lines, each at its level", test_states_of_the_store},
     {"D10 a full pipe stops nobody", test_a_full_pipe_stops_nobody},

@@ -44,13 +44,13 @@ static void check_date(const struct front *front)
     EXPECT(says(text, size, line));
 }
 
-/* Each month of 400 years, the days at their ends, and every hour. */
+/* Each month of two hundred years, as far as the clock goes, with two centuries that end without a leap day; and two years day by day. */
 static void date_body(void)
 {
     static struct front front = {.name = "client"};
     const int64_t day_ns = INT64_C(86400) * (int64_t)NS_PER_S;
     check_date(&front);
-    for (int i = 0; i < 150000 / 13; i++) {
+    for (int i = 0; i < 80000 / 13; i++) {
         stage_clock_jump(13 * day_ns + INT64_C(3661) * (int64_t)NS_PER_S);
         (void)actor_sleep(actor_now() + TIMESTAMP_STALE_NS);
         check_date(&front);

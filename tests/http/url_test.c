@@ -85,6 +85,9 @@ static void test_paths_that_are_refused(void)
         {"/a%00", URL_CONTROL},
         {"/a%0d%0aX:%20y", URL_CONTROL},
         {"/a%7F", URL_CONTROL},
+        {"/a%1F%FF", URL_CONTROL}, /* what is wrong first is told */
+        {"/a%7F%FF", URL_CONTROL},
+        {"/a%20%FF", URL_UTF8},
         {"/a%C2%85", URL_CONTROL},
         {"/%C0%AF", URL_UTF8}, /* overlong slash */
         {"/%C0%AE%C0%AE", URL_UTF8},

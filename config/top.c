@@ -223,7 +223,7 @@ static void draw_head(struct top *t, struct paper *p)
              t->filter[0] || t->typing ? ", only " : "", t->filter, t->typing ? "_" : "",
              t->paused ? ", stopped: space goes on" : "   (? for help)");
     paper_line(p, line, NULL);
-    snprintf(line, sizeof(line), "  %-22s %-17s %-8s %6s %7s %8s %6s  %s", "NAME", "PID", "STATE", "QUEUE",
+    snprintf(line, sizeof(line), "  %-20s %-17s %-8s %6s %7s %8s %6s  %s", "NAME", "PID", "STATE", "QUEUE",
              "HANDLED", "RESTARTS", "MEMORY", "LAST EXIT");
     paper_line(p, line, "\033[7m");
 }
@@ -234,7 +234,7 @@ static void draw_row(const struct top *t, struct paper *p, size_t position)
     char line[TOP_COLUMNS_MAX], memory[16];
     bool chosen = p->terminal && position == t->chosen;
     bytes_text(row->memory, memory);
-    snprintf(line, sizeof(line), "%c %-22.22s %-17s %-8.8s %6llu %5llu/s %8llu %6s  %s", chosen ? '>' : ' ',
+    snprintf(line, sizeof(line), "%c %-20.20s %-17s %-8.8s %6llu %5llu/s %8llu %6s  %s", chosen ? '>' : ' ',
              row->name, row->pid[0] ? row->pid : "-", row->state, (unsigned long long)row->mailbox,
              (unsigned long long)row->rate, (unsigned long long)row->restarts, memory, row->last_exit);
     size_t length = strlen(line);

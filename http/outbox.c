@@ -43,7 +43,7 @@ static void refuse(struct response *r, enum error e)
                        "its partition of the outbox is full; it stays where it is");
         break;
     default:
-        response_error(r, catalogue_code(r->surface, catalogue_failure(e)), "the store: %s", error_name(e));
+        response_error(r, catalogue_code(r->surface, catalogue_failure(e)), "%s", catalogue_sentence(e));
     }
 }
 

@@ -268,9 +268,33 @@ static void test_limit_a_promise_that_is_broken_is_the_next_ones(void)
                               .name = job_work_id(fresh.store, WORK_KIND_SUCCESS_SLOW, span_text(""))};
     TEST_CHECK(batch_one(fresh.store, &job_pause_class, AT_US, &pause, NULL) == OK);
     TEST_CHECK(claims(&fresh, 1, &last, &a)); /* the slow one is paused */
-    TEST_CHECK(lane_of(&fresh, &slow) == LANE_PAUSED_WORK);
+    TEST_CHECK(lane_of(&fresh, &slow) == LANE_PAUSED_WORK && job_of(&fresh, &slow).slot == JOB_NO_SLOT);
     cancel(&fresh, &last); /* while it runs */
     TEST_CHECK(counted(&fresh, &client) == 0);
+    fresh_close(&fresh);
+}
+
+/* The limit is a lower one when it is to be claimed: its place has gone, and nobody gets it from it. */
+static void test_limit_lowered_takes_a_promise_back(void)
+{
+    struct fresh fresh;
+    struct job_claimed a, b, none;
+    struct uuid jobs[4];
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh);
+    for (int i = 0; i < 4; i++)
+        jobs[i] = submit(&fresh, &client);
+    TEST_CHECK(claims(&fresh, 2, &jobs[0], &a) && claims(&fresh, 2, &jobs[1], &b));
+    TEST_CHECK(claim(&fresh, 2, &none) == ERR_NOT_FOUND && lane_of(&fresh, &jobs[3]) == LANE_LIMITED);
+    finish(&fresh, &b);
+    TEST_CHECK(job_of(&fresh, &jobs[2]).slot == JOB_SLOT_PROMISED);
+    TEST_CHECK(claim(&fresh, 1, &none) == ERR_NOT_FOUND && lane_of(&fresh, &jobs[2]) == LANE_LIMITED);
+    TEST_CHECK(job_of(&fresh, &jobs[2]).slot == JOB_NO_SLOT);
+    cancel(&fresh, &jobs[2]);
+    TEST_CHECK(lane_of(&fresh, &jobs[3]) == LANE_LIMITED);
+    finish(&fresh, &a);
+    TEST_CHECK(claims(&fresh, 1, &jobs[3], &a));
+    finish(&fresh, &a);
     fresh_close(&fresh);
 }
 
@@ -551,6 +575,7 @@ TEST_LIST
     {"limit: another one is told to each client", test_limit_another_one_is_told_to_each_client},
     {"limit: a promise that is broken is the next one's",
      test_limit_a_promise_that_is_broken_is_the_next_ones},
+    {"limit lowered takes a promise back", test_limit_lowered_takes_a_promise_back},
     {"limit doesn't hold the one that an operator wants",
      test_limit_does_not_hold_the_one_that_an_operator_wants},
     {"limit: no place is kept for what nobody asks for", test_limit_keeps_no_place_for_what_nobody_asks_for},

@@ -318,6 +318,9 @@ static void test_same_key_is_answered_again_without_making_another_JOB_101_AMB_J
     struct api_key_issue rotate_again = ask(client, API_KEY_ROTATE, first.id);
     rotate_again.key = span_text("r");
     TEST_CHECK(issue(&fresh, AT_US + 3, &rotate_again, &again) == OK && uuid_equal(&again.id, &rotate.id));
+    const struct digest nothing = {{0}}; /* and ends nothing again */
+    TEST_CHECK(memcmp(&first.ended, &nothing, sizeof(nothing)) != 0 &&
+               memcmp(&again.ended, &nothing, sizeof(nothing)) == 0);
     TEST_CHECK(rows(&fresh, TABLE_API_KEYS) == 2);
     struct uuid next = client; /* the id beside it is another client's, and so is its key */
     next.bytes[15] ^= 1;
@@ -391,6 +394,16 @@ static void test_ids_and_hashes_are_unique(void)
 
 /* ---- revoking ---- */
 
+static bool is_ended_by(struct fresh *fresh, const struct uuid *id, const char *who)
+{
+    struct view *view = view_open_outside(fresh->store, 0);
+    struct api_key key;
+    TEST_ASSERT(view != NULL);
+    bool is = api_key_read(&view->txn, id, &key) == OK && span_equal(key.ended_by, span_text(who));
+    view_close(view);
+    return is;
+}
+
 /* The only audit entry there is says what was done with which key of whom. */
 static void is_noted(struct fresh *fresh, const char *verb, const struct uuid *client, const struct uuid *key)
 {
@@ -427,6 +440,7 @@ static void test_revoke_once_and_again_AMB_J_26(void)
     TEST_CHECK(take_away(&fresh, AT_US + 3, client, c.id, c.id, fresh_uuid()) == OK);
     TEST_CHECK(read_key(&fresh, c.id, &key) == OK && key.ended_us == AT_US + 3 && key.end == API_KEY_REVOKED);
     is_noted(&fresh, "api_key.revoke", &client, &c.id);
+    TEST_CHECK(is_ended_by(&fresh, &id, "tests") && is_ended_by(&fresh, &c.id, "tests"));
     TEST_CHECK(take_away(&fresh, AT_US + 4, client, c.id, nobody, fresh_uuid()) == OK); /* an operator's */
     TEST_CHECK(rows(&fresh, TABLE_AUDITS) == 1);
     TEST_CHECK(take_away(&fresh, AT_US + 4, client, fresh_uuid(), nobody, nobody) == ERR_NOT_FOUND);
@@ -678,6 +692,8 @@ static void test_damage_is_found(void)
                                 fresh_about("the active key of client ", &client, " isn't")));
     TEST_CHECK(fresh_would_find(&fresh, lose_due, &key, "will never be removed"));
     TEST_CHECK(fresh_would_find(&fresh, lose_client, &key, "belongs to a client that isn't there"));
+    TEST_CHECK(fresh_would_find(&fresh, lose_client, &key,
+                                fresh_about("client_keys: client ", &client, " isn't there")));
     TEST_CHECK(fresh_would_find(&fresh, two_active, &key, "its client says otherwise"));
     TEST_CHECK(fresh_would_find(&fresh, ended_for_no_reason, &key, "without a reason"));
     fresh_close(&fresh);
@@ -723,6 +739,8 @@ static void test_further_damage_is_found(void)
     TEST_CHECK(fresh_finds(&fresh, TABLE_CLIENT_KEYS, key_of_uuid(&client), &keys,
                            fresh_about("client_keys: client ", &client, " never had a key")));
     TEST_CHECK(fresh_finds(&fresh, TABLE_CLIENT_KEYS, key_of_bytes("short", 5), &keys, "a key of 5 bytes"));
+    TEST_CHECK(
+        !fresh_finds(&fresh, TABLE_CLIENT_KEYS, key_of_bytes("short", 5), &keys, "client_keys: client"));
     TEST_CHECK(strcmp(api_key_end_name(API_KEY_REVOKED), "revoked") == 0 &&
                !*api_key_end_name(API_KEY_END_COUNT));
     fresh_close(&fresh);

@@ -952,6 +952,7 @@ static void test_delivery_damage_is_found(void)
     x = spoil_of(&head);
     x.d.state = 9;
     TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "unknown state 9"));
+    TEST_CHECK(!fresh_would_find(&s.fresh, rewrite, &x, "will never be removed")); /* nothing more is asked */
     x.d.state = DELIVERY_FAILED;
     TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "missing in its client's failed ones"));
     TEST_CHECK(fresh_would_find(&s.fresh, rewrite, &x, "will never be removed"));

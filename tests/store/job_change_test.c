@@ -129,6 +129,18 @@ static void test_retry_only_of_failed_ones_JOB_096_JOB_268_JOB_322_AMB_J_31(void
     jobs_close(&j);
 }
 
+/* Whether its row has texts of a worker. */
+static bool says_who(struct jobs *j, const struct uuid *id)
+{
+    struct view *view = view_open_outside(j->fresh.store, 0);
+    struct job job = {.state = JOB_STATE_COUNT};
+    TEST_ASSERT(view != NULL);
+    TEST_CHECK(job_read(&view->txn, id, &job) == OK);
+    bool says = job.worker.size > 0 || job.stage.size > 0;
+    view_close(view);
+    return says;
+}
+
 static void
 test_retry_queues_it_as_the_next_attempt_JOB_085_JOB_086_JOB_246_JOB_270_JOB_271_AMB_J_16_AMB_J_34(void)
 {
@@ -144,7 +156,7 @@ test_retry_queues_it_as_the_next_attempt_JOB_085_JOB_086_JOB_246_JOB_270_JOB_271
         struct job job = jobs_look(&j, &held.id);
         TEST_CHECK(job.state == JOB_QUEUED && job.attempt == attempt && job.queued_us == j.at_us);
         TEST_CHECK(job.started_us == 0 && job.finished_us == 0 && job.failure == JOB_NO_FAILURE);
-        TEST_CHECK(job.retryable == 0 && job.progress == 0 && job.retire_us == 0);
+        TEST_CHECK(job.retryable == 0 && job.progress == 0 && job.retire_us == 0 && !says_who(&j, &held.id));
         TEST_CHECK(jobs_report(&j, &held.id, &report) == ERR_NOT_FOUND); /* AMB-J-17 */
         jobs_pass(&j, 60 * JOBS_SECOND_US);
         TEST_CHECK(jobs_fire(&j, NULL, 0) == 1 && jobs_claim_one(&j, &claimed) == OK);

@@ -119,13 +119,20 @@ static struct bulk bulk_now(struct fresh *fresh, const struct uuid *id)
     return bulk;
 }
 
-static uint8_t state_of(struct fresh *fresh, const struct uuid *id)
+/* Without its texts. */
+static struct job job_of(struct fresh *fresh, const struct uuid *id)
 {
     struct job job = {.state = JOB_STATE_COUNT};
     struct view *view = view_open_outside(fresh->store, 0);
     TEST_CHECK(job_read(&view->txn, id, &job) == OK);
     view_close(view);
-    return job.state;
+    job.worker = job.stage = span_of(NULL, 0);
+    return job;
+}
+
+static uint8_t state_of(struct fresh *fresh, const struct uuid *id)
+{
+    return job_of(fresh, id).state;
 }
 
 /* As a program of version 1 encoded it: without the last field, which is by_steady. */
@@ -617,15 +624,6 @@ static void test_bulk_goes_on_when_the_clock_is_set_back(void)
     fresh_close(&fresh);
 }
 
-static uint64_t seq_of(struct fresh *fresh, const struct uuid *id)
-{
-    struct job job = {.seq = 0};
-    struct view *view = view_open_outside(fresh->store, 0);
-    TEST_CHECK(job_read(&view->txn, id, &job) == OK);
-    view_close(view);
-    return job.seq;
-}
-
 /* More than are looked at in one step, and of those few that match. */
 static void test_bulk_comes_through_very_many_that_do_not_match(void)
 {
@@ -639,7 +637,7 @@ static void test_bulk_comes_through_very_many_that_do_not_match(void)
         TEST_CHECK(start(&fresh, &c) == OK && step(&fresh) == 0);
         struct bulk bulk = bulk_now(&fresh, &c.id); /* how far it is, its client is told */
         TEST_CHECK(bulk.state == BULK_RUNNING);
-        TEST_CHECK(bulk.after_seq == (all ? seq_of(&fresh, &bulk.after_id) : BULK_LOOK_MAX));
+        TEST_CHECK(bulk.after_seq == (all ? job_of(&fresh, &bulk.after_id).seq : BULK_LOOK_MAX));
         TEST_CHECK(step(&fresh) == 0 && bulk_now(&fresh, &c.id).state == BULK_DONE);
         TEST_CHECK(fresh_counter(&fresh, COUNTER_STEADY, span_of(NULL, 0)) >
                    (int64_t)AT_US); /* a start goes on there */
@@ -793,6 +791,32 @@ static void pass_damage(bool all, int damage, uint32_t which)
     fresh_close(&fresh);
 }
 
+/* The same, in front of one that has to wait for room in the queue: it is passed for good. */
+static void test_bulk_waits_behind_a_job_that_contradicts_itself(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), jobs[2];
+    for (int i = 0; i < 2; i++) {
+        jobs[i] = submit_at(&fresh, AT_US, &client, WORK_KIND_RETRY_ON_FAIL);
+        fail_next(&fresh);
+    }
+    struct job job = job_of(&fresh, &jobs[0]);
+    const struct job sound = job;
+    job.due_us = 1; /* of one that has its end */
+    fresh_put(&fresh, TABLE_JOBS, key_of_uuid(&jobs[0]), &job);
+    struct job_bulk c = bulk_of(&client, BULK_RETRY, FAILED_ONES);
+    TEST_CHECK(start(&fresh, &c) == OK && step_with(&fresh, 0) == 0);
+    struct bulk bulk = bulk_now(&fresh, &c.id);
+    TEST_CHECK(bulk.state == BULK_RUNNING && bulk.matched == 1 && bulk.changed == 0 && bulk.left == 1);
+    now_us += BULK_WAIT_US;
+    TEST_CHECK(step_with(&fresh, 100) == 1);
+    bulk = bulk_now(&fresh, &c.id);
+    TEST_CHECK(bulk.state == BULK_DONE && bulk.matched == 2 && bulk.changed == 1 && bulk.left == 1);
+    fresh_put(&fresh, TABLE_JOBS, key_of_uuid(&jobs[0]), &sound);
+    fresh_close(&fresh);
+}
+
 enum { VERY_MANY = BULK_LOOK_MAX + 8 };
 
 static enum error flip_all(struct txn *txn, uint64_t at_us, void *context)
@@ -847,12 +871,7 @@ static void test_bulk_leaves_a_job_that_contradicts_itself(void)
         struct fresh fresh;
         fresh_open(&fresh);
         struct uuid client = join(&fresh), first = submit(&fresh, &client), second = submit(&fresh, &client);
-        struct view *view = view_open_outside(fresh.store, 0);
-        struct job job;
-        TEST_ASSERT(view != NULL);
-        TEST_ASSERT(job_read(&view->txn, &first, &job) == OK);
-        view_close(view);
-        job.worker = job.stage = span_of(NULL, 0);
+        struct job job = job_of(&fresh, &first);
         const struct job sound = job;
         job.due_us = 1; /* of one that may be claimed */
         fresh_put(&fresh, TABLE_JOBS, key_of_uuid(&first), &job);
@@ -890,6 +909,7 @@ TEST_LIST
     {"bulk: comes through very many that don't match", test_bulk_comes_through_very_many_that_do_not_match},
     {"bulk passes a job that can't be read, and changes those behind it",
      test_bulk_passes_a_job_that_can_not_be_read},
+    {"bulk waits behind a job that contradicts itself", test_bulk_waits_behind_a_job_that_contradicts_itself},
     {"bulk looks at so many that can't be read", test_bulk_looks_at_so_many_that_can_not_be_read},
     {"bulk leaves a job that contradicts itself", test_bulk_leaves_a_job_that_contradicts_itself},
     {"bulk: a look changes nothing and finds the same", test_bulk_look_changes_nothing_and_finds_the_same},

@@ -64,8 +64,6 @@ static const char *what_of(enum error e)
 
 static void refuse(struct response *r, enum error e)
 {
-    if (code_of(e) == ERROR_RFA_STORAGE_UNAVAILABLE)
-        response_header(r, "Retry-After", "1");
     response_error(r, code_of(e), "%s", what_of(e));
 }
 

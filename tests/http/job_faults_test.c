@@ -562,6 +562,15 @@ static void test_a_claimed_job_waits_for_a_view(void)
     run(crowded_body);
 }
 
+static struct job job_of_store(void)
+{
+    struct job job = {.created_us = 0};
+    struct view *view = view_open(stage_store);
+    EXPECT(job_read(&view->txn, &the_job, &job) == OK);
+    view_close(view);
+    return job;
+}
+
 /* Whose job it is he alone reports on, with the token that he was given: nothing longer, and nothing beside it. */
 static void lease_body(void)
 {
@@ -576,11 +585,17 @@ static void lease_body(void)
         "11111111111111111111111111111111",
         "111111111111111111111111111111111111111"};
     static const char *const words[] = {"/v1/work:heartbeat", "/v1/work:complete", "/v1/work:fail"};
-    char body[256], id[UUID_TEXT_SIZE];
+    char body[256], id[UUID_TEXT_SIZE], created[TIME_TEXT_SIZE];
     static const struct uuid other = {{0xc0, [15] = 2}};
     (void)stage_writer();
     submit_outside("x.mine");
-    EXPECT(work("/v1/work:claim", "{\"lease_ms\":60000}")->r.status == 200);
+    EXPECT(stage_logged("\"next_state\":\"QUEUED\"") == 1);
+    struct exchange *x = work("/v1/work:claim", "{\"lease_ms\":60000}");
+    job_time_format(job_of_store().created_us, created);
+    snprintf(body, sizeof(body), "\"created_at\":\"%s\"", created);
+    EXPECT(x->r.status == 200 && memmem(x->r.body, x->r.sink.length, body, strlen(body)));
+    EXPECT(stage_logged("\"next_state\":\"ASSIGNED\"") == 1 &&
+           stage_logged("\"next_state\":\"RUNNING\"") == 1);
     uuid_format(&the_job, id);
     for (size_t w = 0; w < sizeof(words) / sizeof(*words); w++) {
         for (size_t i = 0; i < sizeof(tokens) / sizeof(*tokens); i++) {
@@ -595,7 +610,10 @@ static void lease_body(void)
         EXPECT(work(words[w], body)->r.status == 409);
     }
     snprintf(body, sizeof(body), "{\"job_id\":\"%s\",\"lease_token\":\"1\"}", id);
-    EXPECT(work(words[0], body)->r.status == 200 && work(words[1], body)->r.status == 200);
+    EXPECT(work(words[0], body)->r.status == 200 && stage_logged("\"next_state\":\"SUCCEEDED\"") == 0);
+    EXPECT(work(words[1], body)->r.status == 200 && stage_logged("\"next_state\":\"SUCCEEDED\"") == 1);
+    EXPECT(work(words[1], body)->r.status == 200 &&
+           stage_logged("\"next_state\":\"SUCCEEDED\"") == 1); /* said again */
 }
 
 static void test_a_lease_is_its_clients_JOB_292(void)

@@ -817,6 +817,29 @@ static void test_bulk_waits_behind_a_job_that_contradicts_itself(void)
     fresh_close(&fresh);
 }
 
+/* Through everybody's jobs by id: none is left out because another had to wait. */
+static void test_bulk_of_an_operator_goes_on_where_it_had_to_wait(void)
+{
+    struct fresh fresh;
+    fresh_open(&fresh);
+    struct uuid client = join(&fresh), jobs[3];
+    for (int i = 0; i < 3; i++) {
+        jobs[i] = submit_at(&fresh, AT_US, &client, WORK_KIND_RETRY_ON_FAIL);
+        fail_next(&fresh);
+    }
+    struct job_bulk c = bulk_of(&nobody, BULK_RETRY, FAILED_ONES);
+    TEST_CHECK(start(&fresh, &c) == OK && step_with(&fresh, 0) == 0);
+    now_us += BULK_WAIT_US;
+    TEST_CHECK(step_with(&fresh, 1) == 1 && bulk_now(&fresh, &c.id).state == BULK_RUNNING);
+    now_us += BULK_WAIT_US;
+    TEST_CHECK(step_with(&fresh, 100) == 2);
+    struct bulk bulk = bulk_now(&fresh, &c.id);
+    TEST_CHECK(bulk.state == BULK_DONE && bulk.matched == 3 && bulk.changed == 3 && bulk.left == 0);
+    for (int i = 0; i < 3; i++)
+        TEST_CHECK(state_of(&fresh, &jobs[i]) == JOB_QUEUED);
+    fresh_close(&fresh);
+}
+
 enum { VERY_MANY = BULK_LOOK_MAX + 8 };
 
 static enum error flip_all(struct txn *txn, uint64_t at_us, void *context)
@@ -910,6 +933,8 @@ TEST_LIST
     {"bulk passes a job that can't be read, and changes those behind it",
      test_bulk_passes_a_job_that_can_not_be_read},
     {"bulk waits behind a job that contradicts itself", test_bulk_waits_behind_a_job_that_contradicts_itself},
+    {"bulk of an operator goes on where it had to wait",
+     test_bulk_of_an_operator_goes_on_where_it_had_to_wait},
     {"bulk looks at so many that can't be read", test_bulk_looks_at_so_many_that_can_not_be_read},
     {"bulk leaves a job that contradicts itself", test_bulk_leaves_a_job_that_contradicts_itself},
     {"bulk: a look changes nothing and finds the same", test_bulk_look_changes_nothing_and_finds_the_same},

@@ -888,7 +888,7 @@ static void test_delivery_lifecycle(void)
 {
     char text[256];
     TEST_CHECK_(lifecycle_check(&delivery_lifecycle, text, sizeof(text)), "%s", text);
-    TEST_CHECK(!*delivery_error_name(200) && !*delivery_error_code(200));
+    TEST_CHECK(!*delivery_error_name(DELIVERY_ERROR_COUNT) && !*delivery_error_code(DELIVERY_ERROR_COUNT));
     TEST_CHECK(strcmp(delivery_error_name(DELIVERY_BACKLOG), "backlog") == 0);
 }
 

@@ -496,7 +496,8 @@ static void test_webhook_names_and_lifecycle(void)
     TEST_CHECK(webhook_event_named(span_text("job.timed_out"), &bit) && bit == 6);
     TEST_CHECK(!webhook_event_named(span_text("*"), &bit) && !webhook_event_named(span_text(""), &bit) &&
                !webhook_event_named(span_text("job.create"), &bit));
-    TEST_CHECK(strcmp(webhook_reason_name(WEBHOOK_GONE), "gone") == 0 && !*webhook_reason_name(77));
+    TEST_CHECK(strcmp(webhook_reason_name(WEBHOOK_GONE), "gone") == 0 &&
+               !*webhook_reason_name(WEBHOOK_REASON_COUNT));
 }
 
 /* ---- what check finds ---- */

@@ -140,7 +140,6 @@ void job_queue_move(struct txn *txn, struct job *job, enum job_lane lane)
 {
     job_queue_take(txn, job);
     put(txn, job, lane);
-    wake(txn, job);
 }
 
 enum error job_queue_next(struct txn *txn, enum job_lane lane, const struct uuid *name,

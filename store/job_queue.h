@@ -53,7 +53,7 @@ struct key job_queue_order_key(const struct job *job);
 void job_queue_put(struct txn *txn, struct job *job);
 /* Takes its row away, if it has one. */
 void job_queue_take(struct txn *txn, struct job *job);
-/* To another lane. */
+/* To another lane, from which nobody claims: nobody is woken. */
 void job_queue_move(struct txn *txn, struct job *job, enum job_lane lane);
 /* From LANE_SERVER to LANE_FAIR, where it may be claimed as before: nobody is woken. job_write is the caller's. */
 void job_queue_sort(struct txn *txn, struct job *job);

@@ -89,9 +89,8 @@ static const char *what_of(enum error e)
     case ERR_CONFLICT:
         return "the key was changed by another request, or there is none to renew";
     case ERR_TOKEN:
-        return "a valid key of this client is needed; the first one, or one instead of those that are lost, "
-               "an "
-               "operator issues: coppice keys issue --client ID";
+        return "a valid key of this client is needed; an operator issues the first one, or one in place of "
+               "those that are lost: coppice keys issue --client ID";
     case ERR_KEY_REUSED:
         return "this Idempotency-Key came with another body before";
     case ERR_LIMIT:

@@ -604,7 +604,7 @@ static void lease_body(void)
         }
         snprintf(body, sizeof(body), "{\"job_id\":\"%s\",\"lease_token\":\"1\"}", id);
         worker_of = &other;
-        EXPECT(work(words[w], body)->r.status >= 400);
+        EXPECT(work(words[w], body)->r.status == 404);
         worker_of = &client;
         snprintf(body, sizeof(body), "{\"job_id\":\"%s\",\"lease_token\":\"2\"}", id);
         EXPECT(work(words[w], body)->r.status == 409);

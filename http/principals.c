@@ -325,14 +325,7 @@ static enum error read_rows(struct sheet *s)
 static void serve_list(const struct request *q, struct response *r)
 {
     static const struct sheet_list list = {.name = "principals", .number = PRINCIPALS_LIST};
-    struct sheet sheet;
-    if (!sheet_take(q, r, &list, &sheet))
-        return;
-    enum error e = read_rows(&sheet);
-    if (e)
-        refuse(r, e);
-    else
-        sheet_answer(q, r, &list, &sheet);
+    sheet_serve(q, r, &list, read_rows, refuse);
 }
 
 /* ---- the table ---- */

@@ -89,3 +89,16 @@ void sheet_answer(const struct request *q, struct response *r, const struct shee
     paging_write_next(&json, "next", &next);
     json_object_end(&json);
 }
+
+void sheet_serve(const struct request *q, struct response *r, const struct sheet_list *list,
+                 enum error (*read)(struct sheet *s), void (*refuse)(struct response *r, enum error e))
+{
+    struct sheet sheet;
+    if (!sheet_take(q, r, list, &sheet))
+        return;
+    enum error e = read(&sheet);
+    if (e)
+        refuse(r, e);
+    else
+        sheet_answer(q, r, list, &sheet);
+}

@@ -53,5 +53,8 @@ void sheet_keep(struct sheet *s, struct span key);
 void sheet_write(const struct sheet *s, const char *name, struct json *json);
 void sheet_answer(const struct request *q, struct response *r, const struct sheet_list *list,
                   const struct sheet *s);
+/* A whole list: `read` writes its rows, and if it can't, `refuse` says why. */
+void sheet_serve(const struct request *q, struct response *r, const struct sheet_list *list,
+                 enum error (*read)(struct sheet *s), void (*refuse)(struct response *r, enum error e));
 
 #endif
